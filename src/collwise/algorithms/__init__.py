@@ -1,0 +1,13 @@
+"""Makes schedules.  One file an algorithm; importing this package registers them all."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from collwise.algorithms.registry import ALGORITHMS, Algorithm
+
+__all__ = ["ALGORITHMS", "Algorithm"]
+
+for _collective in ("broadcast",):
+    _package = import_module(f"{__name__}.{_collective}")
+    for _module in iter_modules(_package.__path__):
+        import_module(f"{_package.__name__}.{_module.name}")

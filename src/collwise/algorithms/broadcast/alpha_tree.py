@@ -1,0 +1,96 @@
+"""α-trees: recursive splitting with round(αn), no explicit tree [Bruck1996 §2.4].
+
+One α for every number of ranks, or a small table that keeps one α per triangle of the "Christmas
+tree" (§2.5), which always gives an optimal tree.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
+from collwise.algorithms.registry import Algorithm, Settings, fraction, register
+from collwise.algorithms.tree_broadcast import down_tree, tree_time
+from collwise.model import postal
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem
+from collwise.schedule.trees import Part, SplitTree
+
+ALPHA = fraction(
+    "alpha", Fraction(1, 2), Fraction(1), "the share α that a source keeps, in [1/2, 1)"
+)
+
+
+@lru_cache(maxsize=256)
+def fixed(ranks: int, alpha: Fraction) -> SplitTree:
+    """Split with the same α throughout."""
+
+    def rule(part: Part) -> tuple[Part, Part]:
+        kept = postal.split(part.size, alpha)
+        return Part(kept), Part(part.size - kept)
+
+    return SplitTree(rule, Part(ranks))
+
+
+@lru_cache(maxsize=256)
+def table(ranks: int, lam: Fraction) -> SplitTree:
+    """Split with the α that the table has for this number of ranks."""
+    alphas = postal.alpha_table(ranks, lam)
+
+    def rule(part: Part) -> tuple[Part, Part]:
+        kept = postal.split(part.size, alphas.lookup(part.size))
+        return Part(kept), Part(part.size - kept)
+
+    return SplitTree(rule, Part(ranks))
+
+
+def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """An α that serves every number of ranks up to p, where there is one; else some to choose from."""
+    lam = machine.message(problem.nbytes).lam
+    if problem.ranks < 2:
+        return []
+    if both := postal.alpha_intersection(problem.ranks, lam):
+        low, high = max(both[0], Fraction(1, 2)), both[1]
+        if low < high:
+            return [{"alpha": _simplest(low, high)}]
+    return [{"alpha": Fraction(percent, 100)} for percent in range(50, 76, 2)]
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction in [low, high) with the smallest denominator."""
+    denominator = 1
+    while (numerator := -(-low * denominator // 1)) >= high * denominator:
+        denominator += 1
+    return Fraction(int(numerator), denominator)
+
+
+register(
+    Algorithm(
+        name="broadcast/alpha",
+        summary="α-tree with one fixed α: keep round(αn), hand over the others",
+        source=("Bruck1996 §2.4",),
+        time="A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
+        build=lambda problem, settings: down_tree(
+            fixed(problem.ranks, settings["alpha"]), problem
+        ),
+        predicted=lambda problem, machine, settings: tree_time(
+            fixed(problem.ranks, settings["alpha"]), problem.nbytes, machine
+        ),
+        choices=_candidates,
+        parameters={"alpha": ALPHA},
+    )
+)
+register(
+    Algorithm(
+        name="broadcast/alpha_table",
+        summary="α-tree with a small table of α per number of ranks; optimal in the postal model",
+        source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
+        time="T_λ(p)·t0",
+        build=lambda problem, settings: down_tree(table(problem.ranks, settings["lam"]), problem),
+        predicted=lambda problem, machine, settings: tree_time(
+            table(problem.ranks, settings["lam"]), problem.nbytes, machine
+        ),
+        choices=at_machine,
+        parameters={"lam": LAM},
+    )
+)

@@ -1,0 +1,73 @@
+"""Chain: every rank passes the message on to the next, whole or in segments (a pipeline).
+
+With segments short against the message, its time per byte is that of a single transfer, however
+many ranks there are: the best for very long messages on few ranks.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem
+from collwise.schedule.trees import HeapTree
+
+
+def tree(ranks: int) -> HeapTree:
+    """0 → 1 → 2 → …"""
+    return HeapTree(ranks, 1)
+
+
+def _whole(problem: Problem, machine: Machine, _: Settings) -> Fraction:
+    return (problem.ranks - 1) * machine.message(problem.nbytes).latency
+
+
+def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    hops = problem.ranks - 1
+    count, rest = divmod(problem.nbytes, settings["segment"])
+    full = machine.message(settings["segment"])
+    last = machine.message(rest) if rest else full
+    count -= not rest  # full segments before the last one
+    if count <= 0:
+        return _whole(problem, machine, settings)
+    # Full segments arrive t0 apart; after one hop the last one is `lag` behind the one before.
+    lag = max(full.gap + last.latency - full.latency, last.gap)
+    for _ in range(hops - 1):
+        before, lag = lag, max(max(lag, full.gap) + last.latency - full.latency, last.gap)
+        if lag == before:
+            break
+    return hops * full.latency + (count - 1) * full.gap + lag
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    return segment_choices(
+        lambda n: _segmented(problem, machine, {"segment": n}), problem, machine
+    )
+
+
+register(
+    Algorithm(
+        name="broadcast/chain",
+        summary="chain: every rank passes the whole message on to the next",
+        source=("Desprez1996",),
+        time="(p − 1)·λ·t0",
+        build=lambda problem, _: down_tree(tree(problem.ranks), problem),
+        predicted=_whole,
+    )
+)
+register(
+    Algorithm(
+        name="broadcast/chain_segmented",
+        summary="pipelined chain: segments follow each other along the ranks",
+        source=("Desprez1996",),
+        time="((p − 1)·λ + k − 1)·t0 for k segments, t0 and λ those of a segment",
+        build=lambda problem, settings: down_tree(
+            tree(problem.ranks), problem, settings["segment"]
+        ),
+        predicted=_segmented,
+        choices=_choices,
+        parameters={"segment": SEGMENT},
+        segmented=True,
+    )
+)

@@ -1,0 +1,92 @@
+"""The λ-tree: optimal in the postal model, whole or in segments.
+
+Bottom-up doubling [Bruck1996 §2.3]: the λ-tree of all that can be reached by time t is the one for
+t − 1 at the source and the one for t − λ at the rank that it serves first.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+from collwise.algorithms.registry import Algorithm, Settings, fraction, register
+from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices, tree_time
+from collwise.model import postal
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem
+from collwise.schedule.trees import Part, SplitTree
+
+LAM = fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1")
+
+
+@lru_cache(maxsize=256)
+def tree(ranks: int, lam: Fraction) -> SplitTree:
+    """The λ-tree; a part's state is the grade (the time that is left) it has."""
+    grades = postal.doubling(ranks, lam).grades
+
+    def rule(part: Part) -> tuple[Part, Part]:
+        grade = grades[part.state]
+        kept = min(part.size - 1, grades[grade.kept].size)
+        return Part(kept, grade.kept), Part(part.size - kept, grade.given)
+
+    return SplitTree(rule, Part(ranks, len(grades) - 1))
+
+
+def _whole(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    cost = machine.message(problem.nbytes)
+    if cost.lam == settings["lam"]:
+        return postal.broadcast_time(problem.ranks, cost.lam) * cost.gap
+    return tree_time(tree(problem.ranks, settings["lam"]), problem.nbytes, machine)
+
+
+def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    return tree_time(
+        tree(problem.ranks, settings["lam"]), problem.nbytes, machine, settings["segment"]
+    )
+
+
+def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The λ that the machine has at this size."""
+    return [{"lam": machine.message(problem.nbytes).lam}]
+
+
+def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best segment for each λ-tree worth a try: that of the whole message, and those of segments."""
+    lams = {machine.message(problem.nbytes).lam, machine.message(4096).lam, Fraction(1)}
+    return [
+        {"lam": lam, **choice}
+        for lam in sorted(lams)
+        for choice in segment_choices(
+            lambda n, lam=lam: _segmented(problem, machine, {"lam": lam, "segment": n}),
+            problem,
+            machine,
+        )
+    ]
+
+
+register(
+    Algorithm(
+        name="broadcast/postal_tree",
+        summary="λ-tree: every informed rank goes on sending; optimal in the postal model",
+        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+        time="T_λ(p)·t0",
+        build=lambda problem, settings: down_tree(tree(problem.ranks, settings["lam"]), problem),
+        predicted=_whole,
+        choices=at_machine,
+        parameters={"lam": LAM},
+    )
+)
+register(
+    Algorithm(
+        name="broadcast/postal_tree_segmented",
+        summary="pipelined λ-tree: segment after segment down the λ-tree",
+        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+        time="(T_λ(p) + (k − 1)·d)·t0 for k segments, d the root's number of children",
+        build=lambda problem, settings: down_tree(
+            tree(problem.ranks, settings["lam"]), problem, settings["segment"]
+        ),
+        predicted=_segmented,
+        choices=_segments,
+        parameters={"lam": LAM, "segment": SEGMENT},
+        segmented=True,
+    )
+)

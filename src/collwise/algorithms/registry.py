@@ -1,0 +1,165 @@
+"""The registry: every algorithm by its name.  Tests, tables and the planner's candidates come from it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.exact import exact
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem, Program, Schedule
+
+Settings: TypeAlias = Mapping[str, Any]
+"""The values of an algorithm's parameters, by name."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One knob of an algorithm: how to read a value (raising InvalidArgument), and what it means."""
+
+    read: Callable[[Any], Any]
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """One way to do a collective, for any number of ranks and any root.
+
+    name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
+    section.  time: the closed form in words, in t0 and λ.  build: the program of a problem.
+    predicted: its exact time in seconds on a machine with independent ports.  choices: the settings
+    worth trying on a machine (none: the algorithm does not apply).  parameters: its knobs.
+    """
+
+    name: str
+    summary: str
+    source: tuple[str, ...]
+    time: str
+    build: Callable[[Problem, Settings], Program]
+    predicted: Callable[[Problem, Machine, Settings], Fraction]
+    choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    segmented: bool = False
+    """True if it may send less than everything in one message."""
+
+    @property
+    def collective(self) -> str:
+        """The collective it solves."""
+        return self.name.partition("/")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The name without its collective."""
+        return self.name.partition("/")[2]
+
+    def settings(self, given: Settings) -> dict[str, Any]:
+        """The given settings, read and checked; raises InvalidArgument for odd or missing ones."""
+        unknown = sorted(set(given) - set(self.parameters))
+        if unknown:
+            raise InvalidArgument(
+                f"{self.name} with {', '.join(unknown)}",
+                "it has no such parameter",
+                "it takes " + (", ".join(self.parameters) or "none"),
+            )
+        if missing := [name for name in self.parameters if name not in given]:
+            name = missing[0]
+            raise InvalidArgument(
+                f"{self.name} without {name}",
+                "nothing says which to use",
+                f"give {name}: {self.parameters[name].meaning}",
+            )
+        return {name: self.parameters[name].read(given[name]) for name in self.parameters}
+
+    def schedule(self, ranks: int, nbytes: int, root: int = 0, **settings: Any) -> Schedule:
+        """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
+
+        Raises InvalidArgument for a root, a size or a setting out of range.
+        """
+        problem = Problem(self.collective, ranks, nbytes, root)
+        read = self.settings(settings)
+        return Schedule(problem, self.build(problem, read), describe(self.name, read))
+
+    def predict(
+        self, machine: Machine, ranks: int, nbytes: int, root: int = 0, **settings: Any
+    ) -> Fraction:
+        """The time of that schedule in exact seconds, by the closed form or recurrence.
+
+        Equals the ideal time (`schedule.timing.ideal`) on machines with independent ports.
+        Raises InvalidArgument for a LogGP machine: there the schedule has to be played.
+        """
+        if not machine.independent_ports:
+            raise InvalidArgument(
+                f"the closed form of {self.name}",
+                f"a machine whose ranks send and receive with one processor ({machine.kind})",
+                "take schedule.timing.ideal(schedule, machine), as plan() does",
+            )
+        problem = Problem(self.collective, ranks, nbytes, root)
+        if ranks == 1 or nbytes == 0:
+            return Fraction(0)
+        return self.predicted(problem, machine, self.settings(settings))
+
+
+_ALGORITHMS: dict[str, Algorithm] = {}
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
+
+
+def register(algorithm: Algorithm) -> Algorithm:
+    """Enter an algorithm; its name must be new."""
+    if algorithm.name in _ALGORITHMS:
+        raise ValueError(f"two algorithms are named {algorithm.name}")
+    _ALGORITHMS[algorithm.name] = algorithm
+    return algorithm
+
+
+def collectives() -> tuple[str, ...]:
+    """The collectives for which there are algorithms."""
+    return tuple(dict.fromkeys(a.collective for a in ALGORITHMS.values()))
+
+
+def algorithms_for(collective: str) -> tuple[Algorithm, ...]:
+    """The algorithms of a collective, in registration order; raises UnknownName."""
+    found = tuple(a for a in ALGORITHMS.values() if a.collective == collective)
+    if not found:
+        raise UnknownName.of("collective", collective, collectives())
+    return found
+
+
+def find(name: str, collective: str | None = None) -> Algorithm:
+    """An algorithm by its name, with or without the collective; raises UnknownName."""
+    full = name if "/" in name or collective is None else f"{collective}/{name}"
+    if full in ALGORITHMS and (collective is None or ALGORITHMS[full].collective == collective):
+        return ALGORITHMS[full]
+    known = [a.name for a in (algorithms_for(collective) if collective else ALGORITHMS.values())]
+    raise UnknownName.of("algorithm", name, known)
+
+
+def describe(name: str, settings: Settings) -> str:
+    """A label such as "broadcast/chain(segment=4096)"."""
+    if not settings:
+        return name
+    return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:
+    """A parameter that is an exact number in [least, below)."""
+
+    def read(value: Any) -> Fraction:
+        number = exact(value, what)
+        if number < least or (below is not None and number >= below):
+            raise InvalidArgument(what, f"{what} = {value}", advice)
+        return number
+
+    return Parameter(read, advice)
+
+
+def whole(what: str, least: int, advice: str) -> Parameter:
+    """A parameter that is an integer of at least `least`."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InvalidArgument(what, f"{what} = {value!r}", advice)
+        return value
+
+    return Parameter(read, advice)

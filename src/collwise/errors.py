@@ -1,0 +1,97 @@
+"""Every error of collwise, in one place.
+
+An error says three things: what was asked, what was seen, what to do.  Whoever catches one knows by
+its class whose fault it is, and the command line derives its exit code from `exit_code`.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CollwiseError(Exception):
+    """Base of every error that collwise raises on purpose.
+
+    asked: what was asked for.  seen: what was found instead.  remedy: what to do about it.
+    """
+
+    exit_code = 2  # the request is wrong
+
+    def __init__(self, asked: str, seen: str, remedy: str) -> None:
+        super().__init__(asked, seen, remedy)
+        self.asked = asked
+        self.seen = seen
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.asked}: {self.seen}; {self.remedy}"
+
+
+class InvalidArgument(CollwiseError, ValueError):
+    """A value outside its range: root, size, λ, α, number of ranks."""
+
+
+class UnknownName(CollwiseError, LookupError):
+    """A name that is in no registry; the message lists the near ones."""
+
+    @classmethod
+    def of(cls, kind: str, name: str, known: Iterable[str]) -> "UnknownName":
+        """Describe an unknown `name` of `kind`, with the nearest of the `known` names."""
+        names = sorted(known)
+        short = [n.rpartition("/")[2] for n in names]
+        near = get_close_matches(name, names, n=3, cutoff=0.5)
+        near += [
+            names[short.index(s)]
+            for s in get_close_matches(name.rpartition("/")[2], short, n=3, cutoff=0.5)
+        ]
+        near = list(dict.fromkeys(near))
+        if near:
+            return cls(f"{kind} {name!r}", "there is none", "did you mean " + ", ".join(near) + "?")
+        return cls(f"{kind} {name!r}", "there is none", "known: " + ", ".join(names))
+
+
+class InvalidSchedule(CollwiseError):
+    """A schedule that does not do what its collective promises: the first violation, explained.
+
+    rank, step, block name the place (None where it has none).
+    """
+
+    exit_code = 1  # a check failed
+
+    def __init__(
+        self,
+        asked: str,
+        seen: str,
+        remedy: str = "mend the algorithm that made this schedule",
+        *,
+        rank: int | None = None,
+        step: int | None = None,
+        block: object = None,
+    ) -> None:
+        super().__init__(asked, seen, remedy)
+        self.rank = rank
+        self.step = step
+        self.block = block
+
+
+class WrongResult(CollwiseError):
+    """A collective left wrong bytes in a user's buffer."""
+
+    exit_code = 1
+
+
+class DamagedProfile(CollwiseError):
+    """A profile file that cannot be read: truncated, edited out of shape, of a later version."""
+
+
+class ForeignProfile(CollwiseError):
+    """A profile that was measured on another machine or with another MPI library."""
+
+
+class NoMPI(CollwiseError):
+    """No MPI library, no launcher, or a launcher of another MPI."""
+
+
+class BrokenCommunicator(CollwiseError):
+    """A communicator on which a collective was interrupted half-way."""
+
+    exit_code = 1

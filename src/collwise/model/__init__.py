@@ -1,0 +1,1 @@
+"""Numbers only: machines, the postal model, profiles, lower bounds."""

@@ -1,0 +1,47 @@
+"""Exact theory of the postal model [BarNoyKipnis1994], [Bruck1996] §2.
+
+A message keeps its sender busy for 1 (t0 is the unit of time) and is in its receiver's hands λ >= 1
+after the send began; a rank sends one message and receives one message at a time.
+
+Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the
+look-up table, the triangles of the "Christmas tree"), `tree` (the trees themselves).  All values
+are exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational and say so.
+"""
+
+from collwise.model.postal.alpha import alpha_intersection, alpha_range, partitions, split
+from collwise.model.postal.growth import break_even, broadcast_time, growth, reached, scaling
+from collwise.model.postal.table import (
+    AlphaTable,
+    AsymptoticTriangle,
+    Corner,
+    Triangle,
+    alpha_table,
+    asymptotic_corners,
+    corners,
+)
+from collwise.model.postal.tree import Edge, Grade, GradedTree, doubling, greedy_tree, tree_time
+
+__all__ = [
+    "AlphaTable",
+    "AsymptoticTriangle",
+    "Corner",
+    "Edge",
+    "Grade",
+    "GradedTree",
+    "Triangle",
+    "alpha_intersection",
+    "alpha_range",
+    "alpha_table",
+    "asymptotic_corners",
+    "break_even",
+    "broadcast_time",
+    "corners",
+    "doubling",
+    "greedy_tree",
+    "growth",
+    "partitions",
+    "reached",
+    "scaling",
+    "split",
+    "tree_time",
+]

@@ -1,0 +1,107 @@
+"""The postal model in integers: the core under all of `collwise.model.postal`.
+
+With λ = num/den in lowest terms, N_λ changes only at multiples of 1/den [Bruck1996 §2.5].  So times
+here are whole multiples of 1/den, "scaled": a send takes den, a message arrives after num.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from operator import index
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, exact
+
+
+def latency(lam: Number) -> Fraction:
+    """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < 1."""
+    value = exact(lam, "the latency lam")
+    if value < 1:
+        raise InvalidArgument(
+            "the latency lam", f"lam = {value}", "lam is in units of t0 and at least 1"
+        )
+    return value
+
+
+def ranks(n: int, asked: str, least: int = 1) -> int:
+    """A number of ranks.  Raises InvalidArgument if n is no integer or n < least."""
+    try:
+        value = index(n)
+    except TypeError:
+        raise InvalidArgument(asked, f"n = {n!r}", "n is a whole number of ranks") from None
+    if value < least:
+        raise InvalidArgument(asked, f"n = {value}", f"n is a number of ranks, at least {least}")
+    return value
+
+
+def reached_scaled(t: int, num: int, den: int) -> int:
+    """N_λ(t/den), the largest number of ranks that can hold the message at time t/den, t >= 0.
+
+    A rank j hops below the source, on whose path i other messages were sent first, is reached at
+    i + jλ.  The i are spread over the j senders of the path in C(i + j − 1, j − 1) ways, each a
+    different rank; summed over all i <= m = ⌊t − jλ⌋ these are C(m + j, j) ranks.
+    """
+    total = hops = 0
+    while t >= 0:
+        total += comb(t // den + hops, hops)
+        t -= num
+        hops += 1
+    return total
+
+
+@lru_cache(maxsize=1 << 14)
+def time_scaled(n: int, num: int, den: int) -> int:
+    """T_λ(n)·den for n >= 1, by bisection; the bounds are ⌈log2 n⌉ rounds of a binomial tree.
+
+    Such a round costs at least 1 and at most λ; n − 1 sends of one rank are another upper bound.
+    """
+    if n == 1:
+        return 0
+    rounds = (n - 1).bit_length()
+    low, high = max(num, den * rounds), min(num * rounds, num + den * (n - 2))
+    while low < high:
+        middle = (low + high) // 2
+        if reached_scaled(middle, num, den) >= n:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+class Staircase(NamedTuple):
+    """Every step of N_λ up to the first that reaches n, as columns.
+
+    Step k begins at scaled time times[k] and reaches sizes[k] ranks, of which an optimal source
+    keeps sizes[kept[k]] and gives away sizes[given[k]].  Step 0 is the source alone, at time 0.
+    """
+
+    times: list[int]
+    sizes: list[int]
+    kept: list[int]
+    given: list[int]
+
+
+def staircase(n: int, num: int, den: int) -> Staircase:
+    """The steps of N_λ up to the first size >= n, n >= 1, in time linear in their number.
+
+    N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and 1 and λ after each time at which it
+    grows.  Two fingers, p and q, walk behind the end of the list: the next time is the earlier of
+    times[p] + 1 and times[q] + λ, and the steps just behind the fingers are those that hold at
+    t − 1 and at t − λ, whose sizes the recursion of [Bruck1996] (1) adds.  In t0, there are at most
+    min(den·t, (t+1)²/2λ) steps up to time t.
+    """
+    if n == 1:
+        return Staircase([0], [1], [0], [0])
+    times, sizes, kept, given = [0, num], [1, 2], [0, 0], [0, 0]
+    p = q = 1
+    while sizes[-1] < n:
+        by_send, by_hop = times[p] + den, times[q] + num
+        t = min(by_send, by_hop)
+        p += by_send == t
+        q += by_hop == t
+        times.append(t)
+        sizes.append(sizes[p - 1] + sizes[q - 1])
+        kept.append(p - 1)
+        given.append(q - 1)
+    return Staircase(times, sizes, kept, given)

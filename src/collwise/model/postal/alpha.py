@@ -1,0 +1,107 @@
+"""Where to split: the optimal first splits of n ranks, and the α that give them.
+
+The source of n ranks sends to a leader; it keeps n' of the ranks, the leader is given n'' = n − n'.
+A rule n' = round(αn) needs no tree in memory [Bruck1996 §2.4]; this module says which α are legal.
+"""
+
+from fractions import Fraction
+from typing import TypeAlias
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, exact
+from collwise.model.postal._scaled import latency, ranks, reached_scaled, staircase, time_scaled
+
+AlphaRange: TypeAlias = tuple[Fraction, Fraction]
+"""A half-open range [low, high) of α."""
+
+_HALF = Fraction(1, 2)
+_ONE = Fraction(1)
+
+
+def split(n: int, alpha: Number) -> int:
+    """How many of n ranks the source keeps: min(round(αn), n − 1), halves rounded up.
+
+    n: number of ranks, >= 2.   alpha: in [1/2, 1), exact (a float is its shortest decimal); 1/2 is
+    the binomial tree.
+    Returns n', 1 <= n' <= n − 1; the leader of the others is given n − n'.
+    Raises InvalidArgument if n < 2 or alpha is outside [1/2, 1).
+    Source: [Bruck1996] §2.4 (its `round` is round-half-up: 2.5 becomes 3).
+
+    >>> split(13, "0.6"), split(5, 0.5), split(2, 0.99)
+    (8, 3, 1)
+    """
+    ratio, n = exact(alpha, "the ratio alpha"), ranks(n, "split(n, alpha)", least=2)
+    if not _HALF <= ratio < 1:
+        raise InvalidArgument("split(n, alpha)", f"alpha = {ratio}", "give an alpha in [1/2, 1)")
+    num, den = ratio.numerator, ratio.denominator
+    # At least 1 without more ado: αn >= 1 for α >= 1/2 and n >= 2.
+    return min((2 * num * n + den) // (2 * den), n - 1)
+
+
+def partitions(n: int, lam: Number) -> tuple[int, int]:
+    """(n_min, n_max): the least and the most that an optimal source of n ranks can keep.
+
+    n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
+    Returns numbers of ranks: every split (n', n − n') with n_min <= n' <= n_max finishes at T_λ(n)
+    if both parts are then informed optimally, and no other does.
+    Raises InvalidArgument if n < 2 or lam < 1.
+    Source: [Bruck1996] §2.4, §2.5.
+
+    >>> partitions(13, 2), partitions(14, 2)
+    ((8, 8), (6, 13))
+    """
+    value, n = latency(lam), ranks(n, "partitions(n, lam)", least=2)
+    num, den = value.numerator, value.denominator
+    t = time_scaled(n, num, den)
+    # Both are within 1 … n−1: n > N(t − 1/den) >= N(t−1) >= N(t−λ), as 1/den <= 1 <= λ.
+    return n - reached_scaled(t - num, num, den), reached_scaled(t - den, num, den)
+
+
+def alpha_range(n: int, lam: Number) -> AlphaRange:
+    """(low, high): the α that split n ranks optimally are those in [low, high).
+
+    n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
+    Returns exact ratios: min(round(αn), n − 1) is an optimal n' if and only if low <= α < high.
+    high is 1 where n_max = n − 1 (any α up to 1 keeps n − 1).  low can be below 1/2 (for λ = 2,
+    n = 14 it is 11/28), high never is: `split` accepts every α in [max(low, 1/2), high).
+    Raises InvalidArgument if n < 2 or lam < 1.
+    Source: [Bruck1996] §2.4, §2.5.
+    """
+    return _rounding_range(n, *partitions(n, lam))
+
+
+def _rounding_range(n: int, n_min: int, n_max: int) -> AlphaRange:
+    """[low, high) of the α with n_min <= min(round_half_up(αn), n − 1) <= n_max, below α = 1."""
+    high = _ONE if n_max == n - 1 else Fraction(2 * n_max + 1, 2 * n)
+    return Fraction(2 * n_min - 1, 2 * n), high
+
+
+def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
+    """(low, high): one fixed α in [low, high) splits every number of ranks 2 … n optimally.
+
+    n: the largest number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
+    Returns exact ratios, or None if no α serves all of 2 … n.
+    Raises InvalidArgument if n < 2 or lam < 1.
+    Source: [Bruck1996] §2.4 (Figs 6, 7), §2.5.  Linear in the number of triangles (about log² n).
+
+    >>> alpha_intersection(250, 2) == (Fraction(287, 466), Fraction(289, 466))
+    True
+    >>> alpha_intersection(21, 1.95) is None
+    True
+    """
+    value, n = latency(lam), ranks(n, "alpha_intersection(n, lam)", least=2)
+    steps = staircase(n, value.numerator, value.denominator)
+    low, high = Fraction(0), _ONE
+    # Only the largest m of each triangle counts.  While T_λ(m) = t stays the same, so do
+    # K = N(t−1) and G = N(t−λ), and
+    #   low(m) = (m − G − 1/2)/m = 1 − (G + 1/2)/m    rises with m;
+    #   high(m) = (K + 1/2)/m                         falls with m, and is below 1 for m > K + 1;
+    # all m of the triangle are > K, so high(m) = 1 can only be at its first m, K + 1, and then
+    # it is the last word only if there is no second.
+    for size, kept, given in zip(steps.sizes[1:], steps.kept[1:], steps.given[1:], strict=True):
+        m = min(size, n)
+        its_low, its_high = _rounding_range(m, m - steps.sizes[given], steps.sizes[kept])
+        low, high = max(low, its_low), min(high, its_high)
+        if low >= high:
+            return None
+    return low, high

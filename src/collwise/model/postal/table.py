@@ -1,0 +1,136 @@
+"""The small look-up table of α, and the triangles that it comes from.
+
+The numbers of ranks with equal T_λ form a triangle in the plane of (α, n): its top is the largest
+of them, N_λ(t), where the split is forced; below it the choice widens [Bruck1996 §2.5].
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number
+from collwise.model.postal._scaled import latency, ranks, reached_scaled, staircase, time_scaled
+from collwise.model.postal.growth import log_growth
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaTable:
+    """One legal α for every number of ranks 2 … tops[-1], stored per triangle.
+
+    lam: latency in units of t0.   tops: N_λ(t) > 1, ascending.   alphas: N_λ(t−1)/N_λ(t).
+    """
+
+    lam: Fraction
+    tops: tuple[int, ...]
+    alphas: tuple[Fraction, ...]
+
+    # Why N(t−1)/N(t) serves all n of the triangle with top N(t), i.e. n <= N(t) and T(n) = t:
+    #   αn <= N(t−1), an integer, so round(αn) <= N(t−1) = n_max <= n − 1;
+    #   n − αn = n·N(t−λ)/N(t) <= N(t−λ), so αn >= n − N(t−λ) = n_min, and so is round(αn).
+    # And it is in [1/2, 1), as N(t) = N(t−1) + N(t−λ) with N(t−1) >= N(t−λ) >= 1.
+
+    def __len__(self) -> int:
+        return len(self.tops)
+
+    def lookup(self, n: int) -> Fraction:
+        """An α in [1/2, 1) with which `split` splits n ranks optimally.
+
+        n: number of ranks, 2 <= n <= tops[-1].   O(log len).
+        Raises InvalidArgument if n is outside the table.
+        """
+        n = ranks(n, "AlphaTable.lookup(n)", least=2)
+        largest = self.tops[-1] if self.tops else 1
+        if n > largest:
+            raise InvalidArgument(
+                "AlphaTable.lookup(n)",
+                f"n = {n} in a table for up to {largest}",
+                "call alpha_table(n, lam) for at least as many ranks",
+            )
+        return self.alphas[bisect_left(self.tops, n)]
+
+
+def alpha_table(n: int, lam: Number) -> AlphaTable:
+    """The look-up table of α for all numbers of ranks up to n: one entry per triangle.
+
+    n: largest number of ranks, >= 1 (for 1 the table is empty).
+    lam: latency in units of t0, >= 1, exact.
+    Returns the tops N_λ(t) >= 2 up to the first that is >= n, so that n itself can be looked up.
+    For λ = 1.293 the tops from 2 to 2^8, 2^16, 2^24 number 35, 136, 301, as in the paper's Fig 9;
+    len(table) is one more wherever the last triangle is cut off by n, as it is in all three.
+    Raises InvalidArgument if n < 1 or lam < 1.
+    Source: [Bruck1996] §2.4 (Figs 8, 9).
+
+    >>> alpha_table(14, 2).tops
+    (2, 3, 5, 8, 13, 21)
+    """
+    value, n = latency(lam), ranks(n, "alpha_table(n, lam)")
+    steps = staircase(n, value.numerator, value.denominator)
+    tops = tuple(steps.sizes[1:])
+    alphas = (Fraction(steps.sizes[k], top) for k, top in zip(steps.kept[1:], tops, strict=True))
+    return AlphaTable(value, tops, tuple(alphas))
+
+
+class Corner(NamedTuple):
+    """A point of the plane in which the triangles are drawn."""
+
+    alpha: Fraction
+    n: int
+
+
+class Triangle(NamedTuple):
+    """The α-ranges of all n with one T_λ(n), without the effect of rounding."""
+
+    top: Corner
+    left: Corner
+    right: Corner
+
+
+def corners(n: int, lam: Number) -> Triangle:
+    """The triangle of the α-ranges to which n belongs.
+
+    n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
+    Returns its corners (α, number of ranks): the top at N_λ(t), t = T_λ(n), and the two bottoms at
+    the least number of ranks with the same time.  They are one point where that is N_λ(t) too.
+    Raises InvalidArgument if n < 2 or lam < 1.
+    Source: [Bruck1996] §2.5.
+    """
+    value, n = latency(lam), ranks(n, "corners(n, lam)", least=2)
+    num, den = value.numerator, value.denominator
+    t = time_scaled(n, num, den)
+    kept, given = reached_scaled(t - den, num, den), reached_scaled(t - num, num, den)
+    top, bottom = kept + given, reached_scaled(t - 1, num, den) + 1
+    return Triangle(
+        top=Corner(Fraction(kept, top), top),
+        left=Corner(Fraction(bottom - given, bottom), bottom),
+        right=Corner(Fraction(kept, bottom), bottom),
+    )
+
+
+class AsymptoticTriangle(NamedTuple):
+    """The α of the three corners for n → ∞, floats."""
+
+    top: float
+    left: float
+    right: float
+
+
+def asymptotic_corners(lam: Number) -> AsymptoticTriangle:
+    """Where the corners of the triangles go as n grows.
+
+    lam: latency in units of t0, >= 1, exact.
+    Returns the α of the top β^f, the left bottom 1 − β^(u−1), the right bottom β^(f−1), where
+    λ = u/f in lowest terms and β = lim N'(t')/N'(t'+1) = γ(λ)^(−1/f).  The paper prints β^(u−1) for
+    the right bottom, an erratum: `corners` tends to β^(f−1), which is 1 for integer λ.
+    Raises InvalidArgument if lam < 1.
+    Source: [Bruck1996] §2.5.
+    """
+    value = latency(lam)
+    rate, grain = log_growth(float(value)), 1 / value.denominator
+    return AsymptoticTriangle(
+        top=exp(-rate),
+        left=1 - exp(-rate * (float(value) - grain)),
+        right=exp(-rate * (1 - grain)),
+    )

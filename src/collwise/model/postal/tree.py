@@ -1,0 +1,187 @@
+"""The λ-trees: built greedily in O(n), by doubling in O(log n), or only timed.
+
+Rank 0 is the source.  Times are exact, in units of t0, from the start of the broadcast.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import index
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number
+from collwise.model.postal._scaled import latency, ranks, staircase
+
+
+class Edge(NamedTuple):
+    """One message of a broadcast; the send begins at `sent`, the child holds it at `received`."""
+
+    parent: int
+    child: int
+    sent: Fraction
+    received: Fraction
+
+
+class _Clock(dict[int, Fraction]):
+    """Scaled time to time in t0; the few distinct times of a tree are made once each."""
+
+    def __init__(self, den: int) -> None:
+        super().__init__()
+        self.den = den
+
+    def __missing__(self, scaled: int) -> Fraction:
+        self[scaled] = time = Fraction(scaled, self.den)
+        return time
+
+
+def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
+    """The λ-tree in which ranks 1 … n−1 are informed in the order of their numbers.
+
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    Returns the n − 1 messages in the order of their sending; the last is received at T_λ(n).
+    Raises InvalidArgument if n < 1 or lam < 1.
+    Source: [BarNoyKipnis1994], [Bruck1996] §2.3 (an old and a new queue).  O(n).
+
+    >>> [(e.parent, e.child, int(e.received)) for e in greedy_tree(5, 2)]
+    [(0, 1, 2), (0, 2, 3), (0, 3, 4), (1, 4, 4)]
+    """
+    value, n = latency(lam), ranks(n, "greedy_tree(n, lam)")
+    num, den = value.numerator, value.denominator
+    clock, edges = _Clock(den), []
+    # Entries are (time at which the rank can send next, rank).  Times leave both queues in
+    # ascending order, so what is appended, 1 or λ later, keeps each queue sorted.
+    old: deque[tuple[int, int]] = deque()
+    new = deque([(0, 0)])
+    for child in range(1, n):
+        queue = old if old and (not new or old[0][0] <= new[0][0]) else new
+        t, parent = queue.popleft()
+        edges.append(Edge(parent, child, clock[t], clock[t + num]))
+        old.append((t + den, parent))
+        new.append((t + num, child))
+    return tuple(edges)
+
+
+class Grade(NamedTuple):
+    """The λ-tree of all that can be reached by `time`, as two smaller trees, by their index.
+
+    time: in t0.   size: N_λ(time), ranks.   kept, given: indices of the grades that the source goes
+    on with, from 1 after its send, and that the leader starts, at λ after it.  Grade 0 is a rank
+    alone, and refers to itself.
+    """
+
+    time: Fraction
+    size: int
+    kept: int
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
+class GradedTree:
+    """λ-trees of all sizes N_λ(t) up to the first that holds n ranks; sub-trees are shared.
+
+    lam: latency in units of t0.   grades: by ascending time and size.
+    """
+
+    lam: Fraction
+    grades: tuple[Grade, ...]
+
+    def edges(self, n: int) -> tuple[Edge, ...]:
+        """A λ-tree of n ranks, spelt out: its n − 1 messages, the last received at T_λ(n).
+
+        n: number of ranks, 1 <= n <= grades[-1].size.  Each sub-tree has consecutive ranks, its
+        first one informs the others.   O(n).
+        Raises InvalidArgument if n is not in that range.
+        """
+        n = ranks(n, "GradedTree.edges(n)")
+        if n > self.grades[-1].size:
+            raise InvalidArgument(
+                "GradedTree.edges(n)",
+                f"n = {n} for grades up to {self.grades[-1].size} ranks",
+                "call doubling(n, lam) for at least as many ranks",
+            )
+        num, den = self.lam.numerator, self.lam.denominator
+        clock, edges = _Clock(den), []
+        # To do: (first rank, number of ranks, grade that has room for them, scaled time).
+        todo = [(0, n, bisect_left(self.grades, n, key=lambda g: g.size), 0)]
+        while todo:
+            first, count, which, t = todo.pop()
+            if count == 1:
+                continue
+            grade = self.grades[which]
+            keep = min(count - 1, self.grades[grade.kept].size)
+            edges.append(Edge(first, first + keep, clock[t], clock[t + num]))
+            todo.append((first + keep, count - keep, grade.given, t + num))
+            todo.append((first, keep, grade.kept, t + den))
+        return tuple(edges)
+
+
+def doubling(n: int, lam: Number) -> GradedTree:
+    """λ-trees of sizes N_λ(t), bottom-up, each from two earlier ones; nothing of size n is built.
+
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    Returns one grade for each time at which N_λ grows, up to the first size >= n: O(log n) of them
+    for a fixed integer λ, O(min(f·log n, log² n)) for λ = u/f.
+    Raises InvalidArgument if n < 1 or lam < 1.
+    Source: [Bruck1996] §2.3, §2.5 (2).
+
+    >>> [grade.size for grade in doubling(16, 2).grades]
+    [1, 2, 3, 5, 8, 13, 21]
+    """
+    value, n = latency(lam), ranks(n, "doubling(n, lam)")
+    steps = staircase(n, value.numerator, value.denominator)
+    den = value.denominator
+    return GradedTree(
+        value,
+        tuple(
+            Grade(Fraction(t, den), size, kept, given)
+            for t, size, kept, given in zip(*steps, strict=True)
+        ),
+    )
+
+
+def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction:
+    """Time of the recursive broadcast in which the source of m ranks keeps split_rule(m) of them.
+
+    split_rule: from m, 2 <= m <= n, to the number kept, 1 … m−1; always the same for the same m.
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    Returns the time in units of t0, at least T_λ(n): T(m) = max(T(kept) + 1, T(given) + λ),
+    T(1) = 0.  Each m that occurs is worked out once, and none by recursive calls.
+    Raises InvalidArgument if n < 1, lam < 1, or split_rule keeps fewer than 1 or more than m − 1.
+    Source: [Bruck1996] §2.4 (Fig 12).
+
+    >>> tree_time(lambda m: (m + 1) // 2, 64, "1.8")
+    Fraction(54, 5)
+    """
+    value, n = latency(lam), ranks(n, "tree_time(split_rule, n, lam)")
+    num, den = value.numerator, value.denominator
+    times, keeps, todo = {1: 0}, {}, [n]
+    while todo:
+        m = todo[-1]
+        if m in times:
+            todo.pop()
+        elif m not in keeps:
+            keeps[m] = keep = _checked_split(split_rule, m)
+            todo += (keep, m - keep)
+        else:
+            keep = keeps.pop(m)
+            times[m] = max(times[keep] + den, times[m - keep] + num)
+    return Fraction(times[n], den)
+
+
+def _checked_split(split_rule: Callable[[int], int], m: int) -> int:
+    """What split_rule keeps of m ranks, if that is a split."""
+    answer = split_rule(m)
+    try:
+        keep = index(answer)
+    except TypeError:
+        keep = 0
+    if not 1 <= keep < m:
+        raise InvalidArgument(
+            "tree_time(split_rule, n, lam)",
+            f"split_rule({m}) = {answer!r}",
+            f"keep a whole number of ranks from 1 to {m - 1}",
+        )
+    return keep

@@ -1,0 +1,1 @@
+"""What a schedule is, how it is built, and what it takes in ideal time."""

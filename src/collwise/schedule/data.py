@@ -1,0 +1,231 @@
+"""What a schedule is: plain data that says who sends what to whom in which order, never when.
+
+A schedule is a `Problem` (what is promised) and a `Program` (what every rank does).  A program
+speaks of *virtual* ranks, in which the root is 0; `Schedule` translates.  The list of one rank is
+made on demand, without building anything of the size of the communicator; `columns()` evaluates the
+same definition for all ranks at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.errors import InvalidArgument
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class Slot(IntEnum):
+    """Where a block lives on a rank: the user's input, the user's output, numbered scratch after."""
+
+    INPUT = 0
+    OUTPUT = 1
+    SCRATCH = 2
+
+
+class Block(NamedTuple):
+    """A piece of one rank's contribution: bytes [offset, offset + length) of what `owner` gave."""
+
+    owner: int
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.offset + self.length
+
+
+class Send(NamedTuple):
+    """Send the blocks, in this order, as one message."""
+
+    peer: int
+    blocks: tuple[Block, ...]
+    slot: Slot = Slot.OUTPUT
+
+
+class Recv(NamedTuple):
+    """Receive the blocks, in this order, as one message."""
+
+    peer: int
+    blocks: tuple[Block, ...]
+    slot: Slot = Slot.OUTPUT
+
+
+Operation: TypeAlias = Send | Recv
+
+
+def size_of(operation: Operation) -> int:
+    """Bytes in the message of an operation."""
+    return sum(block.length for block in operation.blocks)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a schedule promises: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
+
+    Raises InvalidArgument for a size or a root out of range.
+    """
+
+    collective: str
+    ranks: int
+    nbytes: int
+    root: int = 0
+
+    def __post_init__(self) -> None:
+        _whole(self.ranks, f"{self.collective} over `ranks`", "ranks", 1)
+        _whole(self.nbytes, f"{self.collective} of `nbytes`", "nbytes", 0)
+        _whole(self.root, f"{self.collective} from `root`", "root", 0)
+        if self.root >= self.ranks:
+            raise InvalidArgument(
+                f"{self.collective} from root {self.root}",
+                f"there are {self.ranks} ranks",
+                f"give a root from 0 to {self.ranks - 1}",
+            )
+
+    @property
+    def whole(self) -> Block:
+        """Everything the root has."""
+        return Block(self.root, 0, self.nbytes)
+
+
+def _whole(value: object, asked: str, name: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidArgument(asked, f"{name} = {value!r}", f"give an integer of at least {least}")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
+
+    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
+    offset, length: the transfer's block of the root's data; a transfer of several blocks has
+    several rows with the same places.
+    """
+
+    source: Ints
+    target: Ints
+    place_at_source: Ints
+    place_at_target: Ints
+    offset: Ints
+    length: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the columns take."""
+        return sum(c.nbytes for c in vars(self).values())
+
+    @staticmethod
+    def stack(parts: Sequence["Columns"]) -> "Columns":
+        """The rows of all parts, one after another."""
+        names = Columns.__dataclass_fields__
+        return Columns(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
+
+
+class Program(ABC):
+    """What every virtual rank does; the root is virtual rank 0.  Empty messages are left out."""
+
+    @abstractmethod
+    def operations(self, rank: int) -> list[Operation]:
+        """The ordered list of one virtual rank, peers virtual, owners virtual."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """The same for all ranks."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A problem and the program that solves it; `algorithm` is a label for people."""
+
+    problem: Problem
+    program: Program
+    algorithm: str = ""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.problem.ranks
+
+    def rank(self, rank: int) -> tuple[Operation, ...]:
+        """The operations of one rank, in order: O(log p) times segments for most algorithms."""
+        if not 0 <= rank < self.ranks:
+            raise InvalidArgument(
+                f"the schedule of rank {rank}",
+                f"there are {self.ranks} ranks",
+                f"give a rank from 0 to {self.ranks - 1}",
+            )
+        p, root = self.ranks, self.problem.root
+        operations = self.program.operations((rank - root) % p)
+        if root == 0:
+            return tuple(operations)
+        return tuple(
+            op._replace(
+                peer=(op.peer + root) % p,
+                blocks=tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks),
+            )
+            for op in operations
+        )
+
+    def columns(self) -> Columns:
+        """The whole schedule, a row for every transfer (and block), ranks as the user's."""
+        columns = self.program.columns()
+        if self.problem.root == 0:
+            return columns
+        shift = lambda ranks: (ranks + self.problem.root) % self.ranks  # noqa: E731
+        return Columns(
+            shift(columns.source),
+            shift(columns.target),
+            columns.place_at_source,
+            columns.place_at_target,
+            columns.offset,
+            columns.length,
+        )
+
+    @cached_property
+    def lists(self) -> tuple[tuple[Operation, ...], ...]:
+        """The operations of every rank; for checking and drawing, O(p log p)."""
+        return tuple(self.rank(r) for r in range(self.ranks))
+
+
+@dataclass(frozen=True)
+class Written(Program):
+    """A program written out by hand, rank by rank."""
+
+    lists: tuple[tuple[Operation, ...], ...]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return list(self.lists[rank])
+
+    def columns(self) -> Columns:  # noqa: D102
+        return tabulate(self.lists)
+
+
+def tabulate(lists: Sequence[Sequence[Operation]]) -> Columns:
+    """The slow, obvious way from lists to columns: match the k-th send with the k-th receive."""
+    receives: dict[tuple[int, int], list[int]] = {}
+    for rank, operations in enumerate(lists):
+        for place, op in enumerate(operations):
+            if isinstance(op, Recv):
+                receives.setdefault((op.peer, rank), []).append(place)
+    rows = []
+    taken: dict[tuple[int, int], int] = {}
+    for rank, operations in enumerate(lists):
+        for place, op in enumerate(operations):
+            if isinstance(op, Send):
+                pair = (rank, op.peer)
+                k = taken[pair] = taken.get(pair, -1) + 1
+                at_target = receives[pair][k]
+                for block in op.blocks:
+                    rows.append((rank, op.peer, place, at_target, block.offset, block.length))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Columns(*(table[:, i].copy() for i in range(6)))

@@ -1,0 +1,225 @@
+"""Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges at once.
+
+Two definitions cover every tree of the project.  A `SplitTree` is the recursion of [Bruck1996 §2.4]:
+who is responsible for n ranks keeps some and hands the others to a new leader.  A `HeapTree` is the
+complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Both are read in two ways, one rank in
+O(depth), or all ranks as NumPy columns, from the same definition.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from collwise.schedule.data import Ints
+
+
+class Family(NamedTuple):
+    """One rank's place in a tree."""
+
+    parent: int
+    """−1 for the root."""
+    place: int
+    """Which of its parent's children it is, 0 for the first served."""
+    children: Sequence[int]
+    """In the order in which they are served."""
+
+
+class Edges(NamedTuple):
+    """A whole tree: for child v + 1, its parent and its place among the parent's children."""
+
+    parent: Ints
+    place: Ints
+
+
+Shape: TypeAlias = Hashable
+"""Names a subtree up to renumbering; equal shapes are served alike."""
+
+
+class Tree(ABC):
+    """A rooted tree over virtual ranks 0 … size − 1."""
+
+    size: int
+
+    @abstractmethod
+    def family(self, rank: int) -> Family:
+        """Parent, place and children of one rank, without building the tree."""
+
+    @abstractmethod
+    def edges(self) -> Edges:
+        """All edges, as columns."""
+
+    @property
+    @abstractmethod
+    def root_shape(self) -> Shape:
+        """The shape of the whole tree."""
+
+    @abstractmethod
+    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
+        """The shapes of the subtrees under the root of `shape`, in the order served."""
+
+
+class Part(NamedTuple):
+    """A leader and the ranks it still has to inform, itself included: how many, and in what state.
+
+    The state is what a rule remembers besides the number (the λ-tree: the time that is left).
+    """
+
+    size: int
+    state: int = 0
+
+
+Rule: TypeAlias = Callable[[Part], tuple[Part, Part]]
+"""Of a part with size >= 2: what its leader keeps, what it gives to a new leader; both nonempty."""
+
+
+@dataclass(frozen=True)
+class SplitTree(Tree):
+    """The tree of a recursive broadcast: `rule` says how a part of two ranks and more is split.
+
+    A part is an interval of ranks; its leader is the first, and gives the upper end away, so the
+    ranks below any rank v are an interval [v, v + span(v)).
+    """
+
+    rule: Rule
+    start: Part
+    _split: dict[Part, tuple[Part, Part]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of ranks."""
+        return self.start.size
+
+    def split(self, part: Part) -> tuple[Part, Part]:
+        """The rule, remembered."""
+        halves = self._split.get(part)
+        if halves is None:
+            halves = self._split[part] = self.rule(part)
+        return halves
+
+    def family(self, rank: int) -> Family:  # noqa: D102
+        return self._descend(rank)[0]
+
+    def span(self, rank: int) -> int:
+        """How many ranks are in the subtree of `rank`, itself included."""
+        return self._descend(rank)[1]
+
+    def _descend(self, rank: int) -> tuple[Family, int]:
+        low, part, parent, place = 0, self.start, -1, 0
+        served = 0
+        while low != rank:  # narrow down to the part that `rank` leads
+            kept, given = self.split(part)
+            if rank >= low + kept.size:
+                parent, place, served = low, served, 0
+                low, part = low + kept.size, given
+            else:
+                part, served = kept, served + 1
+        span = part.size
+        children = []
+        while part.size > 1:
+            part, _ = self.split(part)
+            children.append(low + part.size)
+        return Family(parent, place, children), span
+
+    def edges(self) -> Edges:  # noqa: D102
+        return self._expanded[0]
+
+    def spans(self) -> Ints:
+        """`span` of every rank."""
+        return self._expanded[1]
+
+    @cached_property
+    def _expanded(self) -> tuple[Edges, Ints]:
+        parts, kept, given = self._closure
+        sizes = np.array([part.size for part in parts], dtype=np.int64)
+        parent = np.full(self.size, -1, dtype=np.int64)
+        place = np.zeros(self.size, dtype=np.int64)
+        span = np.full(self.size, self.size, dtype=np.int64)
+        # Every open part (leader, index of the part, children served so far) splits once a turn.
+        low, index, served = (np.zeros(1, dtype=np.int64) for _ in range(3))
+        while True:
+            open_ = sizes[index] > 1
+            if not open_.any():
+                return Edges(parent[1:], place[1:]), span
+            low, index, served = low[open_], index[open_], served[open_]
+            leader = low + sizes[kept[index]]
+            parent[leader] = low
+            place[leader] = served
+            span[leader] = sizes[given[index]]
+            low = np.concatenate([low, leader])
+            served = np.concatenate([served + 1, np.zeros_like(served)])
+            index = np.concatenate([kept[index], given[index]])
+
+    @cached_property
+    def _closure(self) -> tuple[list[Part], Ints, Ints]:
+        """Every part that occurs, and the indices of its two halves (few, since parts repeat)."""
+        parts, index = [self.start], {self.start: 0}
+        halves: list[tuple[int, int]] = []
+        for part in parts:
+            if part.size == 1:
+                halves.append((0, 0))
+                continue
+            pair = self.split(part)
+            for half in pair:
+                if half not in index:
+                    index[half] = len(parts)
+                    parts.append(half)
+            halves.append((index[pair[0]], index[pair[1]]))
+        table = np.array(halves, dtype=np.int64)
+        return parts, table[:, 0], table[:, 1]
+
+    @property
+    def root_shape(self) -> Shape:  # noqa: D102
+        return self.start
+
+    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:  # noqa: D102
+        part = shape
+        shapes: list[Shape] = []
+        while isinstance(part, Part) and part.size > 1:
+            part, given = self.split(part)
+            shapes.append(given)
+        return tuple(shapes)
+
+
+@dataclass(frozen=True)
+class HeapTree(Tree):
+    """The complete k-ary heap: rank v serves kv + 1 … kv + k.  1 is a chain, n − 1 is flat."""
+
+    size: int
+    k: int
+
+    def family(self, rank: int) -> Family:  # noqa: D102
+        parent, place = divmod(rank - 1, self.k) if rank else (-1, 0)
+        first = self.k * rank + 1
+        return Family(parent, place, range(first, max(first, min(first + self.k, self.size))))
+
+    def edges(self) -> Edges:  # noqa: D102
+        before = np.arange(self.size - 1, dtype=np.int64)
+        return Edges(before // self.k, before % self.k)
+
+    @property
+    def root_shape(self) -> Shape:  # noqa: D102
+        return self.size
+
+    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
+        """A subtree of a complete heap is a complete heap: its number of ranks tells all."""
+        assert isinstance(shape, int)
+        k, below = self.k, shape - 1
+        if below <= 0:
+            return ()
+        if below <= k:
+            return (1,) * below
+        # Full subtrees of `full` ranks leave `rest` for their next level, filled from the left.
+        full = 1
+        while k * (k * full + 1) <= below:
+            full = k * full + 1
+        rest, level = below - k * full, k * full - full + 1
+        sizes = []
+        for _ in range(k):
+            extra = min(rest, level)
+            rest -= extra
+            sizes.append(full + extra)
+        return tuple(sizes)

@@ -1,48 +1,55 @@
 """The legal α: ranges, intersections, the table, the triangles."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, pairwise
 from math import isclose, log2
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model import postal
 
 HALF = Fraction(1, 2)
-LATENCIES = [Fraction(x) for x in "1 5/4 1.293 3/2 9/5 39/20 2 5/2 17/5 4 10".split()]
+LATENCIES = [
+    Fraction(lam)
+    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
+]
+UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
-def test_split_rounds_halves_up_unlike_python():
+def test_split_rounds_halves_up_unlike_python() -> None:
     assert [postal.split(n, HALF) for n in (2, 3, 5, 7, 9)] == [1, 2, 3, 4, 5]
     assert round(2.5) == 2
 
 
+@UNHURRIED
 @given(st.integers(2, 1 << 30), st.fractions(HALF, Fraction(999, 1000), max_denominator=1000))
-def test_split_leaves_someone_on_both_sides(n, alpha):
+def test_split_leaves_someone_on_both_sides(n: int, alpha: Fraction) -> None:
     kept = postal.split(n, alpha)
     assert 1 <= kept <= n - 1
     assert kept == n - 1 or abs(kept - alpha * n) <= HALF
 
 
-def test_b_c5_thirteen_ranks_have_one_optimal_split():
+def test_b_c5_thirteen_ranks_have_one_optimal_split() -> None:
     assert postal.partitions(13, 2) == (8, 8)
     assert postal.alpha_range(13, 2) == (Fraction(15, 26), Fraction(17, 26))
 
 
-def test_b_c6_fourteen_ranks_have_eight_optimal_splits():
+def test_b_c6_fourteen_ranks_have_eight_optimal_splits() -> None:
     n_min, n_max = postal.partitions(14, 2)
     delta = postal.reached(postal.broadcast_time(14, 2), 2) - 14
     assert (n_min, n_max, delta) == (6, 13, 7)
     assert n_max - n_min == delta
-    assert postal.alpha_range(14, 2) == (Fraction(11, 28), 1)
+    assert postal.alpha_range(14, 2) == (Fraction(11, 28), Fraction(1))
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_alpha_is_legal_exactly_in_its_range(lam):
+def test_alpha_is_legal_exactly_in_its_range(lam: Fraction) -> None:
     """At every α in [1/2, 1) where the split changes, and just below it."""
     for n in range(2, 60):
         low, high = postal.alpha_range(n, lam)
@@ -55,7 +62,7 @@ def test_alpha_is_legal_exactly_in_its_range(lam):
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_intersection_is_that_of_all_ranges(lam):
+def test_intersection_is_that_of_all_ranges(lam: Fraction) -> None:
     """The slow twin: every n up to 400, not only one for each triangle."""
     ranges = [postal.alpha_range(n, lam) for n in range(2, 401)]
     lows = accumulate((low for low, _ in ranges), max)
@@ -64,23 +71,24 @@ def test_intersection_is_that_of_all_ranges(lam):
         assert postal.alpha_intersection(n, lam) == ((low, high) if low < high else None)
 
 
+@UNHURRIED
 @given(st.integers(2, 200), latencies)
-def test_intersection_is_that_of_all_ranges_for_any_latency(n, lam):
+def test_intersection_is_that_of_all_ranges_for_any_latency(n: int, lam: Fraction) -> None:
     ranges = [postal.alpha_range(m, lam) for m in range(2, n + 1)]
     low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
     assert postal.alpha_intersection(n, lam) == ((low, high) if low < high else None)
 
 
-def test_b_c7_one_alpha_for_all_n_to_250_at_latency_2():
+def test_b_c7_one_alpha_for_all_n_to_250_at_latency_2() -> None:
     low, high = Fraction(287, 466), Fraction(289, 466)
     assert postal.alpha_intersection(250, 2) == (low, high)
     for alpha in (low, high - Fraction(1, 10**9)):
+        rule = partial(postal.split, alpha=alpha)
         for n in range(2, 251):
-            time = postal.tree_time(lambda m: postal.split(m, alpha), n, 2)
-            assert time == postal.broadcast_time(n, 2)
+            assert postal.tree_time(rule, n, 2) == postal.broadcast_time(n, 2)
 
 
-def test_b_c7_only_the_golden_section_remains_over_all_n():
+def test_b_c7_only_the_golden_section_remains_over_all_n() -> None:
     """0.618 fails at n = 17,711; the range closes on the root of x² + x = 1, and keeps it."""
     alpha = Fraction("0.618")
     low, high = postal.alpha_intersection(17_710, 2) or (1, 0)
@@ -93,14 +101,14 @@ def test_b_c7_only_the_golden_section_remains_over_all_n():
         assert high - low < Fraction(3, n)
 
 
-def test_b_c8_no_alpha_for_all_n_at_latency_1_95():
+def test_b_c8_no_alpha_for_all_n_at_latency_1_95() -> None:
     assert postal.alpha_intersection(20, 1.95) is not None
     assert postal.alpha_intersection(21, 1.95) is None
     assert postal.alpha_intersection(250, 1.95) is None
     assert postal.alpha_intersection(10**6, 1.95) is None
 
 
-def test_b_c9_latency_1_8_has_triangles_at_every_fifth():
+def test_b_c9_latency_1_8_has_triangles_at_every_fifth() -> None:
     """From some n on, T_λ takes every multiple of 1/f: f·(T(N) − T(N_before)) is 1."""
     table = postal.alpha_table(1 << 20, 1.8)
     times = [postal.broadcast_time(top, 1.8) for top in table.tops]
@@ -109,14 +117,19 @@ def test_b_c9_latency_1_8_has_triangles_at_every_fifth():
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b_c10_corners_tend_to_their_asymptotes(lam):
-    exact = postal.corners(10**40, lam)
+def test_b_c10_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
+    """The finer the grain 1/f, the later: λ = 1.95 (f = 20) is 0.03 off at n = 10^12."""
+
+    def distance(n: int) -> float:
+        exact = postal.corners(n, lam)
+        return max(abs(c.alpha - a) for c, a in zip(exact, limit, strict=True))
+
     limit = postal.asymptotic_corners(lam)
-    for corner, alpha in zip(exact, limit, strict=True):
-        assert isclose(corner.alpha, alpha, abs_tol=1e-9)
+    assert distance(10**300) <= distance(10**12) < 0.1
+    assert distance(10**300) < {20: 1e-4, 1000: 2e-2}.get(lam.denominator, 1e-12)
 
 
-def test_b_c10_right_bottom_is_misprinted_in_the_paper():
+def test_b_c10_right_bottom_is_misprinted_in_the_paper() -> None:
     """For λ = 2 (f = 1, u = 2) the paper's β^(u−1) = 0.618; the corners tend to β^(f−1) = 1."""
     beta = 1 / postal.growth(2)
     assert isclose(postal.asymptotic_corners(2).right, 1)
@@ -127,7 +140,7 @@ def test_b_c10_right_bottom_is_misprinted_in_the_paper():
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_corners_are_those_of_all_n_with_the_same_time(lam):
+def test_corners_are_those_of_all_n_with_the_same_time(lam: Fraction) -> None:
     for n in range(2, 200):
         top, left, right = postal.corners(n, lam)
         time = postal.broadcast_time(n, lam)
@@ -135,17 +148,23 @@ def test_corners_are_those_of_all_n_with_the_same_time(lam):
         assert postal.broadcast_time(left.n, lam) == postal.broadcast_time(top.n, lam) == time
         assert postal.broadcast_time(top.n + 1, lam) > time
         assert left.n == 2 or postal.broadcast_time(left.n - 1, lam) < time
-        assert (left.alpha * left.n, right.alpha * right.n) == postal.partitions(left.n, lam)
-        assert (top.alpha * top.n,) * 2 == postal.partitions(top.n, lam)
+        n_min, n_max = postal.partitions(left.n, lam)
+        assert (left.alpha, right.alpha) == (Fraction(n_min, left.n), Fraction(n_max, right.n))
+        n_min, n_max = postal.partitions(top.n, lam)
+        assert top.alpha == Fraction(n_min, top.n) == Fraction(n_max, top.n)
 
 
-def test_corners_of_fourteen_ranks():
+def test_corners_of_fourteen_ranks() -> None:
     top, left, right = postal.corners(14, 2)
-    assert (top, left, right) == ((Fraction(13, 21), 21), (Fraction(3, 7), 14), (Fraction(13, 14), 14))
+    assert (top, left, right) == (
+        (Fraction(13, 21), 21),
+        (Fraction(3, 7), 14),
+        (Fraction(13, 14), 14),
+    )
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_table_splits_every_n_optimally(lam):
+def test_table_splits_every_n_optimally(lam: Fraction) -> None:
     table = postal.alpha_table(2000, lam)
     assert table.tops[-2] < 2000 <= table.tops[-1]
     for n in range(2, table.tops[-1] + 1):
@@ -155,28 +174,31 @@ def test_table_splits_every_n_optimally(lam):
         assert n_min <= postal.split(n, alpha) <= n_max
 
 
+@UNHURRIED
 @given(st.integers(2, 1 << 24), latencies)
-def test_table_reaches_the_optimal_time(n, lam):
+def test_table_reaches_the_optimal_time(n: int, lam: Fraction) -> None:
     table = postal.alpha_table(n, lam)
     assert all(HALF <= alpha < 1 for alpha in table.alphas)
     time = postal.tree_time(lambda m: postal.split(m, table.lookup(m)), n, lam)
     assert time == postal.broadcast_time(n, lam)
 
 
-def test_table_for_one_rank_is_empty():
+def test_table_for_one_rank_is_empty() -> None:
     assert len(postal.alpha_table(1, 2)) == 0
 
 
 @pytest.mark.parametrize(("bits", "tops"), [(8, 35), (16, 136), (24, 301)])
-def test_b_c11_the_table_stays_small(bits, tops):
+def test_b_c11_the_table_stays_small(bits: int, tops: int) -> None:
     """What the paper counts: triangles with a top in 2 … n.  The table needs the cut one, too."""
     table = postal.alpha_table(1 << bits, 1.293)
     assert sum(top <= 1 << bits for top in table.tops) == tops
     assert len(table) == tops + 1
 
 
-def test_b_c11_the_table_grows_like_the_square_of_the_logarithm():
-    sizes = [len(postal.alpha_table(1 << bits, 1.293)) / log2(1 << bits) ** 2 for bits in (8, 16, 24)]
+def test_b_c11_the_table_grows_like_the_square_of_the_logarithm() -> None:
+    sizes = [
+        len(postal.alpha_table(1 << bits, 1.293)) / log2(1 << bits) ** 2 for bits in (8, 16, 24)
+    ]
     assert max(sizes) / min(sizes) < 1.12
 
 
@@ -188,7 +210,10 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm():
             "split(n, alpha): alpha = 2/5; give an alpha in [1/2, 1)",
         ),
         (lambda: postal.split(8, 1), "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)"),
-        (lambda: postal.split(1, 0.5), "split(n, alpha): n = 1; n is a number of ranks, at least 2"),
+        (
+            lambda: postal.split(1, 0.5),
+            "split(n, alpha): n = 1; n is a number of ranks, at least 2",
+        ),
         (
             lambda: postal.split(8, float("nan")),
             "the ratio alpha: nan; give a finite number, such as 9/5 or 1.8",
@@ -199,13 +224,16 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm():
         ),
         (
             lambda: postal.alpha_range(1, 2),
-            "partitions(n, lam): n = 1; n is a number of ranks, at least 2",
+            "alpha_range(n, lam): n = 1; n is a number of ranks, at least 2",
         ),
         (
             lambda: postal.alpha_intersection(1, 2),
             "alpha_intersection(n, lam): n = 1; n is a number of ranks, at least 2",
         ),
-        (lambda: postal.corners(1, 2), "corners(n, lam): n = 1; n is a number of ranks, at least 2"),
+        (
+            lambda: postal.corners(1, 2),
+            "corners(n, lam): n = 1; n is a number of ranks, at least 2",
+        ),
         (
             lambda: postal.alpha_table(0, 2),
             "alpha_table(n, lam): n = 0; n is a number of ranks, at least 1",
@@ -230,7 +258,9 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm():
         ),
     ],
 )
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(call, text):
+def test_errors_say_what_was_asked_what_was_seen_what_to_do(
+    call: Callable[[], object], text: str
+) -> None:
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert str(caught.value) == text

@@ -1,19 +1,24 @@
 """N_λ, T_λ, γ and the break-even points, against the definitions and the paper's tables."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import isclose, log
 from time import perf_counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.postal import _scaled
 
-LATENCIES = [Fraction(x) for x in "1 5/4 1.293 3/2 9/5 39/20 2 5/2 17/5 4 10".split()]
+LATENCIES = [
+    Fraction(lam)
+    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
+]
+UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -27,21 +32,22 @@ def recursion(t: Fraction, lam: Fraction) -> int:
     return number(t)
 
 
-def test_b_c1_with_latency_one_the_ranks_double():
+def test_b_c1_with_latency_one_the_ranks_double() -> None:
     assert [postal.reached(t, 1) for t in range(65)] == [2**t for t in range(65)]
 
 
-def test_b_c2_with_latency_two_the_ranks_are_fibonacci_numbers():
+def test_b_c2_with_latency_two_the_ranks_are_fibonacci_numbers() -> None:
     assert [postal.reached(t, 2) for t in range(10)] == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
 
 
+@UNHURRIED
 @given(st.fractions(0, 15, max_denominator=90), latencies)
-def test_closed_form_is_the_recursion(t, lam):
+def test_closed_form_is_the_recursion(t: Fraction, lam: Fraction) -> None:
     assert postal.reached(t, lam) == recursion(t, lam)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_staircase_is_every_step_of_the_closed_form(lam):
+def test_staircase_is_every_step_of_the_closed_form(lam: Fraction) -> None:
     steps = _scaled.staircase(5000, lam.numerator, lam.denominator)
     by_time = [
         _scaled.reached_scaled(t, lam.numerator, lam.denominator)
@@ -56,25 +62,27 @@ def test_staircase_is_every_step_of_the_closed_form(lam):
         assert steps.sizes[given_] == by_time[t - lam.numerator]
 
 
+@UNHURRIED
 @given(st.integers(2, 1 << 24), latencies)
-def test_broadcast_time_is_the_inverse_of_reached(n, lam):
+def test_broadcast_time_is_the_inverse_of_reached(n: int, lam: Fraction) -> None:
     t = postal.broadcast_time(n, lam)
     assert postal.reached(t, lam) >= n > postal.reached(t - Fraction(1, lam.denominator), lam)
 
 
+@UNHURRIED
 @given(st.integers(1, 1 << 16), latencies)
-def test_bisection_and_staircase_find_the_same_time(n, lam):
+def test_bisection_and_staircase_find_the_same_time(n: int, lam: Fraction) -> None:
     steps = _scaled.staircase(n, lam.numerator, lam.denominator)
     assert postal.broadcast_time(n, lam) == Fraction(steps.times[-1], lam.denominator)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_broadcast_time_of_one_two_three_ranks(lam):
+def test_broadcast_time_of_one_two_three_ranks(lam: Fraction) -> None:
     times = [postal.broadcast_time(n, lam) for n in (1, 2, 3)]
     assert times == [0, lam, lam + 1]
 
 
-def test_large_numbers_of_ranks():
+def test_large_numbers_of_ranks() -> None:
     assert postal.broadcast_time(1 << 24, 1) == 24
     assert postal.broadcast_time((1 << 24) + 1, 1) == 25
     assert postal.broadcast_time(10**30, 2) == 145  # N_2(t) is the Fibonacci number F(t + 1)
@@ -85,14 +93,14 @@ def test_large_numbers_of_ranks():
     assert postal.broadcast_time(1 << 24, 10**6) > 10**6
 
 
-def test_floats_and_strings_mean_their_decimals():
+def test_floats_and_strings_mean_their_decimals() -> None:
     exact = postal.broadcast_time(64, Fraction(9, 5))
     assert postal.broadcast_time(64, 1.8) == postal.broadcast_time(64, "1.8") == exact
     assert postal.reached(0.1 + 0.2, 1) == 1
     assert postal.reached(2.8, 1.8) == postal.reached(Fraction(14, 5), "9/5") == 3
 
 
-def test_broadcast_time_is_fast_enough_to_plan_with():
+def test_broadcast_time_is_fast_enough_to_plan_with() -> None:
     def once() -> float:
         _scaled.time_scaled.cache_clear()
         begin = perf_counter()
@@ -102,48 +110,50 @@ def test_broadcast_time_is_fast_enough_to_plan_with():
     assert min(once() for _ in range(50)) < 1e-3
 
 
-def test_b_c9_scaling_of_latency_1_8():
+def test_b_c9_scaling_of_latency_1_8() -> None:
     assert postal.scaling(1.8) == (5, 9)
     number = [postal.reached(Fraction(t, 5), 1.8) for t in range(200)]
     assert number[:9] == [1] * 9
     assert all(number[t] == number[t - 5] + number[t - 9] for t in range(9, 200))
 
 
+@UNHURRIED
 @given(latencies)
-def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam):
+def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam: Fraction) -> None:
     f, u = postal.scaling(lam)
     assert u / lam == f
     assert all((lam * multiple).denominator > 1 for multiple in range(1, f))
 
 
-def test_b_c15_growth_rates_of_table_1():
+def test_b_c15_growth_rates_of_table_1() -> None:
     table = [2.000, 1.618, 1.466, 1.380, 1.325, 1.285, 1.255, 1.232, 1.213, 1.197]
     assert [round(postal.growth(k), 3) for k in range(1, 11)] == table
 
 
-def test_growth_has_known_values():
+def test_growth_has_known_values() -> None:
     assert postal.growth(1) == 2
     assert isclose(postal.growth(2), (1 + 5**0.5) / 2, rel_tol=1e-15)
 
 
+@UNHURRIED
 @given(st.fractions(1, 1000, max_denominator=1000))
-def test_growth_solves_its_equation(lam):
+def test_growth_solves_its_equation(lam: Fraction) -> None:
     x = postal.growth(lam)
     assert isclose((float(lam) - 1) * log(x), -log(x - 1), rel_tol=1e-9, abs_tol=1e-12)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_growth_is_the_growth_of_reached(lam):
-    ratio = Fraction(postal.reached(301, lam), postal.reached(300, lam))
-    assert isclose(ratio, postal.growth(lam), rel_tol=1e-9)
+def test_growth_is_the_growth_of_reached(lam: Fraction) -> None:
+    early, late = postal.reached(200, lam), postal.reached(600, lam)
+    assert isclose((log(late) - log(early)) / 400, log(postal.growth(lam)), rel_tol=1e-3)
 
 
-def test_b_c16_break_even_points_of_table_2():
+def test_b_c16_break_even_points_of_table_2() -> None:
     table = [1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649]
     assert [round(postal.break_even(k), 3) for k in range(1, 10)] == table
 
 
-def test_b_c16_break_even_is_asymptotic():
+def test_b_c16_break_even_is_asymptotic() -> None:
     """At λ = 1.4 < 1.440 and n = 5 delay-receive, T_2(5) = 4, still beats delay-send."""
     lam = Fraction(7, 5)
     assert lam < postal.break_even(1)
@@ -181,7 +191,9 @@ def test_b_c16_break_even_is_asymptotic():
         (lambda: postal.reached(float("nan"), 2), "the time t: nan; give a finite number"),
     ],
 )
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(call, text):
+def test_errors_say_what_was_asked_what_was_seen_what_to_do(
+    call: Callable[[], object], text: str
+) -> None:
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert str(caught.value).startswith(text)

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from collwise.model import postal
 
-LATENCIES = [Fraction(x) for x in "1 5/4 1.293 3/2 9/5 39/20 2 5/2 17/5 4 10".split()]
+LATENCIES = [
+    Fraction(lam)
+    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
+]
 
 
 def best_times(n: int, lam: Fraction) -> list[Fraction]:
@@ -31,13 +34,13 @@ def assert_optimal_among_splits(n: int, lam: Fraction) -> None:
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_no_split_is_faster_and_no_other_is_as_fast(lam):
+def test_no_split_is_faster_and_no_other_is_as_fast(lam: Fraction) -> None:
     assert_optimal_among_splits(90, lam)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 40), st.fractions(1, 15, max_denominator=50))
-def test_no_split_is_faster_and_no_other_is_as_fast_for_any_latency(n, lam):
+def test_no_split_is_faster_and_no_other_is_as_fast_for_any_latency(n: int, lam: Fraction) -> None:
     assert_optimal_among_splits(n, lam)
 
 
@@ -68,8 +71,8 @@ def can_inform(n: int, deadline: int, num: int, den: int) -> bool:
 
 @pytest.mark.parametrize("finer", [1, 2])
 @pytest.mark.parametrize("lam", ["1", "5/4", "3/2", "9/5", "2", "5/2", "10/3", "4"])
-def test_no_broadcast_of_any_shape_is_faster(lam, finer):
-    """On the grid of 1/f and on one twice as fine, on which a rank could start between its steps."""
+def test_no_broadcast_of_any_shape_is_faster(lam: str, finer: int) -> None:
+    """On the grid of 1/f, and on one twice as fine, on which ranks could start in between."""
     value = Fraction(lam)
     num, den = value.numerator * finer, value.denominator * finer
     for n in range(2, 7):
@@ -80,7 +83,7 @@ def test_no_broadcast_of_any_shape_is_faster(lam, finer):
 
 
 @pytest.mark.parametrize("lam", [1, 2, 3])
-def test_no_broadcast_of_any_shape_is_faster_with_more_ranks(lam):
+def test_no_broadcast_of_any_shape_is_faster_with_more_ranks(lam: int) -> None:
     for n in (7, 8, 9):
         best = int(postal.broadcast_time(n, lam))
         assert can_inform(n, best, lam, 1)

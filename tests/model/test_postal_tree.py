@@ -1,6 +1,6 @@
 """The trees: greedy, by doubling, and the time of any splitting rule."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import pytest
@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model import postal
-from collwise.model.postal import Edge
+from collwise.model.postal import Edge, Grade
 
 HALF = Fraction(1, 2)
-LATENCIES = [Fraction(x) for x in "1 5/4 1.293 3/2 9/5 39/20 2 5/2 17/5 4 10".split()]
+LATENCIES = [
+    Fraction(lam)
+    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
+]
+UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -50,20 +54,20 @@ def time_pieces(n: int, lam: Fraction) -> list[tuple[Fraction, Fraction]]:
     return pieces
 
 
-def test_b_c3_eight_ranks_at_latency_2():
+def test_b_c3_eight_ranks_at_latency_2() -> None:
     assert postal.greedy_tree(8, 2)[-1].received == postal.broadcast_time(8, 2) == 5
     assert max(edge.received for edge in postal.doubling(8, 2).edges(8)) == 5
     assert postal.tree_time(binomial, 8, 2) == 6
     assert postal.tree_time(binomial, 8, 1) == 3
 
 
-def test_b_c3_tree_of_figure_2():
-    tree = [(e.parent, e.sent, e.received) for e in postal.greedy_tree(8, 2)]
+def test_b_c3_tree_of_figure_2() -> None:
+    tree = [(e.parent, int(e.sent), int(e.received)) for e in postal.greedy_tree(8, 2)]
     assert tree == [(0, 0, 2), (0, 1, 3), (0, 2, 4), (1, 2, 4), (0, 3, 5), (1, 3, 5), (2, 3, 5)]
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_greedy_tree_is_optimal(lam):
+def test_greedy_tree_is_optimal(lam: Fraction) -> None:
     for n in range(1, 130):
         edges = postal.greedy_tree(n, lam)
         assert_is_optimal_broadcast(edges, n, lam)
@@ -71,22 +75,22 @@ def test_greedy_tree_is_optimal(lam):
         assert list(edges) == sorted(edges, key=lambda edge: edge.sent)
 
 
-@settings(max_examples=50, deadline=None)
+@UNHURRIED
 @given(st.integers(1, 1500), latencies)
-def test_both_trees_are_optimal_for_any_latency(n, lam):
+def test_both_trees_are_optimal_for_any_latency(n: int, lam: Fraction) -> None:
     assert_is_optimal_broadcast(postal.greedy_tree(n, lam), n, lam)
     assert_is_optimal_broadcast(postal.doubling(n, lam).edges(n), n, lam)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_doubling_serves_every_smaller_number_of_ranks(lam):
+def test_doubling_serves_every_smaller_number_of_ranks(lam: Fraction) -> None:
     tree = postal.doubling(120, lam)
     for n in range(1, 121):
         assert_is_optimal_broadcast(tree.edges(n), n, lam)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_doubling_and_greedy_inform_at_the_same_times(lam):
+def test_doubling_and_greedy_inform_at_the_same_times(lam: Fraction) -> None:
     """With as many ranks as can be reached there is only one tree, up to names and ties."""
     tree = postal.doubling(500, lam)
     for grade in tree.grades:
@@ -94,18 +98,18 @@ def test_doubling_and_greedy_inform_at_the_same_times(lam):
         assert doubled == [e.received for e in postal.greedy_tree(grade.size, lam)]
 
 
-def test_doubling_of_sixteen_ranks_stops_at_21():
+def test_doubling_of_sixteen_ranks_stops_at_21() -> None:
     grades = postal.doubling(16, 2).grades
     assert [grade.size for grade in grades] == [1, 2, 3, 5, 8, 13, 21]
     assert [grade.time for grade in grades] == [0, 2, 3, 4, 5, 6, 7]
     assert [(grade.kept, grade.given) for grade in grades[1:]] == [
         (0, 0), (1, 0), (2, 1), (3, 2), (4, 3), (5, 4),
     ]  # fmt: skip
-    assert postal.doubling(1, 2).grades == ((0, 1, 0, 0),)
+    assert postal.doubling(1, 2).grades == (Grade(Fraction(0), 1, 0, 0),)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_doubling_shares_sub_trees(lam):
+def test_doubling_shares_sub_trees(lam: Fraction) -> None:
     """Far fewer grades than ranks: at most one for each multiple of 1/f, and O(log² n)."""
     grades = postal.doubling(1 << 24, lam).grades
     time = grades[-1].time
@@ -118,16 +122,16 @@ def test_doubling_shares_sub_trees(lam):
         assert grades[grade.given].time + lam <= grade.time
 
 
-def test_sub_trees_have_consecutive_ranks():
+def test_sub_trees_have_consecutive_ranks() -> None:
     edges = postal.doubling(21, 2).edges(21)
-    assert edges[0] == (0, 13, 0, 2)
+    assert edges[0] == Edge(0, 13, Fraction(0), Fraction(2))
     assert all(edge.parent < edge.child for edge in edges)
     for edge in edges:  # later children of one parent are nearer to it
         later = [e.child for e in edges if e.parent == edge.parent and e.sent > edge.sent]
         assert all(child < edge.child for child in later)
 
 
-def test_many_ranks_without_recursion_trouble():
+def test_many_ranks_without_recursion_trouble() -> None:
     lam, n = Fraction(9, 5), 1 << 24
     assert alpha_time(Fraction("0.58"), n, lam) >= postal.broadcast_time(n, lam)
     assert postal.tree_time(binomial, n, lam) == 24 * lam
@@ -136,14 +140,17 @@ def test_many_ranks_without_recursion_trouble():
     assert postal.greedy_tree(1 << 16, lam)[-1].received == postal.broadcast_time(1 << 16, lam)
 
 
-def test_a_chain_and_a_star_without_recursion_trouble():
+def test_a_chain_and_a_star_without_recursion_trouble() -> None:
     n, lam = 20_000, Fraction(5, 2)
     assert postal.tree_time(lambda m: 1, n, lam) == (n - 1) * lam
     assert postal.tree_time(lambda m: m - 1, n, lam) == n - 2 + lam
 
 
+@UNHURRIED
 @given(st.integers(1, 3000), latencies, st.fractions(HALF, Fraction(99, 100), max_denominator=100))
-def test_tree_time_is_its_recursion_and_never_beats_the_optimum(n, lam, alpha):
+def test_tree_time_is_its_recursion_and_never_beats_the_optimum(
+    n: int, lam: Fraction, alpha: Fraction
+) -> None:
     def recursive(m: int) -> Fraction:
         if m not in times:
             kept = postal.split(m, alpha)
@@ -155,14 +162,16 @@ def test_tree_time_is_its_recursion_and_never_beats_the_optimum(n, lam, alpha):
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_any_optimal_partition_reaches_the_optimal_time(lam):
+def test_any_optimal_partition_reaches_the_optimal_time(lam: Fraction) -> None:
     for n in range(2, 80):
-        for end in (0, 1):
-            time = postal.tree_time(lambda m: postal.partitions(m, lam)[end], n, lam)
-            assert time == postal.broadcast_time(n, lam)
+        for rule in (
+            lambda m: postal.partitions(m, lam)[0],
+            lambda m: postal.partitions(m, lam)[1],
+        ):
+            assert postal.tree_time(rule, n, lam) == postal.broadcast_time(n, lam)
 
 
-def test_b_c12_best_alpha_for_64_ranks_at_latency_1_8():
+def test_b_c12_best_alpha_for_64_ranks_at_latency_1_8() -> None:
     """The best α are [71/128, 45/76) = [0.5547, 0.5921); in thousandths 0.555 … 0.592."""
     lam = Fraction(9, 5)
     pieces = time_pieces(64, lam)
@@ -179,7 +188,7 @@ def test_b_c12_best_alpha_for_64_ranks_at_latency_1_8():
     assert in_thousandths == list(range(555, 593))
 
 
-def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05():
+def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05() -> None:
     """6.3 for α < 65/128 = 0.5078, then 7.05, until 67/128."""
     pieces = time_pieces(64, Fraction("1.05"))
     assert pieces[:3] == [
@@ -230,7 +239,9 @@ def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05():
         ),
     ],
 )
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(call, text):
+def test_errors_say_what_was_asked_what_was_seen_what_to_do(
+    call: Callable[[], object], text: str
+) -> None:
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert str(caught.value) == text

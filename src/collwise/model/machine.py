@@ -46,6 +46,10 @@ class Machine:
         """Message sizes in bytes at which the law changes its slope (none for one straight line)."""
         return ()
 
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """The λ for which trees are built for messages of this size."""
+        return self.message(nbytes).lam
+
     def describe(self) -> str:
         """One line for people."""
         raise NotImplementedError
@@ -153,25 +157,30 @@ class Point(NamedTuple):
 class Measured(Machine):
     """The postal model with t0 and λ as functions of the size, piecewise by protocol.
 
-    segments: one tuple of points per protocol (eager, rendezvous, …), sizes ascending throughout.
-    Inside a segment t0 and λ·t0 are interpolated; from a segment's last point up to the next one's
-    first, the segment's last slope goes on; so it does beyond the last point.  Neither ever falls
-    with the size, λ >= 1 and λ has a small denominator (`rounded_latency`).
+    segments: one tuple of points per protocol (eager, rendezvous, …), sizes ascending throughout,
+    times never falling.  Inside a segment t0 and λ·t0 are straight lines between points; from a
+    segment's last point up to the next one's first, the last line goes on; so it does beyond the
+    last point.  Below the first point both are constant.  Build one with `measured`.
     """
 
     segments: tuple[tuple[Point, ...], ...]
     kind = "measured"
 
     def __post_init__(self) -> None:
-        sizes = self.sizes()
-        if not sizes or any(a >= b for a, b in pairwise(sizes)):
-            raise InvalidArgument("a measured machine", f"sizes {sizes}", "give ascending sizes")
+        points = [p for segment in self.segments for p in segment]
+        if not points or any(a.nbytes >= b.nbytes for a, b in pairwise(points)):
+            seen = f"sizes {[p.nbytes for p in points]}"
+            raise InvalidArgument("a measured machine", seen, "give sizes in ascending order")
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
         return tuple(p.nbytes for segment in self.segments for p in segment)
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return _measured_cost(self, nbytes)
+
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """The measured λ with a small denominator (`exact.rounded_latency` says which, and why)."""
+        return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102
         first, last = self.segments[0][0], self.segments[-1][-1]
@@ -183,51 +192,48 @@ class Measured(Machine):
 
 @lru_cache(maxsize=4096)
 def _measured_cost(machine: Measured, nbytes: int) -> Cost:
-    before = Cost(Fraction(0), Fraction(0))
-    for segment in machine.segments:
-        if segment[0].nbytes > nbytes and segment is not machine.segments[0]:
+    here = machine.segments[0]
+    for segment in machine.segments[1:]:
+        if segment[0].nbytes > nbytes:
             break
-        floor, here = before, segment
-        before = Cost(
-            max(before.gap, *(p.gap for p in segment)),
-            max(before.latency, *(p.latency for p in segment)),
-        )
-    gap = max(floor.gap, _interpolate([(p.nbytes, p.gap) for p in here], nbytes))
-    latency = max(floor.latency, _interpolate([(p.nbytes, p.latency) for p in here], nbytes))
-    return Cost(gap, rounded_latency(latency / gap) * gap)
+        here = segment
+    if nbytes <= here[0].nbytes or len(here) == 1:
+        return Cost(here[0].gap, here[0].latency)
+    for low, high in pairwise(here):
+        if nbytes <= high.nbytes:
+            break
+    share = Fraction(nbytes - low.nbytes, high.nbytes - low.nbytes)
+    return Cost(
+        low.gap + share * (high.gap - low.gap),
+        low.latency + share * (high.latency - low.latency),
+    )
 
 
-def _interpolate(points: list[tuple[int, Fraction]], x: int) -> Fraction:
-    """Piecewise-linear through the points (their running maximum), flat before the first."""
-    rising: list[tuple[int, Fraction]] = []
-    for size, value in points:
-        rising.append((size, max(value, rising[-1][1]) if rising else value))
-    if x <= rising[0][0] or len(rising) == 1:
-        return rising[0][1]
-    for (x0, y0), (x1, y1) in pairwise(rising):
-        if x <= x1:
-            break
-    return y0 + (y1 - y0) * Fraction(x - x0, x1 - x0)
+PICOSECOND = Fraction(1, 10**12)
 
 
 def measured(segments: Iterable[Iterable[tuple[int, Number, Number]]]) -> Measured:
-    """A measured machine from rows (bytes, t0 in seconds, λ) grouped by protocol.
+    """A measured machine from rows (bytes, t0 in seconds, λ), one group of rows per protocol.
 
-    A λ below 1, which noise and buffering can produce, is used as 1.
+    A λ below 1, which noise and buffering can produce, is used as 1; times that fall with the size
+    are raised to the largest before them.  Times are kept to the picosecond, which keeps exact
+    arithmetic on them fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
     """
-    return Measured(
-        tuple(
-            tuple(
-                Point(
-                    nbytes,
-                    _positive(t0, "t0_s"),
-                    _positive(t0, "t0_s") * max(Fraction(1), exact(lam, "lam")),
-                )
-                for nbytes, t0, lam in segment
-            )
-            for segment in segments
-        )
-    )
+    gap = latency = Fraction(0)
+    made = []
+    for segment in segments:
+        points = []
+        for nbytes, t0_s, lam in segment:
+            t0 = _positive(t0_s, "t0_s")
+            gap = max(gap, _picoseconds(t0))
+            latency = max(latency, gap, _picoseconds(t0 * exact(lam, "lam")))
+            points.append(Point(nbytes, gap, latency))
+        made.append(tuple(points))
+    return Measured(tuple(made))
+
+
+def _picoseconds(time: Fraction) -> Fraction:
+    return max(round(time / PICOSECOND), 1) * PICOSECOND
 
 
 def _positive(x: Number, what: str) -> Fraction:

@@ -46,7 +46,7 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """An α that serves every number of ranks up to p, where there is one; else some to choose from."""
-    lam = machine.message(problem.nbytes).lam
+    lam = machine.planning_lam(problem.nbytes)
     if problem.ranks < 2:
         return []
     if both := postal.alpha_intersection(problem.ranks, lam):

@@ -46,12 +46,12 @@ def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fracti
 
 def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The λ that the machine has at this size."""
-    return [{"lam": machine.message(problem.nbytes).lam}]
+    return [{"lam": machine.planning_lam(problem.nbytes)}]
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best segment for each λ-tree worth a try: that of the whole message, and those of segments."""
-    lams = {machine.message(problem.nbytes).lam, machine.message(4096).lam, Fraction(1)}
+    lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
     return [
         {"lam": lam, **choice}
         for lam in sorted(lams)

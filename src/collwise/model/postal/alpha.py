@@ -14,7 +14,6 @@ from collwise.model.postal._scaled import latency, ranks, reached_scaled, stairc
 AlphaRange: TypeAlias = tuple[Fraction, Fraction]
 """A half-open range [low, high) of α."""
 
-_HALF = Fraction(1, 2)
 _ONE = Fraction(1)
 
 
@@ -31,9 +30,9 @@ def split(n: int, alpha: Number) -> int:
     (8, 3, 1)
     """
     ratio, n = exact(alpha, "the ratio alpha"), ranks(n, "split(n, alpha)", least=2)
-    if not _HALF <= ratio < 1:
-        raise InvalidArgument("split(n, alpha)", f"alpha = {ratio}", "give an alpha in [1/2, 1)")
     num, den = ratio.numerator, ratio.denominator
+    if not den <= 2 * num < 2 * den:
+        raise InvalidArgument("split(n, alpha)", f"alpha = {ratio}", "give an alpha in [1/2, 1)")
     # At least 1 without more ado: αn >= 1 for α >= 1/2 and n >= 2.
     return min((2 * num * n + den) // (2 * den), n - 1)
 
@@ -67,6 +66,7 @@ def alpha_range(n: int, lam: Number) -> AlphaRange:
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4, §2.5.
     """
+    n = ranks(n, "alpha_range(n, lam)", least=2)
     return _rounding_range(n, *partitions(n, lam))
 
 

@@ -124,6 +124,8 @@ def asymptotic_corners(lam: Number) -> AsymptoticTriangle:
     Returns the α of the top β^f, the left bottom 1 − β^(u−1), the right bottom β^(f−1), where
     λ = u/f in lowest terms and β = lim N'(t')/N'(t'+1) = γ(λ)^(−1/f).  The paper prints β^(u−1) for
     the right bottom, an erratum: `corners` tends to β^(f−1), which is 1 for integer λ.
+    Floats, and late to be reached if f is large: at n = 10^12 the triangles of λ = 9/5 are within
+    0.002 of them, those of λ = 39/20 within 0.04.
     Raises InvalidArgument if lam < 1.
     Source: [Bruck1996] §2.5.
     """

@@ -1,0 +1,1 @@
+"""Chooses a schedule.  It is given its scoring function and never executes anything."""

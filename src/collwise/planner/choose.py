@@ -1,0 +1,157 @@
+"""Choosing: every algorithm that applies, the time predicted for it, the fastest.
+
+Two efforts, as in FFTW.  *Estimate* goes by the machine alone.  *Measure* takes the best few of an
+estimate and medians that somebody timed for them; the planner itself times nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
+from collwise.errors import InvalidArgument
+from collwise.model.bounds import bounds
+from collwise.model.machine import Machine
+from collwise.planner.plans import LIBRARY, Candidate, Plan
+from collwise.schedule.data import Problem
+from collwise.schedule.timing import ideal
+
+Score: TypeAlias = Callable[[Algorithm, Problem, Machine, Mapping[str, Any]], Fraction]
+"""The exact time in seconds that an algorithm will take."""
+
+LARGEST_PLAYED = 4096
+"""Schedules of more ranks than this are not played out for a prediction."""
+
+
+def predicted(
+    algorithm: Algorithm, problem: Problem, machine: Machine, settings: Mapping[str, Any]
+) -> Fraction:
+    """The default score: the closed form where it is exact, else the schedule's ideal time."""
+    p = problem
+    if machine.independent_ports:
+        return algorithm.predict(machine, p.ranks, p.nbytes, p.root, **settings)
+    return ideal(algorithm.schedule(p.ranks, p.nbytes, p.root, **settings), machine).completion
+
+
+@lru_cache(maxsize=4096)
+def plan(
+    collective: str,
+    *,
+    ranks: int,
+    nbytes: int,
+    machine: Machine,
+    root: int = 0,
+    algorithm: str | None = None,
+    score: Score = predicted,
+) -> Plan:
+    """Choose the fastest schedule of a collective on a machine.  Cheap, printable, inert.
+
+    ranks: number of ranks, >= 1.   nbytes: bytes to broadcast, >= 0.   machine: a `Machine`, for
+    instance `profile.machine`.   algorithm: take this one ("broadcast/chain" or "chain"), with its
+    best settings.   score: predicts the time; the default is exact.
+    Raises InvalidArgument for a size or root out of range, UnknownName for an unknown collective
+    or algorithm (with the near names).
+    """
+    if not isinstance(machine, Machine):
+        raise InvalidArgument(
+            f"a plan on machine {machine!r}",
+            f"a {type(machine).__name__}",
+            "give a collwise.Machine, such as profile.machine",
+        )
+    among = algorithms_for(collective)
+    if algorithm is not None:
+        among = (find(algorithm, collective),)
+    problem = Problem(collective, ranks, nbytes, root)
+    candidates, excluded = _candidates(among, problem, machine, score)
+    if not candidates:
+        name, why = next(iter(excluded.items()))
+        raise InvalidArgument(
+            f"{name} for {nbytes} bytes on {ranks} ranks", why, "choose another algorithm"
+        )
+    # sorted() is stable: of equally fast ones, the first registered wins.
+    ranked = sorted(candidates, key=lambda c: c.predicted)
+    choice = replace(ranked[0], verdict="chosen: the least predicted time")
+    every, unsegmented = bounds(collective, machine, ranks, nbytes)
+    return Plan(
+        problem,
+        machine,
+        choice,
+        (choice, *(replace(c, verdict=_why_not(c, choice)) for c in ranked[1:])),
+        every,
+        unsegmented,
+        excluded,
+    )
+
+
+def _candidates(
+    among: Iterable[Algorithm], problem: Problem, machine: Machine, score: Score
+) -> tuple[list[Candidate], dict[str, str]]:
+    candidates, excluded = [], {}
+    for algorithm in among:
+        choices = list(algorithm.choices(problem, machine))
+        if not choices:
+            excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
+            continue
+        scored = [
+            Candidate(algorithm.name, choice, score(algorithm, problem, machine, choice))
+            for choice in choices
+        ]
+        candidates.append(min(scored, key=lambda c: c.predicted))
+    return candidates, excluded
+
+
+def _why_not(candidate: Candidate, choice: Candidate) -> str:
+    if candidate.predicted == choice.predicted:
+        return "equally fast; the choice is the simpler one"
+    if choice.predicted == 0:
+        return "slower"
+    slower = float((candidate.predicted - choice.predicted) / choice.predicted)
+    return f"{slower:.0%} slower" if slower >= 0.005 else "less than 1% slower"
+
+
+def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
+    """The candidates worth a race: at most `most`, predicted within a factor of the best.
+
+    Of candidates with the same predicted time two at most, since they often are the same tree.
+    """
+    limit = estimate.candidates[0].predicted * exact_ratio(within)
+    picked: list[Candidate] = []
+    for candidate in estimate.candidates:
+        same = [c for c in picked if c.predicted == candidate.predicted]
+        if candidate.predicted <= limit and len(same) < 2 and len(picked) < most:
+            picked.append(candidate)
+    return tuple(picked)
+
+
+def exact_ratio(x: float) -> Fraction:
+    """A factor given in decimals."""
+    return Fraction(repr(x))
+
+
+def decided(estimate: Plan, medians_s: Mapping[str, float], winner: str) -> Plan:
+    """The plan after a race: `winner` is a candidate's label or "library".
+
+    medians_s: measured medians in seconds by label.
+    """
+    measured = [
+        replace(c, measured_s=medians_s.get(c.label), verdict=_raced(c, medians_s, winner))
+        for c in estimate.candidates
+    ]
+    if winner == LIBRARY:
+        choice = Candidate(
+            LIBRARY, {}, Fraction(repr(medians_s[LIBRARY])), "chosen: nothing beat it clearly",
+            medians_s[LIBRARY],
+        )
+        return replace(estimate, choice=choice, candidates=(choice, *measured))
+    choice = next(c for c in measured if c.label == winner)
+    return replace(estimate, choice=choice, candidates=tuple(measured))
+
+
+def _raced(candidate: Candidate, medians_s: Mapping[str, float], winner: str) -> str:
+    if candidate.label == winner:
+        return "chosen: the fastest measured, clearly ahead of the library"
+    if candidate.label not in medians_s:
+        return f"not raced; {candidate.verdict}"
+    return "raced; not the fastest"

@@ -1,0 +1,111 @@
+"""What planning gives: a plan that can be read, printed and sent, and does nothing by itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from collwise.algorithms.registry import ALGORITHMS, describe
+from collwise.model.bounds import Bound
+from collwise.model.exact import seconds
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem, Schedule
+
+LIBRARY = "library"
+"""The name under which the MPI library's own collective runs in races and plans."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One algorithm with its settings, the time predicted for it, and why it was not chosen.
+
+    predicted: exact seconds.   measured_s: median of a race, if there was one.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    predicted: Fraction
+    verdict: str = ""
+    measured_s: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The name with its settings."""
+        return describe(self.name, self.settings)
+
+    @property
+    def predicted_s(self) -> float:
+        """The predicted time as a float, in seconds."""
+        return seconds(self.predicted)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The choice for one problem on one machine; printable, inert, the same on every rank."""
+
+    problem: Problem
+    machine: Machine
+    choice: Candidate
+    candidates: tuple[Candidate, ...]
+    """Every candidate, the fastest first; each verdict says why it is not the choice."""
+    bound: Bound
+    unsegmented_bound: Bound
+    excluded: Mapping[str, str]
+    """Algorithms that do not apply here, and why."""
+
+    @property
+    def algorithm(self) -> str:
+        """The chosen algorithm's name, or "library" for the MPI library's own."""
+        return self.choice.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The chosen algorithm's settings."""
+        return self.choice.settings
+
+    @property
+    def predicted_s(self) -> float:
+        """The predicted time in seconds."""
+        return self.choice.predicted_s
+
+    @property
+    def lower_bound_s(self) -> float:
+        """The lower bound for every schedule, in seconds."""
+        return self.bound.time_s
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The chosen schedule; one rank's list is made when it is asked for."""
+        p = self.problem
+        return ALGORITHMS[self.algorithm].schedule(p.ranks, p.nbytes, p.root, **self.settings)
+
+    def __str__(self) -> str:
+        p = self.problem
+        lines = [
+            f"{p.collective} of {p.nbytes} bytes from rank {p.root} to {p.ranks} ranks",
+            f"machine      {self.machine.describe()}",
+            f"choice       {self.choice.label}",
+            f"predicted    {format_seconds(self.predicted_s)}",
+            f"lower bound  {format_seconds(self.lower_bound_s)}  ({self.bound.argument})",
+            f"             {format_seconds(self.unsegmented_bound.time_s)}"
+            f"  ({self.unsegmented_bound.argument})",
+            "candidates",
+        ]
+        width = max(len(c.label) for c in self.candidates)
+        lines += [
+            f"  {c.label:<{width}}  {format_seconds(c.predicted_s):>10}  {c.verdict}"
+            for c in self.candidates
+        ]
+        lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]
+        return "\n".join(lines)
+
+
+def format_seconds(time_s: float) -> str:
+    """Seconds for people: 1.25 ms, 830 ns; three significant digits."""
+    if time_s == 0:
+        return "0 s"
+    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(time_s) >= factor:
+            return f"{time_s / factor:.3g} {unit}"
+    return f"{time_s / 1e-9:.3g} ns"

@@ -6,6 +6,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
@@ -96,9 +98,10 @@ class Algorithm:
                 "take schedule.timing.ideal(schedule, machine), as plan() does",
             )
         problem = Problem(self.collective, ranks, nbytes, root)
-        if ranks == 1 or nbytes == 0:
+        read = self.settings(settings)
+        if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
-        return self.predicted(problem, machine, self.settings(settings))
+        return self.predicted(problem, machine, read)
 
 
 _ALGORITHMS: dict[str, Algorithm] = {}
@@ -158,8 +161,8 @@ def whole(what: str, least: int, advice: str) -> Parameter:
     """A parameter that is an integer of at least `least`."""
 
     def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InvalidArgument(what, f"{what} = {value!r}", advice)
-        return value
+        return int(value)
 
     return Parameter(read, advice)

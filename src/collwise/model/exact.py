@@ -23,7 +23,7 @@ def exact(x: Number, what: str = "a number") -> Fraction:
     if isinstance(x, Fraction):
         return x
     try:
-        return Fraction(repr(x)) if isinstance(x, float) else Fraction(x)
+        return Fraction(str(x))  # for NumPy's floats as well, whose repr is a call
     except (ValueError, TypeError, ZeroDivisionError):
         raise InvalidArgument(what, repr(x), "give a finite number, such as 9/5 or 1.8") from None
 

@@ -79,9 +79,10 @@ class Problem:
     root: int = 0
 
     def __post_init__(self) -> None:
-        _whole(self.ranks, f"{self.collective} over `ranks`", "ranks", 1)
-        _whole(self.nbytes, f"{self.collective} of `nbytes`", "nbytes", 0)
-        _whole(self.root, f"{self.collective} from `root`", "root", 0)
+        for name, word, least in (("ranks", "over", 1), ("nbytes", "of", 0), ("root", "from", 0)):
+            asked = f"{self.collective} {word} `{name}`"
+            # As Python's own integer: NumPy's overflow, and cannot tell their bits.
+            object.__setattr__(self, name, _whole(getattr(self, name), asked, name, least))
         if self.root >= self.ranks:
             raise InvalidArgument(
                 f"{self.collective} from root {self.root}",
@@ -95,9 +96,10 @@ class Problem:
         return Block(self.root, 0, self.nbytes)
 
 
-def _whole(value: object, asked: str, name: str, least: int) -> None:
+def _whole(value: object, asked: str, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidArgument(asked, f"{name} = {value!r}", f"give an integer of at least {least}")
+    return int(value)
 
 
 @dataclass(frozen=True)

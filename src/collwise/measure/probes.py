@@ -1,0 +1,160 @@
+"""What to time: the two experiments that reveal t0 and λ [Bruck1996 §2.2].
+
+Rank 0 is P_0; a probe names the targets P_1 … P_k.  In both experiments P_0 sends one message to
+each of them in turn.  Then, as soon as P_k has its message,
+
+1. P_k sends one message back to P_0:               T = (k−1)·t0 + 2·λt0
+2. P_k sends to P_(k−1), …, P_1, and last to P_0:   T = 2(k−1)·t0 + 2·λt0
+
+and T is what P_0 sees pass until that message is in its hands.  Both times are linear in t0 and in
+λt0; `Cell.terms` holds the factors, and prediction, fit and tests all read them there.
+
+Nothing here sends anything: whoever has a network and a clock runs a probe's operations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.model.machine import Cost
+from collwise.schedule.data import (
+    Block,
+    Operation,
+    Problem,
+    Recv,
+    Schedule,
+    Send,
+    Slot,
+    Written,
+)
+
+EXPERIMENTS = (1, 2)
+
+
+class Cell(NamedTuple):
+    """What makes two probes repetitions of each other: all but the choice of targets."""
+
+    experiment: int
+    nbytes: int
+    k: int
+    blocking: bool
+
+    @property
+    def terms(self) -> tuple[int, int]:
+        """How many t0 and how many λt0 the time of this experiment is made of."""
+        return self.experiment * (self.k - 1), 2
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One timed experiment.  Hashable, small, equal on all ranks.
+
+    experiment: 1 or 2.  nbytes: of every message, >= 1.  targets: the ranks P_1 … P_k, none of them
+    0; a rank may occur more than once where there are fewer than k others.  blocking: whether the
+    sends are blocking (`Send`) or not (`Isend`, all completed before the clock is read).
+    """
+
+    experiment: int
+    nbytes: int
+    targets: tuple[int, ...]
+    blocking: bool = False
+
+    def __post_init__(self) -> None:
+        if self.experiment not in EXPERIMENTS:
+            raise InvalidArgument(
+                "a probe", f"experiment {self.experiment}", "give experiment 1 or 2"
+            )
+        if self.nbytes < 1:
+            raise InvalidArgument("a probe", f"{self.nbytes} bytes", "give at least 1 byte")
+        if not self.targets or min(self.targets) < 1:
+            raise InvalidArgument(
+                "a probe", f"targets {self.targets}", "give one or more ranks, none of them 0"
+            )
+
+    @property
+    def k(self) -> int:
+        """Number of messages that P_0 sends."""
+        return len(self.targets)
+
+    @property
+    def cell(self) -> Cell:
+        """What this probe is a repetition of."""
+        return Cell(self.experiment, self.nbytes, self.k, self.blocking)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a target occurs more than once, for want of other ranks."""
+        return len(set(self.targets)) < self.k
+
+    def expected(self, cost: Cost) -> Fraction:
+        """The closed-form time in seconds where a message costs `cost`, exact."""
+        gaps, latencies = self.cell.terms
+        return gaps * cost.gap + latencies * cost.latency
+
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order; nothing for a rank that takes no part.
+
+        P_0 sends from its input; every message is received into the output, so a rank's receives
+        must complete one after another, in this order.  P_k never sends to itself: where it stands
+        for another target too, that message goes to P_0, which leaves the time as it is.
+        """
+        block = (Block(0, 0, self.nbytes),)
+        last = self.targets[-1]
+        answers = self.targets[-2::-1] if self.experiment == 2 else ()
+        back: list[int] = [0 if t == last else t for t in answers] + [0]
+        operations: list[Operation] = []
+        if rank == 0:
+            operations += [Send(target, block, Slot.INPUT) for target in self.targets]
+        else:
+            operations += [Recv(0, block)] * self.targets.count(rank)
+        if rank == last:
+            operations += [Send(target, block) for target in back]
+        else:
+            operations += [Recv(last, block)] * back.count(rank)
+        return operations
+
+    def schedule(self, ranks: int | None = None) -> Schedule:
+        """The probe as a schedule for `ranks` ranks (just enough of them if not given)."""
+        count = max(self.targets) + 1 if ranks is None else ranks
+        lists = tuple(tuple(self.operations(rank)) for rank in range(count))
+        return Schedule(Problem("probe", count, self.nbytes), Written(lists), "probe")
+
+
+def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
+    """P_1 … P_k among the ranks 1 … ranks − 1: distinct and random, as long as there are enough.
+
+    Otherwise the others take turns as P_1 … P_(k−1), and P_k is none of them if there is a choice.
+    """
+    others = range(1, ranks)
+    if k <= len(others):
+        return tuple(random.sample(others, k))
+    last, *rest = random.sample(others, len(others))
+    rest = rest or [last]
+    return (*(rest[i % len(rest)] for i in range(k - 1)), last)
+
+
+def usual_ks(ranks: int) -> tuple[int, ...]:
+    """The numbers of targets worth trying with so many ranks: distinct ones, up to 8, if possible.
+
+    With two or three ranks there are too few: up to 4 then, and targets repeat.
+    """
+    others = ranks - 1
+    if others == 3:
+        return (1, 2, 3)
+    return (1, 2, 4, 8) if others >= 8 else (1, 2, 4)
+
+
+def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:
+    """Probes that make ranks meet before anything counts: libraries connect on first use.
+
+    Every rank is P_k once (up to `at_most` of them), and sends to its next neighbours and rank 0.
+    """
+    others = ranks - 1
+    k = min(others, 16)
+    return [
+        Probe(2, nbytes, tuple(1 + (last + i) % others for i in range(k - 1, -1, -1)))
+        for last in range(min(others, at_most))
+    ]

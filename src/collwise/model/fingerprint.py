@@ -1,0 +1,97 @@
+"""Which machine a profile belongs to: what changes its times, and nothing that merely changes.
+
+Host names are not part of it (containers and batch jobs get new ones all the time), nor is the
+number of ranks.
+"""
+
+import os
+import platform
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Layout: TypeAlias = Literal["one node", "several nodes"]
+
+
+class Fingerprint(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A kind of machine with an MPI library; two of them are equal or they are strangers."""
+
+    cpu_model: str
+    architecture: str
+    """As the operating system calls it, such as "x86_64"."""
+    cores_per_node: int
+    """Logical processors."""
+    operating_system: str
+    mpi_library: str
+    """Name and version, such as "MPICH 5.0.2"."""
+    layout: Layout
+    """Whether the ranks share one node's memory or talk over a network."""
+
+    def differences(self, other: "Fingerprint") -> list[str]:
+        """What the two do not share, one line each: ours first, then the other's."""
+        return [
+            f"{label}: {mine!r} there, {theirs!r} here"
+            for name, label in LABELS.items()
+            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
+        ]
+
+
+LABELS = {
+    "cpu_model": "processor",
+    "architecture": "architecture",
+    "cores_per_node": "cores per node",
+    "operating_system": "operating system",
+    "mpi_library": "MPI library",
+    "layout": "layout of the ranks",
+}
+
+
+def local_fingerprint(mpi_library: str, layout: Layout) -> Fingerprint:
+    """The fingerprint of this node, with what only MPI can tell."""
+    return Fingerprint(
+        cpu_model=cpu_model(),
+        architecture=platform.machine(),
+        cores_per_node=os.cpu_count() or 1,
+        operating_system=platform.system(),
+        mpi_library=mpi_library,
+        layout=layout,
+    )
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name, as far as the system tells it; never empty."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    facts: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and value.strip():
+            facts.setdefault(key.strip(), " ".join(value.split()))
+    for key in ("model name", "cpu model", "cpu", "Processor", "uarch"):
+        if key in facts:
+            return facts[key]
+    if "CPU part" in facts:  # Arm gives numbers only
+        return f"Arm implementer {facts.get('CPU implementer', '?')} part {facts['CPU part']}"
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def usable_cores(
+    quota: Path = Path("/sys/fs/cgroup/cpu.max"), *, processors: int | None = None
+) -> int:
+    """Logical processors that this process may use: what its affinity and its container allow.
+
+    quota: the control group's file.  processors: the affinity's count (looked up if not given).
+    """
+    cores = processors or (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    try:
+        limit, period = quota.read_text(encoding="ascii").split()
+        if limit != "max":
+            cores = min(cores, max(1, round(int(limit) / int(period))))
+    except (OSError, ValueError, ZeroDivisionError):
+        pass  # no control group, so no quota
+    return cores

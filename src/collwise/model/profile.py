@@ -1,0 +1,256 @@
+"""What was measured and learned on one machine: a versioned JSON file that refuses strangers.
+
+A profile is data for planning (`profile.machine`) with its units, its provenance and a verdict on
+its own quality.  Reading one checks everything; writing one replaces the file atomically.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, NoReturn
+
+import msgspec
+import platformdirs
+
+from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.model.fingerprint import Fingerprint
+from collwise.model.machine import Measured, measured
+from collwise.model.records import (
+    UNITS,
+    MeasuredSize,
+    MedianTime,
+    Mode,
+    Provenance,
+    Record,
+    Win,
+    local_provenance,
+)
+
+__all__ = [
+    "ENVIRONMENT",
+    "Fingerprint",
+    "MeasuredSize",
+    "MedianTime",
+    "Mode",
+    "Profile",
+    "Provenance",
+    "Win",
+    "default_path",
+    "find",
+    "local_provenance",
+    "replace_file",
+]
+
+ENVIRONMENT = "COLLWISE_PROFILE"
+"""The environment variable that names the profile to use."""
+
+
+class Profile(Record, frozen=True, kw_only=True, dict=True):
+    """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`."""
+
+    format: Literal["collwise profile"] = "collwise profile"
+    version: Literal[1] = 1
+    verdict: str
+    advice: tuple[str, ...] = ()
+    units: dict[str, str] = UNITS
+    fingerprint: Fingerprint
+    provenance: Provenance
+    points: tuple[MeasuredSize, ...]
+    medians: tuple[MedianTime, ...] = ()
+    wins: tuple[Win, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ValueError("points is empty: nothing was measured")
+        last: dict[str, tuple[int, int]] = {}
+        for i, point in enumerate(self.points):
+            before = last.get(point.mode)
+            if before is not None and point.nbytes <= before[0]:
+                raise ValueError(
+                    f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
+                    " sizes must ascend"
+                )
+            if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
+                seen = f"points[{i}].segment = {point.segment}"
+                raise ValueError(f"{seen}: segments count up from 0 in each mode")
+            last[point.mode] = point.nbytes, point.segment
+        if len({win.key for win in self.wins}) < len(self.wins):
+            raise ValueError("wins: two of them are about the same collective, ranks, size, root")
+
+    @cached_property
+    def machine(self) -> Measured:
+        """The machine to plan for: as measured with non-blocking sends, which run the plans."""
+        return self.machine_for("nonblocking")
+
+    def machine_for(self, mode: Mode) -> Measured:
+        """The machine as measured with one way of sending.
+
+        Raises InvalidArgument if that was not measured.
+        """
+        points = [point for point in self.points if point.mode == mode]
+        if not points:
+            raise InvalidArgument(
+                f"the machine with {mode} sends",
+                "the profile has no such measurements",
+                "measure again: collwise measure",
+            )
+        return measured(
+            [(point.nbytes, point.t0_s, point.lam) for point in segment]
+            for _, segment in groupby(points, key=lambda point: point.segment)
+        )
+
+    @property
+    def disagreement(self) -> float | None:
+        """The quality of the whole: the median disagreement of the two experiments over sizes."""
+        known = [p.disagreement for p in self.points if p.disagreement is not None]
+        return median(known) if known else None
+
+    def with_wins(self, wins: Iterable[Win]) -> "Profile":
+        """The same profile with these races learned; a newer one replaces an older one."""
+        merged = {win.key: win for win in (*self.wins, *wins)}
+        return msgspec.structs.replace(self, wins=tuple(merged[key] for key in sorted(merged)))
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        """Raise ForeignProfile, with every difference, unless measured on such a machine."""
+        if differences := self.fingerprint.differences(fingerprint):
+            made = self.provenance
+            hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
+            raise ForeignProfile(
+                f"use the profile measured on {hosts} at {made.created}",
+                "this is another machine: " + "; ".join(differences),
+                "measure here: collwise measure",
+            )
+
+    def to_json(self) -> str:
+        """The profile as a JSON document; `from_json` gives an equal profile back."""
+        text = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+        return text.decode()
+
+    @staticmethod
+    def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
+        """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
+        return _read(text, name)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Profile":
+        """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
+        name = f"the profile {os.fspath(path)}"
+        try:
+            text = Path(path).read_bytes()
+        except FileNotFoundError:
+            remedy = "measure this machine: collwise measure"
+            raise DamagedProfile(f"read {name}", "there is no such file", remedy) from None
+        except OSError as error:
+            seen = error.strerror or str(error)
+            remedy = "name a file that can be read, or measure again: collwise measure"
+            raise DamagedProfile(f"read {name}", seen, remedy) from error
+        return _read(text, name)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the profile, atomically: the file holds the old or the new one, never a half.
+
+        Makes the directories it needs; returns the path.  Raises InvalidArgument if the file cannot
+        be written, and leaves nothing behind then.
+        """
+        target = Path(path)
+        document = self.to_json()
+        _read(document, "the profile to be saved")
+        try:
+            replace_file(target, document.encode())
+        except OSError as error:
+            raise InvalidArgument(
+                f"save the profile as {target}",
+                error.strerror or str(error),
+                f"name another file, by --profile or {ENVIRONMENT}",
+            ) from error
+        return target
+
+
+def default_path(fingerprint: Fingerprint) -> Path:
+    """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
+    if named := os.environ.get(ENVIRONMENT):
+        return Path(named).expanduser()
+    library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
+    digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
+    folder = platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+    return folder / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
+
+
+def find(fingerprint: Fingerprint) -> Profile | None:
+    """The saved profile of such a machine, None if there is none.
+
+    Raises DamagedProfile if the file cannot be read, and ForeignProfile if it is another machine's.
+    """
+    path = default_path(fingerprint)
+    if not path.exists():
+        return None
+    profile = Profile.load(path)
+    profile.check(fingerprint)
+    return profile
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file (through symbolic links) by one with this content, all or nothing.
+
+    Raises OSError; the old file is then as it was.
+    """
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)  # noqa: PTH105
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+FORMAT = "collwise profile"
+VERSION = 1
+
+
+class _Header(msgspec.Struct):
+    format: Any = None
+    version: Any = None
+
+
+def _read(text: str | bytes, name: str) -> Profile:
+    def damaged(
+        seen: str, remedy: str = "restore it, or measure again: collwise measure"
+    ) -> NoReturn:
+        raise DamagedProfile(f"read {name}", seen, remedy)
+
+    raw = text.encode() if isinstance(text, str) else text
+    raw = raw.removeprefix(b"\xef\xbb\xbf")  # some editors put a byte-order mark there
+    if not raw.strip():
+        damaged("it is empty")
+    try:
+        raw.decode("utf-8")
+        header = msgspec.json.decode(raw, type=_Header)
+        if header.format != FORMAT:
+            damaged(f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile")
+        if isinstance(header.version, int) and header.version > VERSION:
+            damaged(
+                f"its version is {header.version}, this collwise reads up to {VERSION}",
+                "update collwise, or measure again: collwise measure",
+            )
+        return msgspec.json.decode(raw, type=Profile)
+    except UnicodeDecodeError as error:
+        damaged(f"it is not UTF-8 text (at byte {error.start})")
+    except msgspec.ValidationError as error:
+        damaged(str(error))
+    except msgspec.DecodeError as error:
+        seen = str(error)
+        if found := re.search(r"\(byte (\d+)\)", seen):
+            line = 1 + raw.count(b"\n", 0, int(found[1]))
+            seen += f", in line {line}"
+        damaged(seen)

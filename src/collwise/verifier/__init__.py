@@ -1,0 +1,62 @@
+"""Proves a schedule right, whoever made it, or explains the first thing that is wrong with it.
+
+Read in this order: `promises` (what is right), `flow` (partners, and what is held), `progress` (no
+deadlock), `ports` (no rank does two things at once in ideal time); `atlas` and `words` serve them.
+Nothing here knows an algorithm, or takes anything over from the timing engine: that is checked too.
+"""
+
+from fractions import Fraction
+
+from collwise.errors import InvalidSchedule, UnknownName
+from collwise.model.machine import Machine
+from collwise.schedule.data import Schedule, Written
+from collwise.schedule.timing import ideal
+from collwise.verifier.atlas import Atlas
+from collwise.verifier.flow import check_holdings, check_operations, check_partners
+from collwise.verifier.ports import check_ports
+from collwise.verifier.progress import check_progress
+from collwise.verifier.promises import PROMISES, Promise
+
+__all__ = ["PROMISES", "Promise", "check_flow", "check_ports", "verify"]
+
+ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
+"""The machines whose ports are watched if none is given."""
+
+
+def verify(schedule: Schedule, machine: Machine | None = None) -> None:
+    """Prove that a schedule keeps its collective's promise; return if so.
+
+    Checks the flow of the data (`check_flow`), and then, on `machine` (or else on postal machines
+    with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`).
+    Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
+    collective that `PROMISES` does not have.
+    """
+    check_flow(schedule)
+    for assumed in ASSUMED if machine is None else (machine,):
+        check_ports(schedule, ideal(schedule, assumed), assumed)
+
+
+def check_flow(schedule: Schedule) -> None:
+    """Prove all that needs no machine: partners, data and progress.
+
+    Every message has its partner with the same blocks; what is sent is held; nothing is received
+    twice; what is owed is there in the end; no deadlock, under buffered and under blocking sends.
+    Raises as `verify` does.
+    """
+    problem = schedule.problem
+    if problem.collective not in PROMISES:
+        raise UnknownName.of("collective", problem.collective, PROMISES)
+    if isinstance(schedule.program, Written) and len(schedule.program.lists) != problem.ranks:
+        raise InvalidSchedule(
+            f"{problem.collective} over {problem.ranks} ranks",
+            f"{len(schedule.program.lists)} lists of operations are written",
+            "write one list for every rank, an empty one where there is nothing to do",
+        )
+    lists = schedule.lists
+    check_operations(lists)
+    check_partners(lists)
+    promises = [PROMISES[problem.collective](problem, rank) for rank in range(problem.ranks)]
+    atlas = Atlas(lists, promises)
+    check_holdings(lists, promises, atlas)
+    for buffered in (True, False):
+        check_progress(lists, promises, atlas, buffered)

@@ -1,0 +1,120 @@
+"""The flow of the data, told from the lists alone: operations, their partners, what is held."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from collwise.errors import InvalidSchedule
+from collwise.schedule.data import Recv, Send, Slot
+from collwise.verifier.atlas import Atlas
+from collwise.verifier.promises import Promise
+from collwise.verifier.words import Lists, told_blocks, wrong
+
+
+def check_operations(lists: Lists) -> None:
+    """Each operation makes sense by itself."""
+    ranks = len(lists)
+    for rank, operations in enumerate(lists):
+        for step, op in enumerate(operations):
+            if not 0 <= op.peer < ranks:
+                seen, remedy = f"there are {ranks} ranks", f"name a peer from 0 to {ranks - 1}"
+                wrong(lists, rank, step, seen, remedy)
+            if op.peer == rank:
+                wrong(lists, rank, step, "this is the rank itself", "leave the message out")
+            if negative := [b for b in op.blocks if b.length < 0]:
+                seen, remedy = "a length is negative", "give blocks a length of 0 or more"
+                wrong(lists, rank, step, seen, remedy, negative[0])
+            if not any(b.length for b in op.blocks):
+                wrong(lists, rank, step, "the message is empty", "leave out messages of 0 bytes")
+            if isinstance(op, Recv) and op.slot == Slot.INPUT:
+                seen = "it would overwrite the user's input"
+                wrong(lists, rank, step, seen, "receive into the output or scratch", op.blocks[0])
+
+
+def check_partners(lists: Lists) -> None:
+    """The k-th send from a to b is the k-th receive at b from a, block by block."""
+    pairs: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    for rank, operations in enumerate(lists):
+        for step, op in enumerate(operations):
+            if isinstance(op, Send):
+                pairs.setdefault((rank, op.peer), ([], []))[0].append(step)
+            else:
+                pairs.setdefault((op.peer, rank), ([], []))[1].append(step)
+    for (a, b), (sends, receives) in sorted(pairs.items()):
+        both = list(zip(sends, receives, strict=False))
+        same = (lists[a][s].blocks == lists[b][r].blocks for s, r in both)
+        k = next((k for k, equal in enumerate(same) if not equal), len(both))
+        counts = (
+            f"rank {a} sends {len(sends)} message(s) to rank {b}, which receives {len(receives)}"
+        )
+        if len(sends) > len(receives):
+            seen, remedy = f"no receive matches: {counts}", f"let rank {b} receive it, or drop it"
+            wrong(lists, a, sends[k], seen, remedy, lists[a][sends[k]].blocks[0])
+        if len(receives) > len(sends):
+            seen, remedy = f"no send matches: {counts}", f"let rank {a} send it, or drop it"
+            wrong(lists, b, receives[k], seen, remedy, lists[b][receives[k]].blocks[0])
+        if k < len(both):
+            step, (there, blocks) = receives[k], (sends[k], lists[a][sends[k]].blocks)
+            seen = f"message {k + 1} from rank {a}, its step {there}, carries {told_blocks(blocks)}"
+            remedy = "name the same blocks in the same order on both sides"
+            wrong(lists, b, step, seen, remedy, lists[b][step].blocks[0])
+
+
+def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> None:
+    """In list order: what is sent is held, what is received is new; in the end all is there."""
+    for rank, (operations, promise) in enumerate(zip(lists, promises, strict=True)):
+        held = atlas.holding(promise.given)
+        for step, op in enumerate(operations):
+            has = held.get(op.slot, 0)
+            pieces = atlas.pieces(op.blocks)
+            if beyond := pieces & ~atlas.exists:
+                block = atlas.first(beyond)
+                seen = f"there is no such data as {told_blocks([block])}"
+                wrong(lists, rank, step, seen, "stay within the data that a rank is given", block)
+            if isinstance(op, Send):
+                if missing := pieces & ~has:
+                    _not_held(lists, rank, step, atlas, missing)
+                continue
+            for block in op.blocks:
+                if again := atlas.pieces([block]) & has:
+                    _held_already(lists, rank, step, atlas, again)
+                has |= atlas.pieces([block])
+            held[op.slot] = has
+        for slot, pieces in atlas.holding(promise.owed).items():
+            if missing := pieces & ~held.get(slot, 0):
+                block = atlas.first(missing)
+                raise InvalidSchedule(
+                    f"rank {rank}, at the end: {told_blocks([block])} in its {slot.name.lower()}",
+                    f"none of its {len(operations)} operations brings them",
+                    "send them to this rank, from one that has them",
+                    rank=rank,
+                    block=block,
+                )
+
+
+def _receipt(lists: Lists, rank: int, slot: Slot, atlas: Atlas, pieces: int) -> int | None:
+    """The first step at which the rank receives any of the pieces."""
+    for step, op in enumerate(lists[rank]):
+        if isinstance(op, Recv) and op.slot == slot and atlas.pieces(op.blocks) & pieces:
+            return step
+    return None
+
+
+def _not_held(lists: Lists, rank: int, step: int, atlas: Atlas, missing: int) -> NoReturn:
+    block, slot = atlas.first(missing), lists[rank][step].slot
+    seen = f"it does not hold {told_blocks([block])} in slot {slot} by then, "
+    later = _receipt(lists, rank, slot, atlas, missing)
+    if later is None:
+        wrong(lists, rank, step, seen + "nor ever", "receive the data first", block)
+    remedy = f"put the send after step {later}"
+    wrong(lists, rank, step, seen + f"but gets data for it only at step {later}", remedy, block)
+
+
+def _held_already(lists: Lists, rank: int, step: int, atlas: Atlas, again: int) -> NoReturn:
+    block, slot = atlas.first(again), lists[rank][step].slot
+    before = _receipt(lists, rank, slot, atlas, again)
+    since = "from the start"
+    if before is not None and before <= step:
+        since = f"since step {before}" if before < step else "from this very message"
+    seen = f"it holds {told_blocks([block])} {since}, and sends that read them may be under way"
+    remedy = "leave them out here: every byte of a slot is received once"
+    wrong(lists, rank, step, seen, remedy, block)

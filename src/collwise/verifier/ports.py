@@ -1,0 +1,183 @@
+"""Ports: a timing is checked against the laws of its machine, by other means than made it."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+from typing import NamedTuple
+
+from collwise.errors import InvalidSchedule
+from collwise.model.exact import seconds
+from collwise.model.machine import LogGP, Machine
+from collwise.schedule.data import Recv, Schedule, Send, Slot, size_of
+from collwise.schedule.timing import Timing, Transfer
+from collwise.verifier.atlas import Atlas
+from collwise.verifier.words import Lists, wrong
+
+
+class _Law(NamedTuple):
+    """What a machine says of a message of some size, in ticks."""
+
+    busy: int
+    """From the start of the send until the sender is free."""
+    gap: int
+    """Between this message and its neighbour at a port: the next send, the receipt before."""
+    latency: int
+    """From the start of the send until it is received."""
+    processing: int
+    """How long the receiver works on it (LogGP)."""
+
+
+class _Event(NamedTuple):
+    """What a rank does at a step, in ticks: a send, or the work on a message that came in."""
+
+    begin: int
+    end: int
+    step: int
+    law: _Law
+
+
+_REMEDY = "mend the timing: it says what the machine cannot do"
+
+
+def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
+    """Prove that a timing of a schedule obeys the laws of a machine, port by port.
+
+    No send begins while its port is busy or before its data is received.  No message is received
+    before its latency is over, or less than its t0 after the one before.  Ports work in list order;
+    but a LogGP rank receives in order of arrival, and its one processor does one thing at a time.
+    Raises InvalidSchedule with rank and step.
+    """
+    lists = schedule.lists
+    exact = _laws(machine, lists)
+    unit = lcm(
+        *{x.denominator for t in timing.transfers for x in (t.start, t.sent, t.received)},
+        *(x.denominator for law in exact.values() for x in law),
+    )
+
+    def ticks(x: Fraction) -> int:
+        return x.numerator * (unit // x.denominator)
+
+    laws = {size: _Law(*map(ticks, law)) for size, law in exact.items()}
+    sends: list[list[_Event]] = [[] for _ in lists]
+    receipts: list[list[_Event]] = [[] for _ in lists]
+    for t in timing.transfers:
+        _check_match(lists, t)
+        law = laws[t.nbytes]
+        start, sent, received = ticks(t.start), ticks(t.sent), ticks(t.received)
+        if start < 0 or sent < start + law.busy:
+            _late(lists, t.source, t.place_at_source, "it is sent faster than the machine sends")
+        if received < start + law.latency:
+            seen = f"it is received {seconds(t.received - t.start):g} s after its send began"
+            _late(lists, t.target, t.place_at_target, seen)
+        sends[t.source].append(_Event(start, sent, t.place_at_source, law))
+        receipts[t.target].append(
+            _Event(received - law.processing, received, t.place_at_target, law)
+        )
+    one_processor = not machine.independent_ports
+    atlas = Atlas(lists, ())
+    for rank in range(len(lists)):
+        _check_complete(lists, rank, sends[rank] + receipts[rank], timing.finish[rank] * unit)
+        _check_sends(lists, rank, sorted(sends[rank]))
+        if one_processor:
+            _check_processor(lists, rank, sends[rank], receipts[rank])
+        else:
+            _check_receipts(lists, rank, sorted(receipts[rank], key=lambda e: (e.end, e.step)))
+        _check_data(lists, rank, atlas, sends[rank], receipts[rank])
+
+
+def _laws(machine: Machine, lists: Lists) -> dict[int, tuple[Fraction, ...]]:
+    laws: dict[int, tuple[Fraction, ...]] = {}
+    for size in {size_of(op) for operations in lists for op in operations}:
+        gap, latency = machine.message(size)
+        if isinstance(machine, LogGP):
+            body = (size - 1) * machine.G
+            laws[size] = machine.o, machine.g + body, latency, machine.o + body
+        else:
+            laws[size] = gap, gap, latency, Fraction(0)
+    return laws
+
+
+def _late(lists: Lists, rank: int, step: int, seen: str) -> None:
+    wrong(lists, rank, step, seen, _REMEDY, lists[rank][step].blocks[0])
+
+
+def _check_match(lists: Lists, t: Transfer) -> None:
+    """The transfer is one of the schedule."""
+    for rank, step, kind, peer in (
+        (t.source, t.place_at_source, Send, t.target),
+        (t.target, t.place_at_target, Recv, t.source),
+    ):
+        op = lists[rank][step] if step < len(lists[rank]) else None
+        if not isinstance(op, kind) or op.peer != peer or size_of(op) != t.nbytes:
+            raise InvalidSchedule(
+                f"rank {rank}, step {step}: {t.nbytes} bytes from {t.source} to {t.target}",
+                "the schedule has no such message there",
+                "time the schedule that is checked",
+                rank=rank,
+                step=step,
+            )
+
+
+def _check_complete(lists: Lists, rank: int, events: Sequence[_Event], finish: Fraction) -> None:
+    """Every operation is in the timing, once, and the rank is done with the last of them."""
+    steps = sorted(event.step for event in events)
+    for step in range(len(lists[rank])):
+        if steps[step : step + 1] != [step]:
+            _late(lists, rank, step, "it is not in the timing, or an earlier one is there twice")
+    if len(steps) > len(lists[rank]):
+        _late(lists, rank, steps[-1], "it is in the timing twice")
+    if finish != max((event.end for event in events), default=0):
+        seen = "it is done with its last operation at another time"
+        raise InvalidSchedule(f"rank {rank}: when it finishes", seen, _REMEDY, rank=rank)
+
+
+def _check_sends(lists: Lists, rank: int, events: Sequence[_Event]) -> None:
+    for before, event in pairwise(events):
+        if event.begin < max(before.end, before.begin + before.law.gap):
+            _late(lists, rank, event.step, f"the send port is still busy with step {before.step}")
+        if event.step < before.step:
+            _late(lists, rank, event.step, f"it begins after step {before.step}")
+
+
+def _check_receipts(lists: Lists, rank: int, events: Sequence[_Event]) -> None:
+    for before, event in pairwise(events):
+        if event.end < before.end + event.law.gap:
+            _late(
+                lists,
+                rank,
+                event.step,
+                f"it is less than t0 after the receipt of step {before.step}",
+            )
+        if event.step < before.step:
+            _late(lists, rank, event.step, f"it is received after step {before.step}")
+
+
+def _check_processor(
+    lists: Lists, rank: int, sends: Sequence[_Event], receipts: Sequence[_Event]
+) -> None:
+    """One thing at a time, and what comes in is taken no faster than the gap allows."""
+    for before, event in pairwise(sorted([*sends, *receipts])):
+        if event.begin < before.end:
+            _late(lists, rank, event.step, f"the processor is still busy with step {before.step}")
+    for before, event in pairwise(sorted(receipts)):
+        if event.begin < before.begin + before.law.gap:
+            _late(lists, rank, event.step, f"it is less than a gap after step {before.step}")
+
+
+def _check_data(
+    lists: Lists, rank: int, atlas: Atlas, sends: Sequence[_Event], receipts: Sequence[_Event]
+) -> None:
+    """What a rank receives at all, it has received before it sends it."""
+    missing: dict[Slot, int] = {}
+    for event in receipts:
+        op = lists[rank][event.step]
+        missing[op.slot] = missing.get(op.slot, 0) | atlas.pieces(op.blocks)
+    arrivals = sorted((e.end, e.step) for e in receipts)[::-1]
+    for event in sorted(sends):
+        while arrivals and arrivals[-1][0] <= event.begin:
+            op = lists[rank][arrivals.pop()[1]]
+            missing[op.slot] &= ~atlas.pieces(op.blocks)
+        op = lists[rank][event.step]
+        if atlas.pieces(op.blocks) & missing.get(op.slot, 0):
+            _late(lists, rank, event.step, "it begins before its data is received")

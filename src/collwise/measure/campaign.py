@@ -23,7 +23,15 @@ from math import isfinite
 from random import Random
 
 from collwise.errors import InvalidArgument
-from collwise.measure.fit import Fit, Seconds, check_seconds, estimate, fit_samples
+from collwise.measure.fit import (
+    Fit,
+    Median,
+    Seconds,
+    check_seconds,
+    estimate,
+    find_median,
+    fit_samples,
+)
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
 from collwise.measure.segments import Value, find_segments
 from collwise.model.machine import Measured, measured
@@ -36,8 +44,10 @@ SIZES = (
 
 OPENING = 3
 """Repetitions in the opening, and the fewest that a point should have."""
-ROUND = 4
+ROUND = 5
 """The least number of repetitions in a round."""
+FEWEST = 6
+"""With fewer repetitions no median is known with 95 % confidence, however alike they look."""
 BATCH = 1024
 """The largest number of probes in a batch."""
 
@@ -63,10 +73,12 @@ class Measurement:
     """Sorted by way of sending (non-blocking first), then size."""
     segments: tuple[int, ...]
     """The protocol segment of each fit, from 0 for each way of sending."""
+    medians: tuple[Median, ...]
+    """What all this was computed from."""
     unreached: tuple[int, ...] = ()
     """Sizes for which the budget did not suffice."""
     unusable: tuple[tuple[int, bool], ...] = ()
-    """(bytes, blocking) whose times do not grow with k, so that they give no t0."""
+    """(bytes, blocking) left out, because their t0 cannot be told from 0."""
     repeats: bool = False
     """Whether targets had to repeat, for want of ranks."""
     complete: bool = True
@@ -132,7 +144,6 @@ class Campaign:
         self._random = Random(seed)
         self._samples: dict[Cell, list[Seconds]] = {}
         self._costs = _Costs()
-        self._unreached: tuple[int, ...] = self.sizes
         self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
         self._batches = self._stages()
         self._outstanding: list[Probe] = []
@@ -149,9 +160,12 @@ class Campaign:
             self._done = not self._outstanding
         return list(self._outstanding)
 
-    def record(self, batch: Sequence[Probe], samples: Sequence[Seconds], elapsed_s: float) -> None:
+    def record(
+        self, batch: Sequence[Probe], samples: Sequence[Seconds | None], elapsed_s: float
+    ) -> None:
         """Take the seconds that each probe of a batch took, as seen by rank 0.
 
+        samples: None for a repetition to be thrown away, for instance because a rank was late.
         elapsed_s: seconds since the campaign began, overheads included.
         Raises InvalidArgument if these are not the samples of the batch that is under way.
         """
@@ -168,14 +182,18 @@ class Campaign:
                 f"{elapsed_s} s elapsed, after {self.elapsed_s} s",
                 "use a clock that does not run backwards",
             )
-        for sample in samples:
-            check_seconds(sample)
+        kept = [
+            (probe.cell, check_seconds(sample))
+            for probe, sample in zip(batch, samples, strict=True)
+            if sample is not None
+        ]
         if self._stage != Stage.GREETING:
-            for probe, sample in zip(batch, samples, strict=True):
-                self._costs.add(probe.cell, float(sample))
+            overhead = elapsed_s - self.elapsed_s
+            for cell, sample in kept:
+                self._costs.add(cell, float(sample))
+                overhead -= float(sample)
                 if self._stage == Stage.SAMPLING:
-                    self._samples.setdefault(probe.cell, []).append(sample)
-            overhead = elapsed_s - self.elapsed_s - float(sum(samples))
+                    self._samples.setdefault(cell, []).append(sample)
             self._costs.add_overhead(len(batch), overhead)
         self.elapsed_s = elapsed_s
         self._outstanding = []
@@ -193,39 +211,37 @@ class Campaign:
 
         Raises InvalidArgument if there is not one size of which they say anything.
         """
-        fits, unusable = [], []
+        unreached = self._unreached()
+        fits: list[Fit] = []
+        segments: list[int] = []
+        unusable: list[tuple[int, bool]] = []
         for mode in sorted(self.modes):
-            for nbytes in self.sizes:
-                if not (samples := self._samples_of(nbytes, mode)):
-                    continue
-                if (fit := fit_samples(samples)) is not None:
-                    fits.append(fit)
-                else:
-                    unusable.append((nbytes, mode))
-        for mode in self.modes:
-            if not any(fit.blocking == mode for fit in fits):
+            sampled = [n for n in self.sizes if self._samples_of(n, mode)]
+            found = [fit for n in sampled if (fit := fit_samples(self._samples_of(n, mode)))]
+            if not found:
                 raise InvalidArgument(
                     f"t0 and λ after {self.elapsed_s:.3g} s of measuring",
                     "no message size gave a time that grows with the number of messages",
                     "give more time (--budget), or measure while nothing else runs here",
                 )
-        segments = [
-            number
-            for _, group in groupby(fits, key=lambda fit: fit.blocking)
-            for number in _segments(list(group))
-        ]
+            # A t0 that might as well be 0 says less about its size than the sizes around it do.
+            found = [fit for fit in found if fit.is_significant] or found
+            fits += found
+            segments += _segments(found)
+            unusable += [(n, mode) for n in sampled if n not in {fit.nbytes for fit in found}]
         return Measurement(
-            self.ranks,
-            self.seed,
-            self.budget_s,
-            self.elapsed_s,
-            self.tolerance,
-            tuple(fits),
-            tuple(segments),
-            self._unreached,
-            tuple(unusable),
-            any(k >= self.ranks for k in self.ks),
-            not self._open and not self._unreached,
+            ranks=self.ranks,
+            seed=self.seed,
+            budget_s=self.budget_s,
+            elapsed_s=self.elapsed_s,
+            tolerance=self.tolerance,
+            fits=tuple(fits),
+            segments=tuple(segments),
+            medians=tuple(find_median(cell, self._samples[cell]) for cell in sorted(self._samples)),
+            unreached=unreached,
+            unusable=tuple(unusable),
+            repeats=any(k >= self.ranks for k in self.ks),
+            complete=not self._open and not unreached,
         )
 
     def _stages(self) -> Iterator[list[Probe]]:
@@ -251,14 +267,14 @@ class Campaign:
             self._random.shuffle(batch)
             self._stage = Stage.SAMPLING
             yield batch
-            self._unreached = self.sizes[i + 1 :]
         self._stage = Stage.SAMPLING
-        self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in self._unreached}
+        unreached = self._unreached()
+        self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _round(self, cells: Sequence[Cell]) -> Iterator[list[Probe]]:
         pending: list[Cell] = []
         for cell in cells:
-            done = len(self._samples[cell])
+            done = len(self._samples.get(cell, ()))
             pending += [cell] * min(max(ROUND, done // 2), self.repetitions - done)
         self._random.shuffle(pending)
         while pending:
@@ -276,15 +292,17 @@ class Campaign:
     def _open_cells(self) -> list[Cell]:
         """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
         for nbytes, mode in list(self._open):
-            known = estimate(self._samples_of(nbytes, mode))
-            if known is not None and known.is_within(self.tolerance):
+            samples = self._samples_of(nbytes, mode)
+            known = estimate(samples)
+            enough = min(map(len, samples.values()), default=0) >= min(FEWEST, self.repetitions)
+            if enough and known is not None and max(known[2:]) <= self.tolerance:
                 self._open.remove((nbytes, mode))
         return [
             cell
             for nbytes in self.sizes
             for cell in self._cells(nbytes)
             if (nbytes, cell.blocking) in self._open
-            and len(self._samples[cell]) < self.repetitions
+            and len(self._samples.get(cell, ())) < self.repetitions
             and self._affordable([cell])
         ]
 
@@ -302,6 +320,10 @@ class Campaign:
             for cell in self._cells(nbytes)
             if cell.blocking == mode and cell in self._samples
         }
+
+    def _unreached(self) -> tuple[int, ...]:
+        reached = {cell.nbytes for cell in self._samples}
+        return tuple(nbytes for nbytes in self.sizes if nbytes not in reached)
 
     def _probe(self, cell: Cell) -> Probe:
         targets = pick_targets(self._random, self.ranks, cell.k)
@@ -347,6 +369,8 @@ class _Costs:
     def _extrapolated(self, cell: Cell) -> float:
         """Along the straight line through the two nearest smaller sizes, never falling."""
         known = sorted(c for c in self._seen if c == cell._replace(nbytes=c.nbytes))
+        if not known:
+            return 0.0  # every sample was thrown away
         last = self._time(known[-1])
         if len(known) < 2:
             return last
@@ -355,15 +379,12 @@ class _Costs:
 
 
 def _segments(fits: Sequence[Fit]) -> list[int]:
-    gaps = [Value(f.nbytes, float(f.law.t0), min(f.uncertainty[0], 1.0) / 2) for f in fits]
-    latencies = [
-        Value(
-            f.nbytes,
-            float(max(f.law.latency, f.law.t0)),
-            min(max(f.uncertainty), 1.0) / 2,
-        )
-        for f in fits
-    ]
+    gaps, latencies = [], []
+    for fit in fits:
+        t0, lam = fit.uncertainty or (1.0, 1.0)
+        latency = max(fit.law.latency, fit.law.t0)
+        gaps.append(Value(fit.nbytes, float(fit.law.t0), t0 / 2))
+        latencies.append(Value(fit.nbytes, float(latency), max(t0, lam) / 2))
     return find_segments(gaps, latencies)
 
 

@@ -7,16 +7,17 @@ system is consistent and its solution is the machine's, to the last digit.
 
 Intervals need no bootstrap.  The order statistics of the repetitions bound each median whatever the
 distribution is; t0 is a linear combination of the medians with known coefficients, λ to first order
-too; so the standard errors of the medians, which are independent, add in quadrature.  That is
-deterministic, and cheap enough to be also the rule by which a campaign stops.  What it cannot see
-is a model that does not hold: that is what the disagreement of the two experiments shows.
+too; so the standard errors of the medians, which are independent, add in quadrature.  The intervals
+are symmetric on a logarithmic scale, as both are positive.  That is deterministic, and cheap enough
+to be also the rule by which a campaign stops.  What it cannot see is a model that does not hold:
+that is what the disagreement of the two experiments shows.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import hypot, isfinite
+from math import exp, hypot, isfinite
 from statistics import NormalDist, median
 from typing import NamedTuple, TypeVar
 
@@ -35,7 +36,7 @@ _T = TypeVar("_T", Fraction, float)
 
 
 class Law(NamedTuple):
-    """A fitted t0 and λt0, in exact seconds; λ may come out below 1."""
+    """A fitted t0 and λt0, in exact seconds, both positive; λ may come out below 1."""
 
     t0: Fraction
     latency: Fraction
@@ -67,40 +68,43 @@ class Fit:
     """From both experiments together."""
     experiments: tuple[Law | None, ...]
     """From each experiment alone; None where its times do not grow with k."""
-    t0_interval_s: Interval | None
-    lam_interval: Interval | None
-    """95 % intervals; None where cells have one repetition only."""
+    uncertainty: tuple[float, float] | None
+    """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
     """The fewest that any cell has."""
-    medians: tuple[Median, ...]
+
+    @property
+    def t0_interval_s(self) -> Interval | None:
+        """The 95 % interval of t0."""
+        return self.uncertainty and _interval(float(self.law.t0), self.uncertainty[0])
+
+    @property
+    def lam_interval(self) -> Interval | None:
+        """The 95 % interval of λ."""
+        return self.uncertainty and _interval(float(self.law.lam), self.uncertainty[1])
 
     @property
     def disagreement(self) -> Fraction | None:
         """|λ₁ − λ₂| relative to their mean: the quality of the measurement.
 
-        None if an experiment alone gives no positive λ.
+        None if an experiment alone gives no λ.
         """
-        laws = [law for law in self.experiments if law is not None and law.lam > 0]
+        laws = [law for law in self.experiments if law is not None]
         if len(laws) < len(EXPERIMENTS):
             return None
         first, second = (law.lam for law in laws)
         return abs(first - second) / ((first + second) / 2)
 
     @property
-    def uncertainty(self) -> tuple[float, float]:
-        """Relative half-widths of the intervals of t0 and λ (infinite where there is none)."""
-        if self.t0_interval_s is None or self.lam_interval is None or not self.law.lam:
-            return float("inf"), float("inf")
-        t0, lam = float(self.law.t0), abs(float(self.law.lam))
-        low, high = self.t0_interval_s
-        least, most = self.lam_interval
-        return (high - low) / 2 / t0, (most - least) / 2 / lam
+    def is_significant(self) -> bool:
+        """Whether t0 can be told from 0, as far as the repetitions tell."""
+        return self.uncertainty is None or self.uncertainty[0] < 1
 
 
 def fit_samples(samples: Samples) -> Fit | None:
     """Fit all samples (seconds) of one size and way of sending.
 
-    None if they give no positive t0: the times do not grow with k, or the clock stands still.
+    None if they give no positive t0 and λ: the times do not grow with k, or the clock stands still.
     Raises InvalidArgument if the samples are of several sizes or ways of sending.
     """
     kinds = {(cell.nbytes, cell.blocking) for cell in samples}
@@ -109,16 +113,11 @@ def fit_samples(samples: Samples) -> Fit | None:
             "a fit", f"{len(kinds)} kinds of message", "give samples of one size and send mode"
         )
     ((nbytes, blocking),) = kinds
-    medians = tuple(_median(cell, samples[cell]) for cell in sorted(samples))
-    times = {m.cell: m.seconds for m in medians}
+    times = {cell: middle(values) for cell, values in samples.items()}
     law = fit_law(times)
     if law is None:
         return None
-    t0_interval = lam_interval = None
-    if (known := estimate(samples)) is not None:
-        t0, lam = float(law.t0), float(law.lam)
-        t0_interval = max(t0 - _Z * known.t0_error, 0.0), t0 + _Z * known.t0_error
-        lam_interval = lam - _Z * known.lam_error, lam + _Z * known.lam_error
+    known = estimate(samples)
     return Fit(
         nbytes,
         blocking,
@@ -127,35 +126,28 @@ def fit_samples(samples: Samples) -> Fit | None:
             fit_law({cell: t for cell, t in times.items() if cell.experiment == experiment})
             for experiment in EXPERIMENTS
         ),
-        t0_interval,
-        lam_interval,
-        min(m.repetitions for m in medians),
-        medians,
+        None if known is None else (known.t0_uncertainty, known.lam_uncertainty),
+        min(map(len, samples.values())),
     )
 
 
 def fit_law(times: Mapping[Cell, Number]) -> Law | None:
-    """The t0 and λt0 that explain these times best, exactly; None if there is no positive t0."""
+    """The t0 and λt0 that explain these times best, exactly; None if they are not positive."""
     solution = _solve([(cell.terms, exact(t, "a time")) for cell, t in times.items()])
     return None if solution is None else Law(*solution)
 
 
 class Estimate(NamedTuple):
-    """t0 (seconds) and λ in floats, with their standard errors: the quick look of a campaign."""
+    """t0 (seconds) and λ in floats, with relative 95 % half-widths: a campaign's quick look."""
 
     t0: float
     lam: float
-    t0_error: float
-    lam_error: float
-
-    def is_within(self, tolerance: float) -> bool:
-        """Whether t0 and λ are both known to a relative ± tolerance, with 95 % confidence."""
-        t0_is = _Z * self.t0_error <= tolerance * self.t0
-        return t0_is and _Z * self.lam_error <= tolerance * abs(self.lam)
+    t0_uncertainty: float
+    lam_uncertainty: float
 
 
 def estimate(samples: Samples) -> Estimate | None:
-    """Fit in floats, with standard errors; None if they cannot be told (yet)."""
+    """Fit in floats, with uncertainties; None if they cannot be told (yet)."""
     times: list[tuple[tuple[int, int], float]] = []
     spreads: list[float] = []
     for cell, values in samples.items():
@@ -177,7 +169,7 @@ def estimate(samples: Samples) -> Estimate | None:
         by_latency = (uu * v - uv * u) / (t * t * determinant)
         t0_error = hypot(t0_error, by_t0 * spread)
         lam_error = hypot(lam_error, (by_latency - latency / t0 * by_t0) / t0 * spread)
-    return Estimate(t0, latency / t0, t0_error, lam_error)
+    return Estimate(t0, latency / t0, _Z * t0_error / t0, _Z * lam_error * t0 / latency)
 
 
 def check_seconds(value: Seconds) -> Seconds:
@@ -187,17 +179,19 @@ def check_seconds(value: Seconds) -> Seconds:
     return value
 
 
-def _median(cell: Cell, values: Sequence[Seconds]) -> Median:
+def find_median(cell: Cell, values: Sequence[Seconds]) -> Median:
+    """The median of one cell's samples (one or more) with its interval."""
     ordered = sorted(values)
     interval = None
     if len(ordered) > 1:
         rank, _ = _order_statistics(len(ordered))
         interval = float(ordered[rank]), float(ordered[-1 - rank])
-    return Median(cell, _middle(ordered), interval, len(ordered))
+    return Median(cell, middle(ordered), interval, len(ordered))
 
 
-def _middle(ordered: Sequence[Seconds]) -> Fraction:
-    half = len(ordered) // 2
+def middle(values: Sequence[Seconds]) -> Fraction:
+    """The median, exact."""
+    ordered, half = sorted(values), len(values) // 2
     if len(ordered) % 2:
         return exact(ordered[half])
     return (exact(ordered[half - 1]) + exact(ordered[half])) / 2
@@ -247,4 +241,10 @@ def _solve(times: Sequence[tuple[tuple[int, int], _T]]) -> tuple[_T, _T] | None:
     if determinant <= 0:
         return None  # floats only: times too far apart to be weighed against each other
     t0 = (ut * vv - vt * uv) / determinant
-    return (t0, (uu * vt - uv * ut) / determinant) if t0 > 0 else None
+    latency = (uu * vt - uv * ut) / determinant
+    return (t0, latency) if t0 > 0 and latency > 0 else None
+
+
+def _interval(value: float, uncertainty: float) -> Interval:
+    factor = exp(min(uncertainty, 50.0))
+    return value / factor, value * factor

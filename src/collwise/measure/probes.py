@@ -137,14 +137,13 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 
 
 def usual_ks(ranks: int) -> tuple[int, ...]:
-    """The numbers of targets worth trying with so many ranks: distinct ones, up to 8, if possible.
+    """The numbers of targets worth trying with so many ranks: distinct ones, up to 8.
 
-    With two or three ranks there are too few: up to 4 then, and targets repeat.
+    With two or three ranks there are too few to see a slope: targets repeat then.
     """
-    others = ranks - 1
-    if others == 3:
-        return (1, 2, 3)
-    return (1, 2, 4, 8) if others >= 8 else (1, 2, 4)
+    if ranks < 4:
+        return (1, 2, 4, 8)
+    return tuple(sorted({min(k, ranks - 1) for k in (1, 2, 4, 8)}))
 
 
 def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:

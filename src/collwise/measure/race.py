@@ -4,8 +4,8 @@ A repetition's time is the maximum over ranks, from a common start.  The library
 keeps its place unless another is significantly better, and by a margin.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -61,18 +61,24 @@ def ratio_interval(first: "np.typing.ArrayLike", second: "np.typing.ArrayLike") 
 class Race:
     """The samples of one race, in seconds, repetition by repetition, by competitor.
 
-    library: the label of the MPI library's own collective.   predicted_s: what the model said, by
-    label.   dropped: repetitions thrown away since a rank was late at the start.
+    libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
+    the model said, by label.   dropped: repetitions thrown away since a rank was late at the start.
     """
 
     collective: str
     ranks: int
     nbytes: int
     root: int
-    library: str
     samples: Mapping[str, tuple[float, ...]]
     predicted_s: Mapping[str, float]
     dropped: int = 0
+    libraries: tuple[str, ...] = ("library", "library_init")
+
+    @cached_property
+    def library(self) -> str:
+        """The faster of the library's own forms that ran; what others are compared with."""
+        ran = [label for label in self.libraries if label in self.samples]
+        return min(ran, key=lambda label: self.medians[label].middle)
 
     @cached_property
     def medians(self) -> dict[str, Interval]:
@@ -86,7 +92,7 @@ class Race:
     @cached_property
     def best(self) -> str:
         """The fastest competitor that is not the library's own (the library's if it ran alone)."""
-        others = [label for label in self.samples if label != self.library]
+        others = [label for label in self.samples if label not in self.libraries]
         return min(others, key=lambda label: self.medians[label].middle, default=self.library)
 
     @cached_property
@@ -95,6 +101,11 @@ class Race:
         if self.best == self.library:
             return self.library
         return self.best if self.speedup(self.best).low > 1 + MARGIN else self.library
+
+    def among(self, labels: Iterable[str]) -> "Race":
+        """The same race seen with these competitors only."""
+        chosen = set(labels)
+        return replace(self, samples={k: v for k, v in self.samples.items() if k in chosen})
 
     @property
     def verdict(self) -> str:

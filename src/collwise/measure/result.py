@@ -3,7 +3,7 @@
 import msgspec
 
 from collwise.measure.campaign import Measurement
-from collwise.measure.fit import Fit, Law
+from collwise.measure.fit import Fit, Law, Median
 from collwise.measure.stability import judge, judge_fit
 from collwise.model.exact import seconds
 from collwise.model.fingerprint import Fingerprint
@@ -37,7 +37,7 @@ def build_profile(
             _point(fit, segment)
             for fit, segment in zip(measurement.fits, measurement.segments, strict=True)
         ),
-        medians=tuple(time for fit in measurement.fits for time in _medians(fit)),
+        medians=tuple(_median(median) for median in measurement.medians),
     )
 
 
@@ -72,16 +72,13 @@ def _lam(law: Law | None) -> float | None:
     return None if law is None else float(law.lam)
 
 
-def _medians(fit: Fit) -> list[MedianTime]:
-    return [
-        MedianTime(
-            nbytes=m.cell.nbytes,
-            mode=_mode(m.cell.blocking),
-            experiment=1 if m.cell.experiment == 1 else 2,
-            k=m.cell.k,
-            median_s=seconds(m.seconds),
-            interval_s=m.interval_s,
-            repetitions=m.repetitions,
-        )
-        for m in fit.medians
-    ]
+def _median(median: Median) -> MedianTime:
+    return MedianTime(
+        nbytes=median.cell.nbytes,
+        mode=_mode(median.cell.blocking),
+        experiment=1 if median.cell.experiment == 1 else 2,
+        k=median.cell.k,
+        median_s=seconds(median.seconds),
+        interval_s=median.interval_s,
+        repetitions=median.repetitions,
+    )

@@ -72,16 +72,17 @@ def judge(
             "the two experiments see different machines: measure while nothing else runs on these"
             " nodes, and bind the ranks to cores (--bind-to core)"
         )
-    for nbytes, blocking in measurement.unusable:
-        mode = "blocking" if blocking else "non-blocking"
-        advice.append(
-            f"{nbytes} bytes, {mode} sends: left out, the time does not grow with the number of"
-            " messages"
-        )
+    for mode, words in ((False, "non-blocking"), (True, "blocking")):
+        left_out = [str(n) for n, blocking in measurement.unusable if blocking == mode]
+        if left_out:
+            advice.append(
+                f"with {words} sends, no t0 for {', '.join(left_out)} bytes: it cannot be told from"
+                " 0; plans for these sizes go by the sizes around them"
+            )
     if measurement.repeats:
         advice.append(
             f"targets repeat: among {measurement.ranks} ranks some messages go to the same rank,"
-            " where the model wants different ones; measure with 5 ranks or more"
+            " where the model wants different ones; measure with more ranks (4 will do)"
         )
     early = sorted({fit.nbytes for fit in measurement.fits if fit.law.lam < 1})
     if early:
@@ -102,14 +103,14 @@ _KINDS = {
 def _troubles(fit: Fit) -> list[tuple[str, str]]:
     """What is wrong with a point: (kind, words)."""
     troubles = []
+    t0, lam = fit.uncertainty or (0.0, 0.0)
     if fit.disagreement is None:
         troubles.append(("disagree", "one experiment alone gives no λ"))
-    elif fit.disagreement > DISAGREEMENT:
+    elif fit.disagreement > max(DISAGREEMENT, 2 * lam):  # and not just by chance
         troubles.append(("disagree", f"the experiments' λ differ by {float(fit.disagreement):.0%}"))
     if fit.repetitions < OPENING:
         troubles.append(("few", f"{fit.repetitions} repetition(s)"))
-    if fit.repetitions > 1 and max(fit.uncertainty) > UNCERTAINTY:
-        t0, lam = fit.uncertainty
+    if max(t0, lam) > UNCERTAINTY:
         troubles.append(("wide", f"t0 ± {t0:.0%}, λ ± {lam:.0%}"))
     return troubles
 

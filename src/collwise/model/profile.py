@@ -58,7 +58,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     version: Literal[1] = 1
     verdict: str
     advice: tuple[str, ...] = ()
-    units: dict[str, str] = UNITS
+    units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
     provenance: Provenance
     points: tuple[MeasuredSize, ...]
@@ -124,7 +124,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
             raise ForeignProfile(
                 f"use the profile measured on {hosts} at {made.created}",
                 "this is another machine: " + "; ".join(differences),
-                "measure here: collwise measure",
+                f"measure here: collwise measure -n {max(made.ranks, 2)}",
             )
 
     def to_json(self) -> str:
@@ -163,10 +163,10 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         _read(document, "the profile to be saved")
         try:
             replace_file(target, document.encode())
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # links in a circle were a RuntimeError once
             raise InvalidArgument(
                 f"save the profile as {target}",
-                error.strerror or str(error),
+                getattr(error, "strerror", None) or str(error),
                 f"name another file, by --profile or {ENVIRONMENT}",
             ) from error
         return target
@@ -188,8 +188,11 @@ def find(fingerprint: Fingerprint) -> Profile | None:
     Raises DamagedProfile if the file cannot be read, and ForeignProfile if it is another machine's.
     """
     path = default_path(fingerprint)
-    if not path.exists():
-        return None
+    try:
+        if not path.exists():
+            return None
+    except OSError:
+        pass  # something is there; `load` says what is wrong with it
     profile = Profile.load(path)
     profile.check(fingerprint)
     return profile

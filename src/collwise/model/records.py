@@ -92,11 +92,18 @@ class Win(Record, frozen=True, kw_only=True):
     root: Index
     algorithm: str
     settings: dict[str, Any]
+    """JSON values only: fractions as strings, lists instead of tuples."""
     ours_s: NotNegative
     library_s: NotNegative
     speedup_low: NotNegative
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        msgspec.json.encode(self.settings)  # raises TypeError for what JSON does not know
+        if self.speedup_low > self.speedup_high:
+            raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
 
     @property
     def key(self) -> tuple[str, int, int, int]:

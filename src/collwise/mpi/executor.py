@@ -119,9 +119,7 @@ class Persistent:
                     MPI.Prequest.Startall(sends)
                     self._at += 1
                 ENGINE.running = []
-        while ENGINE.running and not MPI.Request.Testall(self._requests):
-            ENGINE.advance()
-        MPI.Request.Waitall(self._requests)
+        _moving(*self._requests)
         ENGINE.remove(self)
 
     def Free(self) -> None:  # noqa: N802
@@ -157,6 +155,8 @@ def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:
 def runner(schedule: Schedule, channel: Channel) -> Callable[[Any], None]:
     """A function that runs this rank's part once on the buffer that it is given."""
     way = route_of(schedule, channel.rank)
+    if _is_whole(way, schedule.problem.nbytes) and len(way.stages) <= 1:
+        return _whole_runner(way, channel)
 
     def run(spec: Any) -> None:
         channel.check()
@@ -168,6 +168,39 @@ def runner(schedule: Schedule, channel: Channel) -> Callable[[Any], None]:
             raise
 
     return run
+
+
+def _whole_runner(way: Route, channel: Channel) -> Callable[[Any], None]:
+    """The short way for trees without segments: the user's buffer as it is, no pieces to make."""
+    comm = channel.comm
+    parents = [op.peer for op in way.operations if not isinstance(op, Send)]
+    children = [op.peer for op in way.operations if isinstance(op, Send)]
+
+    def run(spec: Any) -> None:
+        if channel.broken:
+            channel.check()
+        try:
+            for parent in parents:
+                if ENGINE.running:
+                    _moving(comm.Irecv(spec, parent, BLOCKING_TAG))
+                else:
+                    comm.Recv(spec, parent, BLOCKING_TAG)
+            if len(children) == 1 and not ENGINE.running:
+                comm.Send(spec, children[0], BLOCKING_TAG)
+            elif children:
+                _moving(*[comm.Isend(spec, child, BLOCKING_TAG) for child in children])
+        except BaseException as problem:
+            channel.mark_broken(problem)
+            raise
+
+    return run
+
+
+def _moving(*requests: MPI.Request) -> None:
+    """Complete requests of ours, moving running schedules on meanwhile."""
+    while ENGINE.running and not MPI.Request.Testall(requests):
+        ENGINE.advance()
+    MPI.Request.Waitall(requests)
 
 
 def _once(way: Route, channel: Channel, buffer: Buffer, root: bool) -> None:
@@ -186,16 +219,10 @@ def _once(way: Route, channel: Channel, buffer: Buffer, root: bool) -> None:
     for place in way.first:
         begin(place)
     for stage in way.stages:
-        awaited = [requests[place] for place in stage.receives]
-        while ENGINE.running and not MPI.Request.Testall(awaited):
-            ENGINE.advance()
-        MPI.Request.Waitall(awaited)
+        _moving(*[requests[place] for place in stage.receives])
         for place in stage.sends:
             begin(place)
-    left = list(requests.values())
-    while ENGINE.running and not MPI.Request.Testall(left):
-        ENGINE.advance()
-    MPI.Request.Waitall(left)
+    _moving(*requests.values())
     for message in messages:
         if message.derived is not None:
             message.derived.Free()
@@ -205,8 +232,11 @@ def _once(way: Route, channel: Channel, buffer: Buffer, root: bool) -> None:
 
 def _scratch(buffer: Buffer, way: Route) -> Buffer | None:
     """Packed scratch, where messages are pieces of a buffer whose bytes are not in order."""
-    whole = all(len(op.blocks) == 1 and op.blocks[0].length == buffer.nbytes for op in way.operations)
-    return None if buffer.contiguous or whole else buffer.packed()
+    return None if buffer.contiguous or _is_whole(way, buffer.nbytes) else buffer.packed()
+
+
+def _is_whole(way: Route, nbytes: int) -> bool:
+    return all(len(op.blocks) == 1 and op.blocks[0].length == nbytes for op in way.operations)
 
 
 def _fitting(schedule: Schedule, channel: Channel, spec: Any) -> Buffer:
@@ -237,8 +267,6 @@ def waitall(requests: Any) -> None:
     """Complete every request of a list, collwise's and MPI's alike."""
     ours = [r for r in requests if isinstance(r, Persistent)]
     theirs = [r for r in requests if not isinstance(r, Persistent)]
-    while ENGINE.running and theirs and not MPI.Request.Testall(theirs):
-        ENGINE.advance()
-    MPI.Request.Waitall(theirs)
+    _moving(*theirs)
     for request in ours:
         request.Wait()

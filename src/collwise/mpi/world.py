@@ -1,9 +1,13 @@
 """The MPI world this process is in: loaded safely, told apart from a broken one, described."""
 
-import os
+import sys
+from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
 from collwise.errors import NoMPI
+from collwise.model.fingerprint import Fingerprint, Layout, local_fingerprint, usable_cores
+from collwise.model.records import Provenance, local_provenance
 from collwise.mpi.launcher import INSTALL, launched
 
 try:
@@ -29,25 +33,36 @@ class World(NamedTuple):
     """Cores that this process may use."""
 
     @property
-    def layout(self) -> str:
-        """"one node" or "several nodes"."""
+    def layout(self) -> Layout:
+        """Whether all ranks are on one node."""
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property
     def crowded(self) -> bool:
         """More ranks on some host than it has cores (as this process sees them)."""
-        return max(self.hosts.count(h) for h in set(self.hosts)) > self.cores
+        return max(Counter(self.hosts).values()) > self.cores
+
+    def fingerprint(self) -> Fingerprint:
+        """What a profile measured in this world belongs to."""
+        return local_fingerprint(self.library, self.layout)
+
+    def provenance(self) -> Provenance:
+        """Where, when and how a profile made now in this world was made."""
+        import mpi4py
+
+        return local_provenance(
+            hosts=dict(Counter(self.hosts)),
+            mpi4py=mpi4py.__version__,
+            command=" ".join(sys.argv[1:]),
+            usable_cores=self.cores,
+        )
 
 
+@cache
 def library_line() -> str:
     """The MPI library's name and version, such as "MPICH 5.0.2"."""
     name, version = MPI.get_vendor()
     return f"{name} {'.'.join(map(str, version))}"
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def describe(comm: MPI.Intracomm) -> World:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
 from collwise.errors import InvalidArgument
 from collwise.model.bounds import bounds
+from collwise.model.exact import exact
 from collwise.model.machine import Machine
 from collwise.planner.plans import LIBRARY, Candidate, Plan
 from collwise.schedule.data import Problem
@@ -70,8 +71,7 @@ def plan(
         raise InvalidArgument(
             f"{name} for {nbytes} bytes on {ranks} ranks", why, "choose another algorithm"
         )
-    # sorted() is stable: of equally fast ones, the first registered wins.
-    ranked = sorted(candidates, key=lambda c: c.predicted)
+    ranked = sorted(candidates, key=_rank)
     choice = replace(ranked[0], verdict="chosen: the least predicted time")
     every, unsegmented = bounds(collective, machine, ranks, nbytes)
     return Plan(
@@ -102,6 +102,12 @@ def _candidates(
     return candidates, excluded
 
 
+def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
+    """Fastest first; of equally fast ones the simplest: no segments, few parameters."""
+    algorithm = ALGORITHMS[candidate.name]
+    return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
+
+
 def _why_not(candidate: Candidate, choice: Candidate) -> str:
     if candidate.predicted == choice.predicted:
         return "equally fast; the choice is the simpler one"
@@ -114,36 +120,44 @@ def _why_not(candidate: Candidate, choice: Candidate) -> str:
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
     """The candidates worth a race: at most `most`, predicted within a factor of the best.
 
-    Of candidates with the same predicted time two at most, since they often are the same tree.
+    Of candidates that come to the same schedule, only the first.
     """
-    limit = estimate.candidates[0].predicted * exact_ratio(within)
+    limit = estimate.candidates[0].predicted * exact(within)
     picked: list[Candidate] = []
     for candidate in estimate.candidates:
-        same = [c for c in picked if c.predicted == candidate.predicted]
-        if candidate.predicted <= limit and len(same) < 2 and len(picked) < most:
+        if candidate.predicted > limit or len(picked) == most:
+            break
+        if not any(_same_schedule(estimate.problem, candidate, other) for other in picked):
             picked.append(candidate)
     return tuple(picked)
 
 
-def exact_ratio(x: float) -> Fraction:
-    """A factor given in decimals."""
-    return Fraction(repr(x))
+def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates send the same messages in the same order (looked at if not too large)."""
+    if one.predicted != other.predicted or problem.ranks > LARGEST_PLAYED:
+        return False
+    first, second = (
+        ALGORITHMS[c.name].schedule(problem.ranks, problem.nbytes, problem.root, **c.settings)
+        for c in (one, other)
+    )
+    return first.columns().rows() == second.columns().rows()
 
 
-def decided(estimate: Plan, medians_s: Mapping[str, float], winner: str) -> Plan:
-    """The plan after a race: `winner` is a candidate's label or "library".
+def decided(
+    estimate: Plan, medians_s: Mapping[str, float], winner: str, library: str = LIBRARY
+) -> Plan:
+    """The plan after a race: `winner` is a candidate's label, or that of the library's own.
 
-    medians_s: measured medians in seconds by label.
+    medians_s: measured medians in seconds by label.   library: the label of the library's own.
     """
     measured = [
         replace(c, measured_s=medians_s.get(c.label), verdict=_raced(c, medians_s, winner))
         for c in estimate.candidates
     ]
-    if winner == LIBRARY:
-        choice = Candidate(
-            LIBRARY, {}, Fraction(repr(medians_s[LIBRARY])), "chosen: nothing beat it clearly",
-            medians_s[LIBRARY],
-        )
+    if winner == library:
+        own = medians_s[library]
+        reason = "chosen: nothing beat it clearly"
+        choice = Candidate(LIBRARY, {}, exact(own), reason, own)
         return replace(estimate, choice=choice, candidates=(choice, *measured))
     choice = next(c for c in measured if c.label == winner)
     return replace(estimate, choice=choice, candidates=tuple(measured))

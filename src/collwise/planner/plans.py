@@ -74,6 +74,13 @@ class Plan:
         """The lower bound for every schedule, in seconds."""
         return self.bound.time_s
 
+    def candidate(self, label: str) -> Candidate:
+        """The candidate of this label; raises KeyError."""
+        for candidate in self.candidates:
+            if candidate.label == label:
+                return candidate
+        raise KeyError(label)
+
     @cached_property
     def schedule(self) -> Schedule:
         """The chosen schedule; one rank's list is made when it is asked for."""

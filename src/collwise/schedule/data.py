@@ -126,6 +126,10 @@ class Columns:
         """Memory the columns take."""
         return sum(c.nbytes for c in vars(self).values())
 
+    def rows(self) -> list[tuple[int, ...]]:
+        """All rows as tuples, sorted: equal for equal schedules."""
+        return sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True))
+
     @staticmethod
     def stack(parts: Sequence["Columns"]) -> "Columns":
         """The rows of all parts, one after another."""

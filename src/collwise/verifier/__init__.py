@@ -58,5 +58,4 @@ def check_flow(schedule: Schedule) -> None:
     promises = [PROMISES[problem.collective](problem, rank) for rank in range(problem.ranks)]
     atlas = Atlas(lists, promises)
     check_holdings(lists, promises, atlas)
-    for buffered in (True, False):
-        check_progress(lists, promises, atlas, buffered)
+    check_progress(lists, promises, atlas)

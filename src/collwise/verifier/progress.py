@@ -12,13 +12,17 @@ _Port: TypeAlias = tuple[int, type[Operation]]
 """The port of a rank for sends, or that for receives."""
 
 
-def check_progress(lists: Lists, promises: Sequence[Promise], atlas: Atlas, buffered: bool) -> None:
+def check_progress(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> None:
     """Run the lists to the end; raises InvalidSchedule where ranks wait in a circle.
 
-    Every rank has a port for sends and one for receives, each in list order.  buffered: a send is
-    done when its data is held; otherwise its receiver must have come to the receive as well.
+    Every rank has a port for sends and one for receives, each in list order.  A blocking send is
+    done when its data is held and its receiver has come to the receive; a buffered send, when its
+    data is held.  So what blocking sends can do, buffered ones can do as well.
     """
-    _Play(lists, promises, atlas, buffered).run()
+    blocking = _Play(lists, promises, atlas, buffered=False)
+    if blocking.run():
+        buffered = _Play(lists, promises, atlas, buffered=True)
+        (buffered if buffered.run() else blocking).explain()
 
 
 class _Play:
@@ -36,17 +40,15 @@ class _Play:
         }
         self.under_way: dict[tuple[int, int], int] = {}
 
-    def run(self) -> None:
-        """Run to the end; raises InvalidSchedule where ranks wait for each other in a circle."""
+    def run(self) -> bool:
+        """Go on as far as possible; whether any operation is left then."""
         awake = list(range(len(self.lists)))
         while awake:
             rank = awake.pop()
             for act in (self._receive, self._send):  # receives first: sends wait for them
                 while (peer := act(rank)) is not None:
                     awake.append(peer)
-        for port, steps in self.todo.items():
-            if steps:
-                self._explain(port)
+        return any(self.todo.values())
 
     def _peer(self, port: _Port) -> int | None:
         """With whom the next operation of a port is."""
@@ -90,7 +92,9 @@ class _Play:
             return peer, Send
         return (rank, Recv) if self._lacks(rank) else (peer, Recv)
 
-    def _explain(self, port: _Port) -> NoReturn:
+    def explain(self) -> NoReturn:
+        """Raise InvalidSchedule for a circle of ports that wait for each other."""
+        port = next(port for port, steps in self.todo.items() if steps)
         path = {port: 0}
         while (port := self._waits_for(port)) not in path:
             path[port] = len(path)

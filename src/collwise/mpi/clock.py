@@ -1,0 +1,103 @@
+"""A clock that all ranks share, and starts at a common point of it.
+
+On one kernel the monotonic clock is common to all processes.  Between hosts its offset to rank 0's
+is taken from the fastest of some exchanges, half a round trip each way.
+"""
+
+import os
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+_EXCHANGES = 25
+_SPIN_S = 300e-6
+"""Where ranks share cores, waits longer than this sleep first, so that all can arrive."""
+_LONGEST_NOTICE_S = 2e-3
+
+
+class CommonClock:
+    """Rank 0's clock, as every rank can read it.  Making one is collective over `comm`.
+
+    offset_s: what to add to this rank's own clock.   uncertainty_s: half of the fastest round trip
+    (0 on rank 0's own host).
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = comm
+        self.offset_s = 0.0
+        self.uncertainty_s = 0.0
+        hosts = comm.allgather(MPI.Get_processor_name())
+        for rank in range(1, comm.Get_size()):
+            if hosts[rank] == hosts[0]:
+                continue
+            if comm.Get_rank() == 0:
+                self._answer(rank)
+            elif comm.Get_rank() == rank:
+                self._ask()
+
+    def now(self) -> float:
+        """Seconds on rank 0's monotonic clock."""
+        return time.perf_counter() + self.offset_s
+
+    def _ask(self) -> None:
+        told = np.zeros(1)
+        best = float("inf")
+        for _ in range(_EXCHANGES):
+            sent = time.perf_counter()
+            self._comm.Send(told, 0, 0)
+            self._comm.Recv(told, 0, 0)
+            back = time.perf_counter()
+            if back - sent < best:
+                best = back - sent
+                self.offset_s = float(told[0]) - (sent + back) / 2
+        self.uncertainty_s = best / 2
+
+    def _answer(self, rank: int) -> None:
+        told = np.zeros(1)
+        for _ in range(_EXCHANGES):
+            self._comm.Recv(told, rank, 0)
+            told[0] = time.perf_counter()
+            self._comm.Send(told, rank, 0)
+
+
+class StartingLine:
+    """Common starts: rank 0 names a moment a little ahead, everybody waits for it.
+
+    The notice adapts: it doubles when somebody came late, and shrinks while nobody does.  Where even
+    the longest notice does not bring everybody in time (more ranks than cores), lateness up to
+    `tolerance_s` is let pass; times count from the moment named, so it makes nobody look faster.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, crowded: bool) -> None:
+        self._comm = comm
+        self._clock = clock
+        # Ranks that share a core must let each other reach the line.
+        self._pause = getattr(os, "sched_yield", None) if crowded else None
+        self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20)
+        self.tolerance_s = 0.0
+        self._named = np.zeros(2)
+
+    def line_up(self) -> tuple[float, bool]:
+        """Wait for the next common moment.  Returns it, and whether this rank was there in time."""
+        now = self._clock.now
+        if self._comm.Get_rank() == 0:
+            self._named[:] = now() + self.notice_s, self.tolerance_s
+        self._comm.Bcast(self._named, root=0)
+        moment, tolerance = map(float, self._named)
+        if self._pause is not None and (early := moment - now() - _SPIN_S) > 0:
+            time.sleep(early)
+        on_time = now() <= moment + tolerance
+        while now() < moment:
+            if self._pause is not None:
+                self._pause()
+        return moment, on_time
+
+    def adapt(self, late: float) -> None:
+        """Take notice of the share of late starts."""
+        if late > 0.5 and self.notice_s >= _LONGEST_NOTICE_S:
+            self.tolerance_s = max(2 * self.tolerance_s, 10e-6)
+        elif late > 0.1:
+            self.notice_s = min(self.notice_s * 2, _LONGEST_NOTICE_S)
+        elif late < 0.02:
+            self.notice_s = max(self.notice_s * 0.9, 20e-6)

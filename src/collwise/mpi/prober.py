@@ -1,0 +1,57 @@
+"""Runs the probes of `measure` on real MPI.  It supplies the clock; what to time is not its business."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.measure.probes import Probe
+from collwise.schedule.data import Recv, Send
+
+_TAG = 0
+
+
+class Prober:
+    """Times probes on a communicator of its caller's, which should be private.
+
+    Receives are posted, and non-blocking sends prepared as persistent requests, before the clock is
+    read: as the executor does it, so that what is measured is what plans will pay.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, largest: int) -> None:
+        self._comm = comm
+        self._rank = comm.Get_rank()
+        self._out = np.zeros(largest, dtype=np.uint8)
+        self._in = np.zeros(largest, dtype=np.uint8)
+
+    def run(self, probes: Sequence[Probe]) -> list[float]:
+        """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
+        return [self._one(probe) for probe in probes]
+
+    def _one(self, probe: Probe) -> float:
+        comm = self._comm
+        operations = probe.operations(self._rank)
+        out, into = self._out[: probe.nbytes], self._in[: probe.nbytes]
+        receives = [comm.Irecv(into, op.peer, _TAG) for op in operations if isinstance(op, Recv)]
+        targets = [op.peer for op in operations if isinstance(op, Send)]
+        sends: list[MPI.Prequest] = []
+        if not probe.blocking:
+            sends = [comm.Send_init(out, target, _TAG) for target in targets]
+        comm.Barrier()
+        begin = time.perf_counter()
+        if self._rank:  # P_k answers when everything has come; the others only listen
+            MPI.Request.Waitall(receives)
+        if probe.blocking:
+            for target in targets:
+                comm.Send(out, target, _TAG)
+        elif sends:
+            MPI.Prequest.Startall(sends)
+        if self._rank == 0:
+            MPI.Request.Waitall(receives)
+        if sends:
+            MPI.Request.Waitall(sends)
+        elapsed = time.perf_counter() - begin
+        for request in sends:
+            request.Free()
+        return elapsed if self._rank == 0 else 0.0

@@ -1,0 +1,53 @@
+"""Runs a measuring campaign on MPI: rank 0 decides what to time next, all ranks time it."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from mpi4py import MPI
+
+from collwise.measure.campaign import Campaign, Measurement
+from collwise.measure.result import build_profile
+from collwise.model.profile import Profile
+from collwise.mpi.agreement import on_root
+from collwise.mpi.prober import Prober
+from collwise.mpi.world import World
+
+Report = Callable[[float], None]
+"""Told how far it is, from 0 to 1 (on rank 0)."""
+
+
+def run_campaign(
+    comm: MPI.Intracomm,
+    world: World,
+    *,
+    budget_s: float,
+    sizes: Iterable[int] | None = None,
+    seed: int = 0,
+    report: Report = lambda done: None,
+) -> Profile:
+    """Measure t0 and λ on `comm` and return the profile, the same on all ranks.  Collective.
+
+    budget_s: seconds.   sizes: bytes of a message; the usual ones if not given.
+    Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
+    """
+    options = {} if sizes is None else {"sizes": tuple(sizes)}
+
+    def new() -> Campaign:
+        return Campaign(comm.Get_size(), budget_s=budget_s, seed=seed, **options)
+
+    largest = on_root(comm, lambda: max(new().sizes))
+    campaign = new() if comm.Get_rank() == 0 else None
+    prober = Prober(comm, largest)
+    begin = time.perf_counter()
+    while batch := on_root(comm, campaign.next_batch if campaign else list):
+        samples = prober.run(batch)
+        if campaign is not None:
+            campaign.record(batch, samples, time.perf_counter() - begin)
+            report(campaign.progress)
+
+    def result() -> Profile:
+        assert campaign is not None
+        measurement: Measurement = campaign.result()
+        return build_profile(measurement, world.fingerprint(), world.provenance())
+
+    return on_root(comm, result)

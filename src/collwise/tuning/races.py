@@ -1,0 +1,233 @@
+"""Honest races on MPI: common starts, shuffled and interleaved, the slowest rank counts.
+
+Every competitor's bytes are checked on every rank, before and after the timing.
+"""
+
+import gc
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.errors import WrongResult
+from collwise.measure.race import Race
+from collwise.mpi.agreement import everywhere
+from collwise.mpi.channel import Channel
+from collwise.mpi.clock import CommonClock, StartingLine
+from collwise.mpi.executor import persistent, runner
+from collwise.planner.plans import LIBRARY, Candidate
+from collwise.schedule.data import Problem, Schedule
+
+LIBRARY_PERSISTENT = "library_init"
+BLOCKING = " (blocking)"
+"""What is added to a candidate's label where it ran as a blocking call."""
+_WARM_UPS = 3
+_CHUNK_S = 0.05
+_MOST_IN_CHUNK = 50
+
+
+class Competitor(NamedTuple):
+    """Something that does the collective on the race's buffer."""
+
+    label: str
+    run: Callable[[], object]
+    free: Callable[[], object]
+
+
+@dataclass
+class Track:
+    """Where races are run: a private communicator, its clock, its starting line."""
+
+    channel: Channel
+    crowded: bool
+    """More ranks than cores on some node."""
+    clock: CommonClock = field(init=False)
+    line: StartingLine = field(init=False)
+    comm: MPI.Intracomm = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.comm = self.channel.comm
+        self.clock = CommonClock(self.comm)
+        self.line = StartingLine(self.comm, self.clock, crowded=self.crowded)
+
+
+def race(
+    track: Track,
+    problem: Problem,
+    schedules: Mapping[str, Schedule],
+    predicted_s: Mapping[str, float],
+    *,
+    budget_s: float,
+    repetitions: int = 300,
+    seed: int = 0,
+) -> Race:
+    """Race the schedules, by label, against the library's own broadcast.  Collective.
+
+    budget_s: seconds for this race.   repetitions: the most of them.
+    Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank.
+    """
+    data = np.zeros(max(problem.nbytes, 1), dtype=np.uint8)[: problem.nbytes]
+    competitors = _competitors(track, problem, schedules, data)
+    try:
+        for competitor in competitors:
+            check_bytes(track.comm, problem, data, competitor)
+        samples, dropped = _time(track, competitors, budget_s, repetitions, seed)
+        for competitor in competitors:
+            check_bytes(track.comm, problem, data, competitor)
+    finally:
+        for competitor in competitors:
+            competitor.free()
+    return Race(
+        problem.collective,
+        problem.ranks,
+        problem.nbytes,
+        problem.root,
+        samples,
+        dict(predicted_s),
+        dropped,
+    )
+
+
+def _competitors(
+    track: Track, problem: Problem, schedules: Mapping[str, Schedule], data: "np.typing.NDArray[np.uint8]"
+) -> list[Competitor]:
+    comm, root = track.comm, problem.root
+    spec = [data, problem.nbytes, MPI.BYTE]
+    nothing = lambda: None  # noqa: E731
+    found = [Competitor(LIBRARY, lambda: comm.Bcast(spec, root), nothing)]
+    try:
+        request = comm.Bcast_init(spec, root)
+    except (NotImplementedError, MPI.Exception):
+        pass  # a library older than MPI-4: it has no persistent broadcast to race against
+    else:
+        found.append(_persistent(LIBRARY_PERSISTENT, request))
+    for label, schedule in schedules.items():
+        found.append(_persistent(label, persistent(schedule, track.channel, spec)))
+        once = runner(schedule, track.channel)
+        found.append(Competitor(label + BLOCKING, lambda once=once: once(spec), nothing))
+    return found
+
+
+def _persistent(label: str, request: object) -> Competitor:
+    start, wait, free = request.Start, request.Wait, request.Free  # type: ignore[attr-defined]
+
+    def run() -> None:
+        start()
+        wait()
+
+    return Competitor(label, run, free)
+
+
+def check_bytes(
+    comm: MPI.Intracomm,
+    problem: Problem,
+    data: "np.typing.NDArray[np.uint8]",
+    competitor: Competitor,
+) -> None:
+    """Run it once and compare every byte on every rank; raise WrongResult everywhere if one is off."""
+    # Neighbouring blocks of any usual length differ: the pattern's period is a prime.
+    salt = sum(competitor.label.encode())
+    expected = ((np.arange(problem.nbytes, dtype=np.int64) * 31 + salt) % 251).astype(np.uint8)
+    data[:] = expected if comm.Get_rank() == problem.root else 255 - expected
+    competitor.run()
+
+    def compare() -> None:
+        wrong = np.flatnonzero(data != expected)
+        if len(wrong):
+            raise WrongResult(
+                f"{competitor.label}: {problem.collective} of {problem.nbytes} bytes from rank"
+                f" {problem.root}",
+                f"on rank {comm.Get_rank()} {len(wrong)} bytes are wrong, the first is byte"
+                f" {wrong[0]}",
+                "please report this with the output of `collwise doctor`",
+            )
+
+    everywhere(comm, compare)
+
+
+def _time(
+    track: Track,
+    competitors: Sequence[Competitor],
+    budget_s: float,
+    repetitions: int,
+    seed: int,
+) -> tuple[dict[str, tuple[float, ...]], int]:
+    """Slowest-rank seconds by label and repetition, the same repetitions for all; how many dropped."""
+    comm, line, now = track.comm, track.line, track.clock.now
+    order = list(range(len(competitors)))
+    shuffle = random.Random(seed).shuffle
+    kept: list[np.typing.NDArray[np.float64]] = []
+    dropped = 0
+    begin = time.perf_counter()
+    plan = np.array([_WARM_UPS])
+    warm = False
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        while plan[0]:
+            count = int(plan[0])
+            times = np.zeros((count, len(competitors)))
+            late = np.zeros((count, len(competitors)), dtype=np.uint8)
+            for repetition in range(count):
+                shuffle(order)
+                for index in order:
+                    moment, on_time = line.line_up()
+                    competitors[index].run()
+                    times[repetition, index] = now() - moment
+                    late[repetition, index] = not on_time
+            comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+            comm.Allreduce(MPI.IN_PLACE, late, MPI.MAX)
+            line.adapt(float(late.mean()))
+            if warm:
+                good = ~late.any(axis=1)
+                kept.append(times[good])
+                dropped += int((~good).sum())
+            warm = True
+            plan[0] = _next_chunk(
+                time.perf_counter() - begin, budget_s, times, line.notice_s,
+                repetitions - sum(map(len, kept)), kept,
+            )
+            comm.Bcast(plan, root=0)
+    finally:
+        if collecting:
+            gc.enable()
+    table = np.concatenate(kept)
+    return {
+        competitor.label: tuple(map(float, table[:, i]))
+        for i, competitor in enumerate(competitors)
+    }, dropped
+
+
+def _next_chunk(
+    elapsed_s: float,
+    budget_s: float,
+    times: "np.typing.NDArray[np.float64]",
+    notice_s: float,
+    left: int,
+    kept: Sequence["np.typing.NDArray[np.float64]"],
+) -> int:
+    """How many repetitions to time next: 0 when the time or the repetitions are used up.
+
+    At least one good repetition is timed whatever the budget (the line's tolerance sees to it).
+    """
+    have = sum(map(len, kept))
+    each = float(times.sum(axis=1).mean()) + notice_s * times.shape[1]
+    if have and (left <= 0 or elapsed_s + each > budget_s):
+        return 0
+    return max(1, min(_MOST_IN_CHUNK, left, int(min(_CHUNK_S, budget_s - elapsed_s) / each)))
+
+
+def schedules_of(problem: Problem, candidates: Sequence[Candidate]) -> dict[str, Schedule]:
+    """The schedules of candidates, by label."""
+    from collwise.algorithms.registry import ALGORITHMS
+
+    return {
+        c.label: ALGORITHMS[c.name].schedule(
+            problem.ranks, problem.nbytes, problem.root, **c.settings
+        )
+        for c in candidates
+    }

@@ -1,0 +1,208 @@
+"""A tuning session: measure this machine, plan, race the best few against the library, learn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.measure.race import Interval, Race
+from collwise.model.exact import seconds
+from collwise.model.profile import Profile, Win
+from collwise.mpi.agreement import everywhere, on_root
+from collwise.mpi.channel import Channel
+from collwise.mpi.world import World
+from collwise.planner.choose import decided, plan, shortlist
+from collwise.planner.plans import Plan
+from collwise.tuning.campaigns import run_campaign
+from collwise.tuning.races import BLOCKING, LIBRARY_PERSISTENT, Track, race, schedules_of
+from collwise.verifier import verify
+
+SIZES = (8, 512, 4096, 65536, 1048576)
+"""Bytes raced by default: short, the paper's packet, around eager limits, long."""
+MEASURING_SHARE = 0.4
+"""Of the time budget; the races share the rest."""
+LARGEST_PROVED = 256
+"""Schedules of up to so many ranks are proved right before they run."""
+
+Progress = Callable[[str, float], None]
+"""Told what is being done and how far the whole is, from 0 to 1 (on rank 0)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One size: what was planned, what a race said.
+
+    race: persistent collectives, as a program that repeats them uses them.   blocking: the same
+    repetitions, blocking calls only.
+    """
+
+    plan: Plan
+    race: Race
+    blocking: Race
+
+    @property
+    def ours(self) -> str:
+        """The label of the fastest schedule of ours."""
+        return self.race.best
+
+    @property
+    def predicted_s(self) -> float:
+        """What the model said about it, in seconds."""
+        return self.race.predicted_s[self.ours]
+
+    @property
+    def measured(self) -> Interval:
+        """Its measured median, in seconds."""
+        return self.race.medians[self.ours]
+
+    @property
+    def library(self) -> Interval:
+        """The measured median of the library's own, its faster form, in seconds."""
+        return self.race.medians[self.race.library]
+
+    @property
+    def speedup(self) -> Interval:
+        """How many times as fast as the library's own."""
+        return self.race.speedup(self.ours)
+
+    @property
+    def t0_s(self) -> float:
+        """The machine's t0 at this size, in seconds."""
+        return seconds(self.plan.machine.message(self.plan.problem.nbytes).gap)
+
+    @property
+    def lam(self) -> float:
+        """The machine's λ at this size."""
+        return float(self.plan.machine.message(self.plan.problem.nbytes).lam)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a session found; the same on all ranks."""
+
+    profile: Profile
+    outcomes: tuple[Outcome, ...]
+
+
+def tune(
+    comm: MPI.Intracomm,
+    world: World,
+    *,
+    budget_s: float,
+    sizes: Sequence[int] = SIZES,
+    root: int = 0,
+    seed: int = 0,
+    progress: Progress = lambda what, done: None,
+) -> Tuning:
+    """Measure, plan, race and learn broadcasts of these sizes.  Collective over `comm`.
+
+    budget_s: seconds for everything.   sizes: bytes, >= 0.
+    Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
+    """
+    if not budget_s > 0:
+        raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
+    channel = Channel(comm)
+    try:
+        profile = run_campaign(
+            channel.comm,
+            world,
+            budget_s=budget_s * MEASURING_SHARE,
+            seed=seed,
+            report=lambda done: progress("measuring t0 and λ", done * MEASURING_SHARE),
+        )
+        track = Track(channel, world.crowded)
+        share = budget_s * (1 - MEASURING_SHARE) / max(len(sizes), 1)
+        outcomes = []
+        for number, nbytes in enumerate(sizes):
+            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(sizes)
+            progress(f"racing broadcasts of {nbytes} bytes", done)
+            outcomes.append(compare(track, profile, nbytes, root, budget_s=share, seed=seed))
+        progress("done", 1.0)
+    finally:
+        channel.free()
+    return Tuning(
+        profile.with_wins(win for outcome in outcomes for win in wins(outcome)), tuple(outcomes)
+    )
+
+
+def compare(
+    track: Track,
+    profile: Profile,
+    nbytes: int,
+    root: int = 0,
+    *,
+    budget_s: float,
+    repetitions: int = 300,
+    seed: int = 0,
+    algorithm: str | None = None,
+) -> Outcome:
+    """Plan one broadcast, prove the candidates right, race them, decide.  Collective.
+
+    algorithm: race this one only.
+    """
+    comm = track.comm
+
+    def estimate() -> Plan:
+        return plan(
+            "broadcast",
+            ranks=comm.Get_size(),
+            nbytes=nbytes,
+            machine=profile.machine,
+            root=root,
+            algorithm=algorithm,
+        )
+
+    estimated = everywhere(comm, estimate)
+    picked = shortlist(estimated)
+    schedules = schedules_of(estimated.problem, picked)
+    if comm.Get_size() <= LARGEST_PROVED:
+        on_root(comm, lambda: [verify(schedule) for schedule in schedules.values()] and None)
+    predictions = {candidate.label: candidate.predicted_s for candidate in picked}
+    everything = race(
+        track,
+        estimated.problem,
+        schedules,
+        predictions,
+        budget_s=budget_s,
+        repetitions=repetitions,
+        seed=seed,
+    )
+    # All ranks have the same samples, so all decide the same.
+    blocking = {label for label in everything.samples if label.endswith(BLOCKING)}
+    persistent = everything.among(set(everything.samples) - blocking)
+    medians = {label: median.middle for label, median in persistent.medians.items()}
+    return Outcome(
+        decided(estimated, medians, persistent.winner, persistent.library),
+        persistent,
+        everything.among(blocking | {everything.libraries[0]}),
+    )
+
+
+def wins(outcome: Outcome) -> list[Win]:
+    """What the race taught, for blocking calls and for persistent ones."""
+    found = []
+    for form, run in (("blocking", outcome.blocking), ("persistent", outcome.race)):
+        best = run.best
+        gain = run.speedup(best)
+        candidate = outcome.plan.candidate(best.removesuffix(BLOCKING))
+        found.append(
+            Win(
+                collective=run.collective,
+                form=form,
+                ranks=run.ranks,
+                nbytes=run.nbytes,
+                root=run.root,
+                algorithm=candidate.name,
+                settings={name: str(value) for name, value in candidate.settings.items()},
+                ours_s=run.medians[best].middle,
+                library_s=run.medians[run.library].middle,
+                speedup_low=gain.low,
+                speedup_high=gain.high,
+                decision="library" if run.winner == run.library else "collwise",
+            )
+        )
+    return found
+
+
+__all__ = ["LIBRARY_PERSISTENT", "Outcome", "Tuning", "compare", "tune", "wins"]

@@ -1,0 +1,375 @@
+"""Campaigns on simulated machines: what goes in comes out, and budgets are kept."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import pytest
+
+from collwise.errors import InvalidArgument
+from collwise.measure import SIZES, Campaign, Measurement, Probe
+from collwise.measure.campaign import OPENING
+from collwise.measure.fit import Seconds
+from collwise.model.machine import Cost, Machine, Measured, measured
+from collwise.simulator import SimulatedProber
+
+LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "9/5", "2.5", "4", "10")]
+FEW = (8, 512, 4096, 16384, 262144)
+POSTAL = Machine.postal(t0_s="1.7e-6", lam=Fraction(9, 5))
+Line = tuple[str, str]  # start-up in seconds, seconds per byte
+
+
+def _piecewise(*pieces: tuple[int, int, Line, Line]) -> Measured:
+    """A machine of straight pieces: from these bytes to those, t0 and λt0."""
+
+    def row(nbytes: int, gap: Line, latency: Line) -> tuple[int, Fraction, Fraction]:
+        t0, time = (Fraction(start) + nbytes * Fraction(slope) for start, slope in (gap, latency))
+        return nbytes, t0, time / t0
+
+    return measured(
+        [row(first, gap, latency), row(last, gap, latency)] for first, last, gap, latency in pieces
+    )
+
+
+EAGER_LIMIT = _piecewise(
+    (8, 16384, ("1e-6", "0.25e-9"), ("3e-6", "0.25e-9")),
+    (32768, 1048576, ("12e-6", "0.1e-9"), ("14e-6", "0.125e-9")),
+)
+
+
+@dataclass(frozen=True)
+class Delta(Machine):
+    """The Intel Delta's shape: λ rises to 1.8 at its packet of 512 B; above, (λ−1)·t0 is constant.
+
+    t0 = α + βm with β = 15α/8192, so that λ is 1.05 at 16 KB.  Source: [Bruck1996] §2.2, Fig 3, 4.
+    """
+
+    alpha: Fraction = Fraction(8192, 10**8)
+
+    def message(self, nbytes: int) -> Cost:
+        gap = self.alpha * (1 + Fraction(15 * nbytes, 8192))
+        if nbytes >= 512:
+            return Cost(gap, gap + self.alpha * Fraction(155, 100))
+        return Cost(gap, gap * (Fraction(9, 5) - Fraction(512 - nbytes, 1000)))
+
+
+def _conduct(machine: Machine, ranks: int, **options: object) -> Measurement:
+    campaign = Campaign(ranks, budget_s=1e6, **options)  # type: ignore[arg-type]
+    return SimulatedProber(machine).conduct(campaign)
+
+
+def _assert_exact(measurement: Measurement, machine: Machine) -> None:
+    for fit in measurement.fits:
+        cost = machine.message(fit.nbytes)
+        assert (fit.law.t0, fit.law.latency, fit.law.lam) == (cost.gap, cost.latency, cost.lam)
+        assert fit.experiments == (fit.law, fit.law)
+        assert fit.disagreement == 0
+        assert fit.uncertainty == (0, 0)
+    assert measurement.complete
+    assert not measurement.unreached
+    assert not measurement.unusable
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 7, 8, 9, 100])
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
+    machine = Machine.postal(t0_s="1.7e-6", lam=lam)
+    measurement = _conduct(machine, ranks, sizes=FEW)
+    _assert_exact(measurement, machine)
+    assert measurement.repeats == (ranks < 4)
+    assert set(measurement.segments) == {0}
+    assert [(fit.nbytes, fit.blocking) for fit in measurement.fits] == [
+        (nbytes, mode) for mode in (False, True) for nbytes in FEW
+    ]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine.hockney(alpha_s=525e-6, beta_s=0.5e-6),
+        Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
+        _piecewise((8, 1048576, ("5e-6", "0.5e-9"), ("2e-5", "1e-9"))),
+        EAGER_LIMIT,
+        Delta(),
+    ],
+)
+def test_machines_whose_cost_depends_on_the_size_come_back_exactly(machine: Machine) -> None:
+    measurement = _conduct(machine, 9)
+    _assert_exact(measurement, machine)
+    for blocking in (False, True):
+        rebuilt = measurement.machine_for(blocking=blocking)
+        assert rebuilt.sizes() == SIZES
+        for nbytes in SIZES:
+            assert rebuilt.message(nbytes) == machine.message(nbytes)
+
+
+def test_a_switch_at_the_eager_limit_is_found() -> None:
+    measurement = _conduct(EAGER_LIMIT, 4)
+    assert measurement.segments == tuple(int(nbytes > 16384) for nbytes in SIZES) * 2
+    eager, rendezvous = measurement.machine.segments
+    assert (eager[-1].nbytes, rendezvous[0].nbytes) == (16384, 32768)
+    for nbytes in (1, 100, 20000, 32767, 32768, 40000, 1 << 21):
+        assert measurement.machine.message(nbytes) == EAGER_LIMIT.message(nbytes)
+
+
+def test_b_c17_and_b_c20_the_shape_of_the_delta() -> None:
+    measurement = _conduct(Delta(), 64, modes=(False,))
+    lam = {fit.nbytes: fit.law.lam for fit in measurement.fits}
+    assert lam[512] == Fraction(9, 5) == max(lam.values())
+    assert lam[16384] == Fraction(21, 20)
+    below = [lam[n] for n in SIZES if n <= 512]
+    above = [lam[n] for n in SIZES if n >= 512]
+    assert below == sorted(below)
+    assert above == sorted(above, reverse=True)
+    fixed = {(fit.law.lam - 1) * fit.law.t0 for fit in measurement.fits if fit.nbytes >= 512}
+    assert fixed == {Fraction(155, 100) * Delta().alpha}
+
+
+def test_both_ways_of_sending_are_told_apart() -> None:
+    slower = Machine.postal(t0_s="3e-6", lam=1)
+    campaign = Campaign(5, sizes=(8, 4096), budget_s=10)
+    measurement = SimulatedProber(POSTAL, blocking=slower).conduct(campaign)
+    assert measurement.machine.message(8) == POSTAL.message(8)
+    assert measurement.machine_for(blocking=True).message(8) == slower.message(8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
+@pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
+def test_within_two_per_cent_with_five_per_cent_noise(
+    machine: Machine, distribution: Literal["lognormal", "uniform"], seed: int
+) -> None:
+    prober = SimulatedProber(machine, noise=0.05, distribution=distribution, seed=seed)
+    campaign = Campaign(9, sizes=FEW, seed=seed, budget_s=1e6, modes=(False,))
+    measurement = prober.conduct(campaign)
+    assert measurement.complete
+    for fit in measurement.fits:
+        cost = machine.message(fit.nbytes)
+        assert abs(fit.law.t0 / cost.gap - 1) < 0.02
+        assert abs(fit.law.lam / cost.lam - 1) < 0.02
+        assert fit.uncertainty is not None
+        assert max(fit.uncertainty) <= 0.01
+
+
+@pytest.mark.parametrize("overhead_s", [0, 1e-4])
+@pytest.mark.parametrize("noise", [0, 0.3])
+@pytest.mark.parametrize("budget_s", [0.02, 0.1, 1])
+def test_the_budget_is_kept(budget_s: float, noise: float, overhead_s: float) -> None:
+    """Nothing is begun that does not fit, so what exceeds the budget is a matter of chance."""
+    prober = SimulatedProber(EAGER_LIMIT, noise=noise, overhead_s=overhead_s, seed=1)
+    campaign = Campaign(4, budget_s=budget_s)
+    measurement = prober.conduct(campaign)
+    assert measurement.elapsed_s == prober.elapsed_s <= 1.05 * budget_s
+    reached = [nbytes for nbytes in SIZES if nbytes not in measurement.unreached]
+    assert reached == list(SIZES[: len(reached)])
+    assert {fit.nbytes for fit in measurement.fits} <= set(reached)
+    if measurement.unreached or not measurement.complete:
+        assert prober.elapsed_s > 0.5 * budget_s  # and it is used
+    if noise:
+        assert not measurement.complete
+
+
+def test_a_tiny_budget_on_a_slow_network_gives_the_small_sizes() -> None:
+    """12.5 MB/s: one probe with a megabyte takes longer than the whole budget."""
+    network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
+    prober = SimulatedProber(network)
+    measurement = prober.conduct(Campaign(9, budget_s=1.0))
+    assert prober.elapsed_s <= 1.0
+    assert measurement.unreached
+    assert measurement.unreached[-1] == SIZES[-1]
+    small = [m for m in measurement.medians if m.cell.nbytes <= 2048]
+    assert small
+    assert min(m.repetitions for m in small) >= OPENING
+    assert measurement.machine.message(8) == network.message(8)
+
+
+def test_the_smallest_size_is_measured_whatever_the_budget() -> None:
+    measurement = SimulatedProber(POSTAL).conduct(Campaign(4, budget_s=1e-9))
+    assert {fit.nbytes for fit in measurement.fits} == {8}
+    assert measurement.unreached == SIZES[1:]
+    assert not measurement.complete
+    assert min(m.repetitions for m in measurement.medians) >= OPENING
+
+
+def test_sizes_far_apart_do_not_break_the_budget() -> None:
+    network = Machine.hockney(alpha_s=1e-6, beta_s=8e-8)
+    prober = SimulatedProber(network)
+    measurement = prober.conduct(Campaign(9, sizes=(8, 1 << 24), budget_s=1.0))
+    assert measurement.unreached == (1 << 24,)
+    scouting = 8 * network.message(1 << 24).gap  # four probes with one target, there and back
+    assert prober.elapsed_s <= 1.0 + scouting
+
+
+def test_what_is_known_is_left_alone() -> None:
+    """Without noise every size is known after one round; with noise only the noisy go on."""
+    measurement = _conduct(POSTAL, 9, sizes=FEW)
+    counts = {m.repetitions for m in measurement.medians}
+    assert len(counts) == 1
+    assert 6 <= counts.pop() <= 10
+
+    class Uneven(SimulatedProber):
+        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+            noisy = super().run(probes)
+            quiet = SimulatedProber(POSTAL).run(probes)
+            return [n if p.nbytes > 8 else q for p, n, q in zip(probes, noisy, quiet, strict=True)]
+
+    uneven = Uneven(POSTAL, noise=0.02).conduct(Campaign(9, sizes=(8, 512), budget_s=1e6))
+    of = {m.cell.nbytes: m.repetitions for m in uneven.medians}
+    assert of[8] < 10 < of[512]
+
+
+def test_repetitions_have_a_limit() -> None:
+    campaign = Campaign(4, sizes=(8,), budget_s=1e6, repetitions=20)
+    measurement = SimulatedProber(POSTAL, noise=0.5).conduct(campaign)
+    assert {m.repetitions for m in measurement.medians} == {20}
+    assert not measurement.complete
+    assert campaign.progress == 1
+
+
+def test_batches_are_shuffled_and_targets_random() -> None:
+    campaign = Campaign(50, sizes=(8, 512), budget_s=1e6)
+    prober = SimulatedProber(POSTAL)
+    batches = []
+    while batch := campaign.next_batch():
+        assert campaign.next_batch() == batch  # until it is recorded
+        batches.append(batch)
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    assert campaign.next_batch() == []
+    last = [probe.cell for probe in batches[-1]]
+    assert last != sorted(last)
+    probes = [probe for batch in batches for probe in batch]
+    assert len({probe.targets for probe in probes}) > len(probes) / 2
+    answering = Counter(probe.targets[-1] for probe in probes)
+    assert set(answering) == set(range(1, 50))
+
+
+def test_the_same_seed_gives_the_same_campaign() -> None:
+    def probes(seed: int) -> list[Probe]:
+        campaign, prober = Campaign(9, sizes=FEW, seed=seed), SimulatedProber(POSTAL)
+        found = []
+        while batch := campaign.next_batch():
+            found += batch
+            campaign.record(batch, prober.run(batch), prober.elapsed_s)
+        return found
+
+    assert probes(1) == probes(1) != probes(2)
+
+
+def test_progress_never_falls_and_ends_at_one() -> None:
+    campaign = Campaign(4, sizes=FEW, budget_s=0.2)
+    prober = SimulatedProber(POSTAL, noise=0.1, overhead_s=1e-5)
+    seen = [campaign.progress]
+    while batch := campaign.next_batch():
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+        seen.append(campaign.progress)
+    seen.append(campaign.progress)
+    assert seen == sorted(seen)
+    assert seen[0] == 0
+    assert seen[-1] == 1
+    assert len(seen) > 10
+
+
+def test_an_interrupted_campaign_has_a_result() -> None:
+    campaign, prober = Campaign(4), SimulatedProber(POSTAL)
+    with pytest.raises(InvalidArgument, match=r"after 0 s .* give more time"):
+        campaign.result()
+    for _ in range(5):  # greeting, two sizes
+        batch = campaign.next_batch()
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    measurement = campaign.result()
+    assert [fit.nbytes for fit in measurement.fits] == [8, 32] * 2
+    assert not measurement.complete
+    assert measurement.unreached == SIZES[2:]
+
+
+def test_repetitions_can_be_thrown_away() -> None:
+    """A rank that came late spoils a repetition: None stands in for its time."""
+    campaign, prober = Campaign(4, sizes=FEW, budget_s=1e6), SimulatedProber(POSTAL)
+    count = 0
+    while batch := campaign.next_batch():
+        samples: list[Seconds | None] = list(prober.run(batch))
+        for i in range(len(samples)):
+            count += 1
+            samples[i] = samples[i] if count % 3 else None
+        campaign.record(batch, samples, prober.elapsed_s)
+    _assert_exact(campaign.result(), POSTAL)
+
+
+def test_a_campaign_ends_even_if_every_repetition_is_thrown_away() -> None:
+    campaign, elapsed_s = Campaign(4, budget_s=1.0), 0.0
+    while batch := campaign.next_batch():
+        elapsed_s += 0.001 * len(batch)
+        campaign.record(batch, [None] * len(batch), elapsed_s)
+    assert 0.5 < elapsed_s < 1.1
+    with pytest.raises(InvalidArgument, match="no message size"):
+        campaign.result()
+
+
+def test_sizes_without_a_slope_are_left_out_and_named() -> None:
+    """512 bytes: constant time; 4096: noise that drowns it."""
+
+    class Odd(SimulatedProber):
+        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+            noise = SimulatedProber(POSTAL, noise=0.9, seed=len(probes)).run(probes)
+            return [
+                Fraction(1, 10**5) if p.nbytes == 512 else x + n * (p.nbytes == 4096)
+                for p, x, n in zip(probes, super().run(probes), noise, strict=True)
+            ]
+
+    campaign = Campaign(4, sizes=(8, 512, 4096, 16384), budget_s=1e6, repetitions=5)
+    measurement = Odd(POSTAL).conduct(campaign)
+    left_out = {nbytes for nbytes, _ in measurement.unusable}
+    assert 512 in left_out <= {512, 4096}
+    assert not {(f.nbytes, f.blocking) for f in measurement.fits} & set(measurement.unusable)
+    assert {m.cell.nbytes for m in measurement.medians} == {8, 512, 4096, 16384}  # kept raw
+
+
+def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
+    """LogGP with a large gap: the receiver has the message before the sender is free."""
+    machine = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=6e-6, G_s=0)
+    measurement = _conduct(machine, 9, sizes=FEW)
+    assert {fit.law.lam for fit in measurement.fits} == {Fraction(1, 2)}
+    assert measurement.machine.message(8).lam == 1
+
+
+@pytest.mark.parametrize("ranks", [0, 1])
+def test_measuring_needs_two_ranks(ranks: int) -> None:
+    with pytest.raises(InvalidArgument, match=r"measuring needs 2 ranks.*-n 9"):
+        Campaign(ranks)
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({"budget_s": 0}, "time budget: 0 s"),
+        ({"budget_s": float("nan")}, "time budget: nan s"),
+        ({"budget_s": float("inf")}, "time budget: inf s"),
+        ({"sizes": ()}, r"message sizes .*\[\]"),
+        ({"sizes": (8, 0)}, r"message sizes .*\[8, 0\]"),
+        ({"sizes": (8.5,)}, r"message sizes .*8\.5"),
+        ({"ks": (3,)}, r"numbers of targets .*\[3\]"),
+        ({"ks": (3, 3)}, r"2 or more different"),
+        ({"modes": ()}, "no way of sending"),
+    ],
+)
+def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
+    with pytest.raises(InvalidArgument, match=seen):
+        Campaign(4, **options)  # type: ignore[arg-type]
+
+
+def test_samples_have_to_be_those_of_the_batch() -> None:
+    campaign, prober = Campaign(4), SimulatedProber(POSTAL)
+    with pytest.raises(InvalidArgument, match="0 probes are under way"):
+        campaign.record([Probe(1, 8, (1,))], [1.0], 1.0)
+    batch = campaign.next_batch()
+    samples = prober.run(batch)
+    with pytest.raises(InvalidArgument, match="one sample for each probe"):
+        campaign.record(batch, samples[1:], 1.0)
+    with pytest.raises(InvalidArgument, match="timing sample"):
+        campaign.record(batch, [float("nan"), *samples[1:]], 1.0)
+    campaign.record(batch, samples, 1.0)
+    batch = campaign.next_batch()
+    with pytest.raises(InvalidArgument, match="does not run backwards"):
+        campaign.record(batch, prober.run(batch), 0.5)

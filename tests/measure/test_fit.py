@@ -1,0 +1,205 @@
+"""The fit: exact without noise, honest about its doubt with noise."""
+
+from fractions import Fraction
+from random import Random
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidArgument
+from collwise.measure.fit import (
+    Law,
+    Seconds,
+    check_seconds,
+    estimate,
+    find_median,
+    fit_law,
+    fit_samples,
+    middle,
+)
+from collwise.measure.probes import EXPERIMENTS, Cell
+
+KS = (1, 2, 4, 8)
+
+
+def _cells(experiments: tuple[int, ...] = EXPERIMENTS, ks: tuple[int, ...] = KS) -> list[Cell]:
+    return [Cell(experiment, 8, k, False) for experiment in experiments for k in ks]
+
+
+def _time(cell: Cell, t0: Fraction, lam: Fraction) -> Fraction:
+    gaps, latencies = cell.terms
+    return gaps * t0 + latencies * lam * t0
+
+
+@given(
+    st.fractions(Fraction(1, 10**9), 1, max_denominator=10**9),
+    st.fractions(Fraction(1, 4), 20, max_denominator=10**4),
+    st.sampled_from([(1,), (2,), EXPERIMENTS]),
+    st.lists(st.integers(1, 20), min_size=2, max_size=5, unique=True),
+)
+def test_the_law_comes_back_exactly(
+    t0: Fraction, lam: Fraction, experiments: tuple[int, ...], ks: list[int]
+) -> None:
+    if t0 <= 0:
+        return
+    times = {cell: _time(cell, t0, lam) for cell in _cells(experiments, tuple(ks))}
+    assert fit_law(times) == Law(t0, lam * t0)
+
+
+def test_a_latency_below_one_is_reported_as_such() -> None:
+    t0, lam = Fraction(3), Fraction(3, 4)
+    fit = fit_samples({cell: [_time(cell, t0, lam)] * 3 for cell in _cells()})
+    assert fit is not None
+    assert fit.law.lam == lam
+    assert fit.disagreement == 0
+
+
+def test_floats_are_read_as_they_are_written() -> None:
+    t0, lam = Fraction("1.7e-6"), Fraction(9, 5)
+    law = fit_law({cell: float(_time(cell, t0, lam)) for cell in _cells()})
+    assert law == Law(t0, lam * t0)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {cell: Fraction(1) for cell in _cells()},  # no growth
+        {cell: Fraction(100 - cell.k) for cell in _cells()},  # the wrong way
+        {cell: Fraction(0) for cell in _cells()},  # the clock stands still
+        {cell: Fraction(1) for cell in _cells(ks=(3,))},  # one k only
+        {cell: Fraction(2 * cell.k - 3) for cell in _cells((1,), (2, 4, 8))},  # λ < 0
+        {},
+    ],
+)
+def test_what_gives_no_law(times: dict[Cell, Fraction]) -> None:
+    assert fit_law(times) is None
+
+
+def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
+    samples: dict[Cell, list[Seconds]] = {
+        Cell(1, 8, 2, False): [1e-10, 1e-10],
+        Cell(1, 8, 3, False): [1e10, 1e10],
+    }
+    assert estimate(samples) is None
+
+
+def test_a_fit_is_of_one_kind_of_message() -> None:
+    mixed = {Cell(1, 8, 1, False): [1.0], Cell(1, 16, 2, False): [2.0]}
+    with pytest.raises(InvalidArgument, match="2 kinds of message"):
+        fit_samples(mixed)
+    with pytest.raises(InvalidArgument, match="0 kinds of message"):
+        fit_samples({})
+
+
+def test_disagreement_is_relative_to_the_mean() -> None:
+    t0 = Fraction(1)
+    samples = {
+        cell: [_time(cell, t0, Fraction(2) if cell.experiment == 1 else Fraction(3))] * 2
+        for cell in _cells()
+    }
+    fit = fit_samples(samples)
+    assert fit is not None
+    assert fit.experiments == (Law(t0, 2 * t0), Law(t0, 3 * t0))
+    assert fit.disagreement == Fraction(2, 5)
+    assert 2 < fit.law.lam < 3
+
+
+def test_an_experiment_without_growth_has_no_law_of_its_own() -> None:
+    samples = {
+        cell: [_time(cell, Fraction(1), Fraction(2)) if cell.experiment == 2 else Fraction(9)]
+        for cell in _cells()
+    }
+    fit = fit_samples(samples)
+    assert fit is not None
+    assert fit.experiments[0] is None
+    assert fit.disagreement is None
+
+
+def test_one_repetition_says_nothing_about_doubt() -> None:
+    fit = fit_samples({cell: [_time(cell, Fraction(1), Fraction(2))] for cell in _cells()})
+    assert fit is not None
+    assert fit.uncertainty is fit.t0_interval_s is fit.lam_interval is None
+    assert fit.is_significant
+    assert find_median(_cells()[0], [4.0]).interval_s is None
+
+
+def test_without_noise_there_is_no_doubt() -> None:
+    fit = fit_samples({cell: [_time(cell, Fraction(1, 2), Fraction(2))] * 9 for cell in _cells()})
+    assert fit is not None
+    assert fit.uncertainty == (0, 0)
+    assert (fit.t0_interval_s, fit.lam_interval) == ((0.5, 0.5), (2, 2))
+    assert fit.repetitions == 9
+
+
+def test_a_t0_that_might_be_zero_is_not_significant() -> None:
+    random = Random(5)
+    samples: dict[Cell, list[Seconds]] = {
+        cell: [random.uniform(50, 150) + cell.k for _ in range(8)] for cell in _cells()
+    }
+    fit = fit_samples(samples)
+    assert fit is not None
+    assert not fit.is_significant
+    low, high = fit.t0_interval_s or (0, 0)
+    assert 0 < low < high
+
+
+@pytest.mark.parametrize("repetitions", [5, 8, 30])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -> None:
+    t0, lam = Fraction(1, 10**6), Fraction(9, 5)
+    random = Random(repetitions)
+    trials = 300
+    hits = [0, 0]
+    for _ in range(trials):
+        samples: dict[Cell, list[Seconds]] = {
+            cell: [
+                float(_time(cell, t0, lam)) * random.lognormvariate(0, 0.05)
+                for _ in range(repetitions)
+            ]
+            for cell in _cells()
+        }
+        known = estimate(samples)
+        assert known is not None
+        hits[0] += abs(known.t0 / float(t0) - 1) <= known.t0_uncertainty
+        hits[1] += abs(known.lam / float(lam) - 1) <= known.lam_uncertainty
+    for hit in hits:
+        assert 0.9 * trials <= hit <= 0.99 * trials
+
+
+def test_exact_and_quick_look_agree() -> None:
+    random = Random(2)
+    samples: dict[Cell, list[Seconds]] = {
+        cell: [float(_time(cell, Fraction(1), Fraction(3))) * random.uniform(0.9, 1.1)] * 3
+        for cell in _cells()
+    }
+    fit, known = fit_samples(samples), estimate(samples)
+    assert fit is not None
+    assert known is not None
+    assert known.t0 == pytest.approx(float(fit.law.t0))
+    assert known.lam == pytest.approx(float(fit.law.lam))
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=40))
+def test_the_median_is_the_median(values: list[int]) -> None:
+    samples = [Fraction(v, 7) for v in values]
+    assert middle(samples) == median(samples)
+    found = find_median(Cell(1, 8, 1, False), samples)
+    assert (found.seconds, found.repetitions) == (median(samples), len(samples))
+    if found.interval_s is not None:
+        low, high = found.interval_s
+        assert low <= float(found.seconds) <= high
+
+
+def test_order_statistics_are_those_of_the_textbooks() -> None:
+    """95 % intervals of the median: for 6 … 8 samples all of them, for 9 … 11 one less, ..."""
+    cell = Cell(1, 8, 1, False)
+    inner = {n: find_median(cell, [float(i) for i in range(n)]).interval_s for n in (6, 8, 9, 20)}
+    assert inner == {6: (0, 5), 8: (0, 7), 9: (1, 7), 20: (5, 14)}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e-9, Fraction(-1)])
+def test_what_is_no_duration(value: Seconds) -> None:
+    with pytest.raises(InvalidArgument, match="timing sample"):
+        check_seconds(value)
+    assert check_seconds(0.0) == 0.0

@@ -1,0 +1,173 @@
+"""Probes: the two experiments as schedules, and their closed forms [Bruck1996 §2.2] (B-c4)."""
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidArgument
+from collwise.measure.probes import (
+    EXPERIMENTS,
+    Cell,
+    Probe,
+    greetings,
+    pick_targets,
+    usual_ks,
+)
+from collwise.model.machine import Cost, Machine
+from collwise.schedule.data import Recv, Send, Slot, size_of
+from collwise.schedule.timing import ideal
+from collwise.simulator import simulate
+
+LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "3/2", "9/5", "2", "5/2", "4", "10")]
+T0 = Fraction(17, 10**7)
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8, 13, 16])
+def test_b_c4_closed_forms_equal_the_ideal_engine(k: int, lam: Fraction) -> None:
+    machine = Machine.postal(t0_s=T0, lam=lam)
+    targets = tuple(range(1, k + 1))
+    first, second = (Probe(experiment, 64, targets) for experiment in EXPERIMENTS)
+    assert first.expected(machine.message(64)) == T0 * (k - 1 + 2 * lam)
+    assert second.expected(machine.message(64)) == 2 * T0 * (k - 1 + lam)
+    for probe in (first, second):
+        seen = ideal(probe.schedule(), machine).finish[0]
+        assert seen == probe.expected(machine.message(64))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 6])
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_repeated_targets_take_the_same_time(ranks: int, lam: Fraction) -> None:
+    machine = Machine.postal(t0_s=T0, lam=lam)
+    random = Random(ranks)
+    for k in (1, 2, 4, 7, 8):
+        for experiment in EXPERIMENTS:
+            probe = Probe(experiment, 8, pick_targets(random, ranks, k))
+            assert probe.repeats == (k >= ranks)
+            assert simulate(probe.schedule(ranks), machine).finish[0] == probe.expected(
+                machine.message(8)
+            )
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
+        Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
+    ],
+)
+def test_the_closed_forms_hold_on_the_other_models_too(machine: Machine) -> None:
+    for k in (1, 2, 5, 8):
+        for experiment in EXPERIMENTS:
+            probe = Probe(experiment, 1000, tuple(range(1, k + 1)))
+            assert ideal(probe.schedule(), machine).finish[0] == probe.expected(
+                machine.message(1000)
+            )
+
+
+@given(st.integers(1, 2), st.lists(st.integers(1, 6), min_size=1, max_size=12))
+def test_every_send_has_its_receive_and_nobody_talks_to_itself(
+    experiment: int, targets: list[int]
+) -> None:
+    probe = Probe(experiment, 24, tuple(targets))
+    lists = [probe.operations(rank) for rank in range(8)]
+    sends = [(r, op.peer) for r, ops in enumerate(lists) for op in ops if isinstance(op, Send)]
+    receives = [(op.peer, r) for r, ops in enumerate(lists) for op in ops if isinstance(op, Recv)]
+    assert sorted(sends) == sorted(receives)
+    assert all(source != target for source, target in sends)
+    assert len(sends) == probe.k * experiment + (experiment == 1)
+    assert all(size_of(op) == 24 for ops in lists for op in ops)
+    assert lists[7] == []
+    cost = Cost(Fraction(2), Fraction(5))
+    machine = Machine.postal(t0_s=2, lam=Fraction(5, 2))
+    assert ideal(probe.schedule(), machine).finish[0] == probe.expected(cost)
+
+
+def test_who_does_what() -> None:
+    probe = Probe(2, 8, (3, 1, 2))
+    assert [(type(op), op.peer) for op in probe.operations(0)] == [
+        (Send, 3),
+        (Send, 1),
+        (Send, 2),
+        (Recv, 2),
+    ]
+    assert [(type(op), op.peer) for op in probe.operations(2)] == [
+        (Recv, 0),
+        (Send, 1),
+        (Send, 3),
+        (Send, 0),
+    ]
+    assert [(type(op), op.peer) for op in probe.operations(1)] == [(Recv, 0), (Recv, 2)]
+    assert [op.peer for op in Probe(1, 8, (3, 1, 2)).operations(2)] == [0, 0]
+    # P_0 may not receive into what it still sends from
+    assert {(type(op), op.slot) for op in probe.operations(0)} == {
+        (Send, Slot.INPUT),
+        (Recv, Slot.OUTPUT),
+    }
+
+
+def test_probes_of_one_cell_differ_in_targets_only() -> None:
+    one, other = Probe(1, 8, (1, 2), True), Probe(1, 8, (2, 3), True)
+    assert one != other
+    assert one.cell == other.cell == Cell(1, 8, 2, True)
+    assert len({one, other, Probe(1, 8, (1, 2), True)}) == 2
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 9, 100])
+def test_targets_are_distinct_where_they_can_be(ranks: int) -> None:
+    random = Random(1)
+    seen = set()
+    for _ in range(200):
+        for k in (1, 2, 4, 8):
+            targets = pick_targets(random, ranks, k)
+            assert len(targets) == k
+            assert set(targets) <= set(range(1, ranks))
+            assert len(set(targets)) == min(k, ranks - 1)
+            if ranks > 2:
+                assert targets[-1] not in targets[:-1]
+            seen |= set(targets)
+    assert seen == set(range(1, ranks))
+
+
+def test_targets_come_from_the_seed() -> None:
+    draws = [[pick_targets(Random(7), 50, 8) for _ in range(2)], [pick_targets(Random(7), 50, 8)]]
+    assert draws[0][0] == draws[0][1] == draws[1][0]
+    assert pick_targets(Random(8), 50, 8) != draws[0][0]
+
+
+def test_usual_ks_are_distinct_ranks_from_four_ranks_on() -> None:
+    assert usual_ks(2) == usual_ks(3) == (1, 2, 4, 8)
+    assert usual_ks(4) == (1, 2, 3)
+    assert usual_ks(7) == (1, 2, 4, 6)
+    assert usual_ks(9) == usual_ks(1000) == (1, 2, 4, 8)
+    assert all(usual_ks(p)[-1] < p for p in range(4, 50))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 10, 17, 40, 1000])
+def test_greetings_bring_everyone_together(ranks: int) -> None:
+    probes = greetings(ranks, 8, at_most=64)
+    assert len(probes) == min(ranks - 1, 64)
+    assert not any(probe.repeats for probe in probes)
+    assert len({probe.targets[-1] for probe in probes}) == len(probes)
+    if ranks <= 17:  # every pair meets
+        pairs = {(p.targets[-1], t) for p in probes for t in p.targets[:-1]}
+        assert len(pairs) == (ranks - 1) * (ranks - 2)
+
+
+@pytest.mark.parametrize(
+    ("build", "seen"),
+    [
+        (lambda: Probe(3, 8, (1,)), "experiment 3"),
+        (lambda: Probe(1, 0, (1,)), "0 bytes"),
+        (lambda: Probe(1, 8, ()), "targets ()"),
+        (lambda: Probe(1, 8, (1, 0)), "targets (1, 0)"),
+    ],
+)
+def test_impossible_probes(build: object, seen: str) -> None:
+    assert callable(build)
+    with pytest.raises(InvalidArgument) as caught:
+        build()
+    assert seen in str(caught.value)

@@ -1,0 +1,53 @@
+"""A trace says what the ideal engine found, and nothing else."""
+
+from fractions import Fraction
+
+import pytest
+
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.data import Block, Problem, Recv, Schedule, Send, Written
+from collwise.schedule.timing import ideal
+from collwise.simulator import simulate
+
+BLOCK = (Block(0, 0, 8),)
+
+
+def test_a_message_and_an_answer() -> None:
+    lists = ((Send(1, BLOCK), Recv(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
+    schedule = Schedule(Problem("ping-pong", 2, 8), Written(lists))
+    machine = Machine.postal(t0_s=0.5, lam=3)
+    trace = simulate(schedule, machine)
+    assert trace.schedule is schedule
+    assert trace.machine is machine
+    assert trace.finish == (Fraction(3), Fraction(2))
+    assert trace.finish_s == (3.0, 2.0)
+    assert (trace.completion, trace.completion_s) == (Fraction(3), 3.0)
+    assert [(t.source, t.target, t.start, t.sent, t.received) for t in trace.transfers] == [
+        (0, 1, 0, Fraction(1, 2), Fraction(3, 2)),
+        (1, 0, Fraction(3, 2), 2, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine.postal(t0_s=1e-6, lam=2.5),
+        Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
+        Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
+    ],
+)
+def test_there_is_one_engine(machine: Machine) -> None:
+    probe = Schedule(
+        Problem("broadcast", 3, 8),
+        Written(((Send(1, BLOCK), Send(2, BLOCK)), (Recv(0, BLOCK),), (Recv(0, BLOCK),))),
+    )
+    timing = ideal(probe, machine)
+    trace = simulate(probe, machine)
+    assert (trace.finish, trace.transfers) == (timing.finish, timing.transfers)
+
+
+def test_a_circle_is_explained() -> None:
+    lists = ((Recv(1, BLOCK), Send(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
+    with pytest.raises(InvalidSchedule, match="wait for each other"):
+        simulate(Schedule(Problem("deadlock", 2, 8), Written(lists)), Machine.postal(t0_s=1, lam=1))

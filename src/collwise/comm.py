@@ -6,16 +6,18 @@ the communicator is wrapped), the number of ranks, the root and the total bytes.
 
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
 from mpi4py import MPI
 
+import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.algorithms.registry import collectives, find
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.profile import Profile
 from collwise.model.profile import find as find_profile
+from collwise.model.records import Form
 from collwise.mpi.agreement import on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Channel
@@ -43,6 +45,12 @@ class Comm(MPI.Intracomm):
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
+    # For communicators that MPI makes of this one (Dup, …): the library's own serves on them.
+    _channel: Channel | None = None
+    _machine: Machine | None = None
+    _profile: Profile | None = None
+    _algorithms: Mapping[str, str] = MappingProxyType({})
+
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":
         return super().__new__(cls, comm)
 
@@ -55,8 +63,7 @@ class Comm(MPI.Intracomm):
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
     ) -> None:
-        self._channel: Channel | None = None
-        self._plans: dict[tuple[str, int, int], Plan | None] = {}
+        self._plans: dict[tuple[str, Form, int, int], Plan | None] = {}
         self._runners: dict[tuple[str, int, int], Callable[[Any], None] | None] = {}
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -78,7 +85,8 @@ class Comm(MPI.Intracomm):
             elif isinstance(profile, Profile):
                 profile.check(fingerprint)
                 found = profile
-            return found, machine or (found and found.machine), effort, chosen
+            planned_for = found.machine if machine is None and found is not None else machine
+            return found, planned_for, effort, chosen
 
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(MPI.Intracomm(comm), decide)
@@ -86,17 +94,20 @@ class Comm(MPI.Intracomm):
 
     # -- planning -------------------------------------------------------------------------------
 
-    def plan(self, collective: str, nbytes: int, root: int = 0) -> Plan | None:
+    def plan(
+        self, collective: str, nbytes: int, root: int = 0, form: Form = "blocking"
+    ) -> Plan | None:
         """The plan for a collective of so many bytes; None where the library's own serves.
 
-        Equal on all ranks; not collective.
+        form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).  Equal on all ranks; not
+        collective.
         """
-        key = (collective, nbytes, root)
+        key = (collective, form, nbytes, root)
         if key not in self._plans:
-            self._plans[key] = self._make_plan(collective, nbytes, root)
+            self._plans[key] = self._make_plan(*key)
         return self._plans[key]
 
-    def _make_plan(self, collective: str, nbytes: int, root: int) -> Plan | None:
+    def _make_plan(self, collective: str, form: Form, nbytes: int, root: int) -> Plan | None:
         ranks, name = self.Get_size(), self._algorithms.get(collective)
         if name == LIBRARY or not self._helped or ranks == 1:
             return None
@@ -110,7 +121,7 @@ class Comm(MPI.Intracomm):
             )
         if name is None and self._effort == "measure":
             wins = self._profile.wins if self._profile is not None else ()
-            name = learned_choice(wins, collective, ranks, nbytes)
+            name = learned_choice(wins, collective, form, ranks, nbytes)
             if name is None:
                 return None
         made = plan(
@@ -145,7 +156,7 @@ class Comm(MPI.Intracomm):
                     return
         super().Bcast(buf, root)
 
-    def Bcast_init(  # noqa: N802
+    def Bcast_init(  # type: ignore[override]  # noqa: N802  (our request is no MPI.Prequest)
         self, buf: Any, root: int = 0, info: MPI.Info = MPI.INFO_NULL
     ) -> "Persistent | MPI.Prequest":
         """Make a persistent broadcast: `Start`, `Wait`, and at the end `Free`.
@@ -155,7 +166,9 @@ class Comm(MPI.Intracomm):
         """
         if self._serves("broadcast"):
             nbytes = self._size_of(buf, root)
-            made = self.plan("broadcast", nbytes, root) if nbytes is not None else None
+            made = None
+            if nbytes is not None:
+                made = self.plan("broadcast", nbytes, root, "persistent")
             if made is not None:
                 channel = self._private()
                 channel.check()

@@ -142,7 +142,8 @@ def test_within_two_per_cent_with_five_per_cent_noise(
     machine: Machine, distribution: Literal["lognormal", "uniform"], seed: int
 ) -> None:
     prober = SimulatedProber(machine, noise=0.05, distribution=distribution, seed=seed)
-    campaign = Campaign(9, sizes=FEW, seed=seed, budget_s=1e6, modes=(False,))
+    sizes = (8, 4096, 262144)
+    campaign = Campaign(9, sizes=sizes, seed=seed, budget_s=1e6, modes=(False,))
     measurement = prober.conduct(campaign)
     assert measurement.complete
     for fit in measurement.fits:
@@ -200,6 +201,18 @@ def test_sizes_far_apart_do_not_break_the_budget() -> None:
     assert measurement.unreached == (1 << 24,)
     scouting = 8 * network.message(1 << 24).gap  # four probes with one target, there and back
     assert prober.elapsed_s <= 1.0 + scouting
+
+
+def test_a_stall_in_the_middle_of_a_round_ends_the_campaign() -> None:
+    campaign = Campaign(4, sizes=(8, 512), budget_s=0.02)
+    prober = SimulatedProber(POSTAL, noise=0.1)
+    for _ in range(5):  # greeting, two sizes
+        batch = campaign.next_batch()
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    batch = campaign.next_batch()  # the first part of a round
+    campaign.record(batch, prober.run(batch), 0.1)
+    assert campaign.next_batch() == []
+    assert not campaign.result().complete
 
 
 def test_what_is_known_is_left_alone() -> None:

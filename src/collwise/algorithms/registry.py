@@ -1,4 +1,4 @@
-"""The registry: every algorithm by its name.  Tests, tables and the planner's candidates come from it."""
+"""The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Settings: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One knob of an algorithm: how to read a value (raising InvalidArgument), and what it means."""
+    """One knob of an algorithm: how to read a value (or raise InvalidArgument), what it means."""
 
     read: Callable[[Any], Any]
     meaning: str

@@ -38,7 +38,10 @@ def _one(tree: Tree, cost: Cost) -> Fraction:
     @cache
     def below(shape: Shape) -> Fraction:
         return max(
-            (c * cost.gap + cost.latency + below(s) for c, s in enumerate(tree.child_shapes(shape))),
+            (
+                c * cost.gap + cost.latency + below(s)
+                for c, s in enumerate(tree.child_shapes(shape))
+            ),
             default=Fraction(0),
         )
 
@@ -70,7 +73,7 @@ def _many(tree: Tree, count: int, full: Cost, last: Cost) -> Fraction:
 def segment_choices(
     time: Callable[[int], Fraction], problem: Problem, machine: Machine
 ) -> Iterable[Settings]:
-    """The best segment by the model: powers of two times 1, 1.25, 1.5 and 1.75, and where laws bend.
+    """The best segment by the model: powers of two times 1, 1¼, 1½, 1¾, and where laws bend.
 
     time: the predicted time of a segment length.  None where no segmenting helps.
     """

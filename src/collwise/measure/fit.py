@@ -231,7 +231,7 @@ def _solve(times: Sequence[tuple[tuple[int, int], _T]]) -> tuple[_T, _T] | None:
     if not times or any(t <= 0 for _, t in times):
         return None
     if len({u for (u, _), _ in times}) < 2:
-        return None  # one k only: nothing tells t0 from λt0
+        return None  # equations of one kind: nothing tells t0 from λt0
     uu, uv, vv = _normal(times)
     ut = vt = 0 * times[0][1]
     for (u, v), t in times:

@@ -85,9 +85,13 @@ class Race:
         """Median and interval of every competitor, in seconds."""
         return {label: median_interval(times) for label, times in self.samples.items()}
 
+    def against(self, other: str, label: str) -> Interval:
+        """How many times as fast as the other competitor `label` is."""
+        return ratio_interval(self.samples[other], self.samples[label])
+
     def speedup(self, label: str) -> Interval:
-        """How many times as fast as the library's own."""
-        return ratio_interval(self.samples[self.library], self.samples[label])
+        """How many times as fast as the library's own, the faster form of it."""
+        return self.against(self.library, label)
 
     @cached_property
     def best(self) -> str:

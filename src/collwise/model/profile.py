@@ -132,6 +132,11 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         text = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
         return text.decode()
 
+    def to_document(self) -> dict[str, Any]:
+        """The profile as plain dictionaries and lists, for a larger JSON document."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
+
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
         """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
@@ -172,14 +177,36 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         return target
 
 
+def folder() -> Path:
+    """Where profiles live, one for each kind of machine."""
+    return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+
+
+def newest() -> Profile:
+    """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
+
+    For planning away from the machine; whoever runs a plan asks `find`.  Raises DamagedProfile if
+    there is none.
+    """
+    if named := os.environ.get(ENVIRONMENT):
+        return Profile.load(Path(named).expanduser())
+    saved = sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
+    if not saved:
+        raise DamagedProfile(
+            "the saved profile",
+            f"there is none in {folder()}",
+            "run `collwise tune` or `collwise measure`, or describe a machine by its parameters",
+        )
+    return Profile.load(saved[-1])
+
+
 def default_path(fingerprint: Fingerprint) -> Path:
     """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
     if named := os.environ.get(ENVIRONMENT):
         return Path(named).expanduser()
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
     digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
-    folder = platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
-    return folder / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
+    return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:

@@ -83,10 +83,15 @@ class Provenance(Record, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+Form: TypeAlias = Literal["blocking", "persistent"]
+
+
 class Win(Record, frozen=True, kw_only=True):
     """What a race taught: collwise's best algorithm against the library's own collective."""
 
     collective: str
+    form: Form
+    """As blocking calls, or as persistent requests."""
     ranks: Count
     nbytes: Index
     root: Index
@@ -106,9 +111,9 @@ class Win(Record, frozen=True, kw_only=True):
             raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
 
     @property
-    def key(self) -> tuple[str, int, int, int]:
+    def key(self) -> tuple[str, str, int, int, int]:
         """What the race was about; a profile knows one winner of it."""
-        return self.collective, self.ranks, self.nbytes, self.root
+        return self.collective, self.form, self.ranks, self.nbytes, self.root
 
 
 UNITS = {

@@ -21,9 +21,9 @@ def on_root(comm: MPI.Intracomm, decide: Callable[[], T]) -> T:
             outcome = (None, problem)
     outcome = comm.bcast(outcome, root=0)
     assert outcome is not None
-    value, problem = outcome
-    if problem is not None:
-        raise problem
+    value, failure = outcome
+    if failure is not None:
+        raise failure
     return value  # type: ignore[return-value]
 
 

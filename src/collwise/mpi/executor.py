@@ -4,7 +4,7 @@ The executor never knows which algorithm made what it walks.  It posts all recei
 each send as soon as its data is here, in list order, and keeps other running schedules moving.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mpi4py import MPI
@@ -29,24 +29,21 @@ class Persistent:
         self._buffer = buffer
         self._root = channel.rank == root
         self._packed = _scratch(buffer, way)
-        self._messages = [
-            buffer.message(op.blocks, self._packed) for op in way.operations
-        ]
+        self._messages = [buffer.message(op.blocks, self._packed) for op in way.operations]
         tag = channel.take_tag()
         comm = channel.comm
         self._requests: list[MPI.Prequest] = [
             (comm.Send_init if isinstance(op, Send) else comm.Recv_init)(message.spec, op.peer, tag)
             for op, message in zip(way.operations, self._messages, strict=True)
         ]
-        self._first = [self._requests[place] for place in way.first]
-        chosen = lambda places: [self._requests[place] for place in places]  # noqa: E731
-        self._stages: list[tuple[list[MPI.Prequest], list[MPI.Prequest]]] = [
-            (chosen(stage.receives), chosen(stage.sends))
-            for stage in way.stages
-        ]
+        self._first = self._chosen(way.first)
+        self._stages = [(self._chosen(s.receives), self._chosen(s.sends)) for s in way.stages]
         self._at = len(self._stages)
         self._active = False
         channel.own(self)
+
+    def _chosen(self, places: Iterable[int]) -> list[MPI.Prequest]:
+        return [self._requests[place] for place in places]
 
     @property
     def active(self) -> bool:
@@ -119,6 +116,8 @@ class Persistent:
                     MPI.Prequest.Startall(sends)
                     self._at += 1
                 ENGINE.running = []
+        while self._at < len(self._stages):  # only then are all its sends started
+            ENGINE.advance()
         _moving(*self._requests)
         ENGINE.remove(self)
 
@@ -147,9 +146,7 @@ def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:
     Raises InvalidArgument for a buffer or a communicator of another size than the schedule's.
     """
     buffer = _fitting(schedule, channel, spec)
-    return Persistent(
-        channel, buffer, route_of(schedule, channel.rank), schedule.problem.root
-    )
+    return Persistent(channel, buffer, route_of(schedule, channel.rank), schedule.problem.root)
 
 
 def runner(schedule: Schedule, channel: Channel) -> Callable[[Any], None]:

@@ -16,6 +16,10 @@ INSTALL = (
 )
 
 
+STATUS_FILE = "COLLWISE_STATUS_FILE"
+"""Set for ranks that we start: where they leave their exit code for us."""
+
+
 class Launched(NamedTuple):
     """What the environment says about the launcher that started this process."""
 

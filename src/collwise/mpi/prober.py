@@ -10,6 +10,7 @@ from collwise.measure.probes import Probe
 from collwise.schedule.data import Recv, Send
 
 _TAG = 0
+_SETTLING_S = 20e-6
 
 
 class Prober:
@@ -23,7 +24,8 @@ class Prober:
         self._comm = comm
         self._rank = comm.Get_rank()
         self._out = np.zeros(largest, dtype=np.uint8)
-        self._in = np.zeros(largest, dtype=np.uint8)
+        self._largest = largest
+        self._in: list[np.typing.NDArray[np.uint8]] = []  # one for each message on its way here
 
     def run(self, probes: Sequence[Probe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
@@ -32,13 +34,23 @@ class Prober:
     def _one(self, probe: Probe) -> float:
         comm = self._comm
         operations = probe.operations(self._rank)
-        out, into = self._out[: probe.nbytes], self._in[: probe.nbytes]
-        receives = [comm.Irecv(into, op.peer, _TAG) for op in operations if isinstance(op, Recv)]
+        out = self._out[: probe.nbytes]
+        sources = [op.peer for op in operations if isinstance(op, Recv)]
+        while len(self._in) < len(sources):
+            self._in.append(np.zeros(self._largest, dtype=np.uint8))
+        receives = [
+            comm.Irecv(into[: probe.nbytes], source, _TAG)
+            for source, into in zip(sources, self._in, strict=False)
+        ]
         targets = [op.peer for op in operations if isinstance(op, Send)]
         sends: list[MPI.Prequest] = []
         if not probe.blocking:
             sends = [comm.Send_init(out, target, _TAG) for target in targets]
         comm.Barrier()
+        if self._rank == 0:  # the others leave the barrier a little later: let them settle
+            settled = time.perf_counter() + _SETTLING_S
+            while time.perf_counter() < settled:
+                pass
         begin = time.perf_counter()
         if self._rank:  # P_k answers when everything has come; the others only listen
             MPI.Request.Waitall(receives)

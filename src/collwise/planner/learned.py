@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import log2
 
-from collwise.model.records import Win
+from collwise.model.records import Form, Win
 from collwise.planner.plans import LIBRARY
 
 REACH = 4
@@ -11,7 +11,7 @@ REACH = 4
 
 
 def learned_choice(
-    wins: Iterable[Win], collective: str, ranks: int, nbytes: int
+    wins: Iterable[Win], collective: str, form: Form, ranks: int, nbytes: int
 ) -> str | None:
     """The algorithm that won the nearest race with as many ranks; None for the library's own.
 
@@ -21,7 +21,7 @@ def learned_choice(
     near = [
         (abs(log2(max(win.nbytes, 1) / max(nbytes, 1))), win.nbytes, win)
         for win in wins
-        if win.collective == collective and win.ranks == ranks
+        if (win.collective, win.form, win.ranks) == (collective, form, ranks)
     ]
     if not near:
         return None

@@ -187,10 +187,9 @@ class Schedule:
         columns = self.program.columns()
         if self.problem.root == 0:
             return columns
-        shift = lambda ranks: (ranks + self.problem.root) % self.ranks  # noqa: E731
         return Columns(
-            shift(columns.source),
-            shift(columns.target),
+            (columns.source + self.problem.root) % self.ranks,
+            (columns.target + self.problem.root) % self.ranks,
             columns.place_at_source,
             columns.place_at_target,
             columns.offset,

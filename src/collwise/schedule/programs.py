@@ -193,9 +193,7 @@ class Chained(Program):
                 c.place_at_source + done[c.source],
                 c.place_at_target + done[c.target],
             )
-            stacked.append(
-                Columns(c.source, c.target, at_source, at_target, c.offset, c.length)
-            )
+            stacked.append(Columns(c.source, c.target, at_source, at_target, c.offset, c.length))
             done = done.copy()
             np.maximum.at(done, c.source, at_source + 1)
             np.maximum.at(done, c.target, at_target + 1)

@@ -128,12 +128,9 @@ def ideal(schedule: Schedule, machine: Machine) -> Timing:
     for r in records:
         finish[r.source] = max(finish[r.source], r.sent)
         finish[r.target] = max(finish[r.target], r.received)
-    exact = lambda t: Fraction(t, grid)  # noqa: E731
     return Timing(
-        tuple(map(exact, finish)),
-        tuple(
-            Transfer(*r[:5], exact(r.start), exact(r.sent), exact(r.received)) for r in records
-        ),
+        tuple(Fraction(t, grid) for t in finish),
+        tuple(Transfer(*r[:5], *(Fraction(t, grid) for t in r[5:])) for r in records),
     )
 
 
@@ -179,7 +176,9 @@ def _play_postal(ranks: list[_Rank], law: _Law) -> list[_Record]:
                     rank.receive_free = rank.done[place] = received
                     rank.next_receive += 1
                     records.append(
-                        _Record(peer, number, at_source, place, nbytes, start, start + gap, received)
+                        _Record(
+                            peer, number, at_source, place, nbytes, start, start + gap, received
+                        )
                     )
                     continue
             if (ready := rank.sendable()) is None:
@@ -284,7 +283,9 @@ def _play_loggp(ranks: list[_Rank], law: _Law) -> list[_Record]:
                 rank.done[places[k]] = now + busy
                 rank.next_receive += 1
                 records.append(
-                    _Record(source, number, at_source, places[k], nbytes, start, start + o, now + busy)
+                    _Record(
+                        source, number, at_source, places[k], nbytes, start, start + o, now + busy
+                    )
                 )
         wake(number)
     return records

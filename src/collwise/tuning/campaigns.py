@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from mpi4py import MPI
 
-from collwise.measure.campaign import Campaign, Measurement
+from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.result import build_profile
 from collwise.model.profile import Profile
 from collwise.mpi.agreement import on_root
@@ -30,10 +30,10 @@ def run_campaign(
     budget_s: seconds.   sizes: bytes of a message; the usual ones if not given.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
-    options = {} if sizes is None else {"sizes": tuple(sizes)}
+    chosen = SIZES if sizes is None else tuple(sizes)
 
     def new() -> Campaign:
-        return Campaign(comm.Get_size(), budget_s=budget_s, seed=seed, **options)
+        return Campaign(comm.Get_size(), sizes=chosen, budget_s=budget_s, seed=seed)
 
     largest = on_root(comm, lambda: max(new().sizes))
     campaign = new() if comm.Get_rank() == 0 else None

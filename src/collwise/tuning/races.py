@@ -8,11 +8,14 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
+from numpy.typing import NDArray
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import WrongResult
 from collwise.measure.race import Race
 from collwise.mpi.agreement import everywhere
@@ -25,6 +28,7 @@ from collwise.schedule.data import Problem, Schedule
 LIBRARY_PERSISTENT = "library_init"
 BLOCKING = " (blocking)"
 """What is added to a candidate's label where it ran as a blocking call."""
+Bytes: TypeAlias = NDArray[np.uint8]
 _WARM_UPS = 3
 _CHUNK_S = 0.05
 _MOST_IN_CHUNK = 50
@@ -93,7 +97,7 @@ def race(
 
 
 def _competitors(
-    track: Track, problem: Problem, schedules: Mapping[str, Schedule], data: "np.typing.NDArray[np.uint8]"
+    track: Track, problem: Problem, schedules: Mapping[str, Schedule], data: Bytes
 ) -> list[Competitor]:
     comm, root = track.comm, problem.root
     spec = [data, problem.nbytes, MPI.BYTE]
@@ -107,8 +111,8 @@ def _competitors(
         found.append(_persistent(LIBRARY_PERSISTENT, request))
     for label, schedule in schedules.items():
         found.append(_persistent(label, persistent(schedule, track.channel, spec)))
-        once = runner(schedule, track.channel)
-        found.append(Competitor(label + BLOCKING, lambda once=once: once(spec), nothing))
+        once = partial(runner(schedule, track.channel), spec)
+        found.append(Competitor(label + BLOCKING, once, nothing))
     return found
 
 
@@ -125,10 +129,10 @@ def _persistent(label: str, request: object) -> Competitor:
 def check_bytes(
     comm: MPI.Intracomm,
     problem: Problem,
-    data: "np.typing.NDArray[np.uint8]",
+    data: Bytes,
     competitor: Competitor,
 ) -> None:
-    """Run it once and compare every byte on every rank; raise WrongResult everywhere if one is off."""
+    """Run it once and compare every byte on every rank; raise WrongResult if one is off anywhere."""
     # Neighbouring blocks of any usual length differ: the pattern's period is a prime.
     salt = sum(competitor.label.encode())
     expected = ((np.arange(problem.nbytes, dtype=np.int64) * 31 + salt) % 251).astype(np.uint8)
@@ -156,11 +160,11 @@ def _time(
     repetitions: int,
     seed: int,
 ) -> tuple[dict[str, tuple[float, ...]], int]:
-    """Slowest-rank seconds by label and repetition, the same repetitions for all; how many dropped."""
+    """Slowest rank's seconds, by label, repetition by repetition; and how many were dropped."""
     comm, line, now = track.comm, track.line, track.clock.now
     order = list(range(len(competitors)))
     shuffle = random.Random(seed).shuffle
-    kept: list[np.typing.NDArray[np.float64]] = []
+    kept: list[NDArray[np.float64]] = []
     dropped = 0
     begin = time.perf_counter()
     plan = np.array([_WARM_UPS])
@@ -188,8 +192,12 @@ def _time(
                 dropped += int((~good).sum())
             warm = True
             plan[0] = _next_chunk(
-                time.perf_counter() - begin, budget_s, times, line.notice_s,
-                repetitions - sum(map(len, kept)), kept,
+                time.perf_counter() - begin,
+                budget_s,
+                times,
+                line.notice_s,
+                repetitions - sum(map(len, kept)),
+                kept,
             )
             comm.Bcast(plan, root=0)
     finally:
@@ -197,18 +205,17 @@ def _time(
             gc.enable()
     table = np.concatenate(kept)
     return {
-        competitor.label: tuple(map(float, table[:, i]))
-        for i, competitor in enumerate(competitors)
+        competitor.label: tuple(map(float, table[:, i])) for i, competitor in enumerate(competitors)
     }, dropped
 
 
 def _next_chunk(
     elapsed_s: float,
     budget_s: float,
-    times: "np.typing.NDArray[np.float64]",
+    times: NDArray[np.float64],
     notice_s: float,
     left: int,
-    kept: Sequence["np.typing.NDArray[np.float64]"],
+    kept: Sequence[NDArray[np.float64]],
 ) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
@@ -223,8 +230,6 @@ def _next_chunk(
 
 def schedules_of(problem: Problem, candidates: Sequence[Candidate]) -> dict[str, Schedule]:
     """The schedules of candidates, by label."""
-    from collwise.algorithms.registry import ALGORITHMS
-
     return {
         c.label: ALGORITHMS[c.name].schedule(
             problem.ranks, problem.nbytes, problem.root, **c.settings

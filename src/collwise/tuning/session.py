@@ -1,7 +1,8 @@
 """A tuning session: measure this machine, plan, race the best few against the library, learn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from mpi4py import MPI
 
@@ -14,6 +15,7 @@ from collwise.mpi.channel import Channel
 from collwise.mpi.world import World
 from collwise.planner.choose import decided, plan, shortlist
 from collwise.planner.plans import Plan
+from collwise.schedule.data import Schedule
 from collwise.tuning.campaigns import run_campaign
 from collwise.tuning.races import BLOCKING, LIBRARY_PERSISTENT, Track, race, schedules_of
 from collwise.verifier import verify
@@ -157,7 +159,7 @@ def compare(
     picked = shortlist(estimated)
     schedules = schedules_of(estimated.problem, picked)
     if comm.Get_size() <= LARGEST_PROVED:
-        on_root(comm, lambda: [verify(schedule) for schedule in schedules.values()] and None)
+        on_root(comm, lambda: _prove(schedules.values()))
     predictions = {candidate.label: candidate.predicted_s for candidate in picked}
     everything = race(
         track,
@@ -179,12 +181,19 @@ def compare(
     )
 
 
+def _prove(schedules: Iterable[Schedule]) -> None:
+    for schedule in schedules:
+        verify(schedule)
+
+
 def wins(outcome: Outcome) -> list[Win]:
     """What the race taught, for blocking calls and for persistent ones."""
     found = []
     for form, run in (("blocking", outcome.blocking), ("persistent", outcome.race)):
         best = run.best
         gain = run.speedup(best)
+        if best == run.library or not isfinite(gain.high):
+            continue  # nothing raced, or too little to learn from
         candidate = outcome.plan.candidate(best.removesuffix(BLOCKING))
         found.append(
             Win(

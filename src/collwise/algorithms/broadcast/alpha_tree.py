@@ -45,7 +45,7 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """An α that serves every number of ranks up to p, where there is one; else some to choose from."""
+    """An α that serves every number of ranks up to p, if there is one; else several."""
     lam = machine.planning_lam(problem.nbytes)
     if problem.ranks < 2:
         return []
@@ -70,9 +70,7 @@ register(
         summary="α-tree with one fixed α: keep round(αn), hand over the others",
         source=("Bruck1996 §2.4",),
         time="A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
-        build=lambda problem, settings: down_tree(
-            fixed(problem.ranks, settings["alpha"]), problem
-        ),
+        build=lambda problem, settings: down_tree(fixed(problem.ranks, settings["alpha"]), problem),
         predicted=lambda problem, machine, settings: tree_time(
             fixed(problem.ranks, settings["alpha"]), problem.nbytes, machine
         ),

@@ -25,8 +25,9 @@ def _whole(problem: Problem, machine: Machine, _: Settings) -> Fraction:
 
 def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     hops = problem.ranks - 1
-    count, rest = divmod(problem.nbytes, settings["segment"])
-    full = machine.message(settings["segment"])
+    segment: int = settings["segment"]
+    count, rest = divmod(problem.nbytes, segment)
+    full = machine.message(segment)
     last = machine.message(rest) if rest else full
     count -= not rest  # full segments before the last one
     if count <= 0:
@@ -41,9 +42,7 @@ def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fracti
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    return segment_choices(
-        lambda n: _segmented(problem, machine, {"segment": n}), problem, machine
-    )
+    return segment_choices(lambda n: _segmented(problem, machine, {"segment": n}), problem, machine)
 
 
 register(

@@ -6,7 +6,7 @@ t − 1 at the source and the one for t − λ at the rank that it serves first.
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from collwise.algorithms.registry import Algorithm, Settings, fraction, register
 from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices, tree_time
@@ -50,17 +50,13 @@ def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best segment for each λ-tree worth a try: that of the whole message, and those of segments."""
+    """The best segment for each λ-tree worth a try: of whole messages, of 4 KiB, of λ = 1."""
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
-    return [
-        {"lam": lam, **choice}
-        for lam in sorted(lams)
-        for choice in segment_choices(
-            lambda n, lam=lam: _segmented(problem, machine, {"lam": lam, "segment": n}),
-            problem,
-            machine,
-        )
-    ]
+    found: list[Settings] = []
+    for lam in sorted(lams):
+        time = partial(tree_time, tree(problem.ranks, lam), problem.nbytes, machine)
+        found += [{"lam": lam, **choice} for choice in segment_choices(time, problem, machine)]
+    return found
 
 
 register(

@@ -1,0 +1,5 @@
+"""`python -m collwise` is `collwise`."""
+
+from collwise.cli import main
+
+main()

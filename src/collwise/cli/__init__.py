@@ -1,0 +1,52 @@
+"""The command line: `collwise COMMAND`.  `COMMANDS` is the list of commands, and the only one."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from collwise.cli.failures import failing_clearly
+
+COMMANDS = {
+    "tune": "Measure, plan, race against the MPI library's own, report: the main job.",
+    "measure": "Measure t0 and λ of this machine, with their quality.",
+    "plan": "Say what would be chosen, why, and how far it is from the best possible.",
+    "bench": "Race a collective against the library's own, honestly timed.",
+    "doctor": "Say what is here, what is wrong, and how to mend it.",
+}
+
+
+class Commands(click.Group):
+    """Loads a command's module (cli/NAME.py) when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: D102
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"collwise.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="collwise")
+def collwise() -> None:
+    """Measure the machine, plan the collective, run it on MPI.
+
+    Every command works alone (-n 4 starts the ranks) and under a launcher
+    (mpiexec -n 4 collwise tune), and takes --json.
+
+    Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    with failing_clearly():
+        code = collwise.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,96 @@
+"""`collwise bench`: one race, all its numbers."""
+
+from pathlib import Path
+
+import click
+
+from collwise.cli import output
+from collwise.cli.profiles import profile_for, profile_option
+from collwise.cli.ranks import on_ranks
+from collwise.cli.sizes import SIZE
+
+_QUICK_S = 3.0
+"""Seconds to measure where there is no profile."""
+
+
+@click.command("bench")
+@click.option("--collective", default="broadcast", show_default=True, help="What to race.")
+@click.option("--bytes", "nbytes", type=SIZE, default=512, show_default=True, help="Bytes.")
+@click.option("--root", type=int, default=0, show_default=True, help="Rank that has the message.")
+@click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Seconds for the race.",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="The most repetitions.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order.")
+@profile_option
+@output.json_option
+@on_ranks(lambda options: options["budget"] + _QUICK_S)
+def command(
+    collective: str,
+    nbytes: int,
+    root: int,
+    algorithm: str | None,
+    budget: float,
+    repetitions: int,
+    seed: int,
+    profile_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Race collwise against the MPI library's own collective in one interleaved run.
+
+    Competitors: mpi4py's Comm.Bcast, the library's persistent broadcast, and planned schedules, as
+    persistent requests and as blocking calls.  The slowest rank's time counts.
+    """
+    from collwise.algorithms.registry import algorithms_for
+    from collwise.mpi.agreement import on_root
+    from collwise.mpi.channel import Channel
+    from collwise.mpi.world import describe, world
+    from collwise.tuning.campaigns import run_campaign
+    from collwise.tuning.races import Track
+    from collwise.tuning.reports import race_document, race_rows, race_summary
+    from collwise.tuning.session import compare
+
+    algorithms_for(collective)
+    comm = world()
+    here = describe(comm)
+    channel = Channel(comm)
+    profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
+    quick = profile is None
+    if profile is None:
+        profile = run_campaign(channel.comm, here, budget_s=_QUICK_S, seed=seed)
+    outcome = compare(
+        Track(channel, here.crowded),
+        profile,
+        nbytes,
+        root,
+        budget_s=budget,
+        repetitions=repetitions,
+        seed=seed,
+        algorithm=algorithm,
+    )
+    channel.free()
+
+    def finish() -> None:
+        if as_json:
+            output.write_json(race_document(outcome))
+            return
+        title = f"{collective} of {nbytes} bytes from rank {root} on {comm.size} ranks"
+        output.table(f"{title}, {here.library}", *race_rows(outcome))
+        output.write(*race_summary(outcome))
+        if quick:
+            output.write("note     no profile of this machine yet: measured for 3 s to plan with")
+        if here.crowded:
+            output.write(f"note     {comm.size} ranks share {here.cores} core(s): expect noise")
+
+    on_root(comm, finish)

@@ -1,0 +1,109 @@
+"""How commands fail: one clear line, the right exit code, no traceback, nobody left waiting."""
+
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from collwise.errors import CollwiseError
+from collwise.mpi.launcher import STATUS_FILE, launched
+
+GRACE_S = 5.0
+"""How long ranks wait for each other to fail alike, before they end the others."""
+
+
+@contextlib.contextmanager
+def failing_clearly() -> Iterator[None]:
+    """Turn what a command raises into a message and an exit code.
+
+    On MPI, ranks that all fail alike end in order; a rank that fails alone ends the others, since
+    they would wait for it forever.
+    """
+    try:
+        yield
+    except SystemExit as end:
+        leave(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
+    except click.exceptions.Abort:
+        say("interrupted")
+        leave(130)
+    except click.ClickException as problem:
+        if _rank() == 0:
+            problem.show()
+        leave(problem.exit_code)
+    except CollwiseError as problem:
+        say(f"collwise: {problem}")
+        leave(problem.exit_code)
+    except KeyboardInterrupt:
+        say("interrupted")
+        leave(130)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave(0)
+    except Exception:
+        sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
+        traceback.print_exc()
+        leave(1, alone=True)
+
+
+def say(message: str) -> None:
+    """Print to standard error, from rank 0."""
+    if _rank() == 0:
+        click.echo(message, err=True)
+
+
+def leave(code: int, *, alone: bool = False) -> None:
+    """End the process with an exit code; on MPI, end the others if they do not end alike."""
+    sys.stdout.flush()
+    if code and (mpi := _running_mpi()) is not None and (alone or not _all_arrive(mpi)):
+        if not alone:
+            sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
+        sys.stderr.flush()
+        _tell_parent(code)
+        mpi.COMM_WORLD.Abort(code)
+    if _tell_parent(code):
+        code = 0  # the parent exits with it; launchers print a banner for any other
+    raise SystemExit(code)
+
+
+def _tell_parent(code: int) -> bool:
+    """Leave the exit code for the process that started these ranks; False if nobody wants it."""
+    path = os.environ.get(STATUS_FILE)
+    if not path:
+        return False
+    if _rank() == 0 or code:
+        with open(path, "w", encoding="ascii") as file:  # noqa: PTH123
+            file.write(str(code))
+    return True
+
+
+def _running_mpi() -> Any:
+    """The MPI module, if it was loaded and runs with more than one rank."""
+    module = sys.modules.get("mpi4py.MPI")
+    if module is None or not module.Is_initialized() or module.Is_finalized():
+        return None
+    return module if module.COMM_WORLD.Get_size() > 1 else None
+
+
+def _all_arrive(mpi: Any) -> bool:
+    """Whether all ranks come here within the grace."""
+    arrived = mpi.COMM_WORLD.Ibarrier()
+    deadline = time.monotonic() + GRACE_S
+    while not arrived.Test():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _rank() -> int:
+    module = sys.modules.get("mpi4py.MPI")
+    if module is not None and module.Is_initialized() and not module.Is_finalized():
+        return int(module.COMM_WORLD.Get_rank())
+    seen = launched()
+    return seen.rank if seen is not None else 0

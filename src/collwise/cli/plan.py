@@ -1,0 +1,68 @@
+"""`collwise plan`: what would be chosen, and why.  Needs no MPI."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collwise.cli import output
+from collwise.cli.profiles import machine_from, profile_option
+from collwise.cli.sizes import SIZE
+
+
+@click.command("plan")
+@click.argument("collective", default="broadcast")
+@click.option("-n", "--ranks", type=int, required=True, help="Number of ranks.")
+@click.option("--bytes", "nbytes", type=SIZE, required=True, help="Bytes, such as 512 or 64k.")
+@click.option("--root", type=int, default=0, show_default=True, help="Rank that has the message.")
+@click.option("--algorithm", help="Take this algorithm, with its best settings.")
+@click.option("--t0", metavar="SECONDS", help="Postal machine: t0 of every message.")
+@click.option("--lam", metavar="λ", help="Postal machine: λ, such as 4, 1.8 or 9/5.")
+@click.option("--alpha", metavar="SECONDS", help="Hockney machine: start-up.")
+@click.option("--beta", metavar="SECONDS", help="Hockney machine: per byte.")
+@click.option("--gamma", metavar="SECONDS", help="Hockney machine: per combined byte.")
+@click.option("--latency", metavar="SECONDS", help="LogGP machine: L.")
+@click.option("--overhead", metavar="SECONDS", help="LogGP machine: o.")
+@click.option("--gap", metavar="SECONDS", help="LogGP machine: g.")
+@click.option("--per-byte", metavar="SECONDS", help="LogGP machine: G.")
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the schedule's tree and timeline into this .svg or .png file.",
+)
+@profile_option
+@output.json_option
+def command(
+    collective: str,
+    ranks: int,
+    nbytes: int,
+    root: int,
+    algorithm: str | None,
+    picture: Path | None,
+    profile_path: Path | None,
+    as_json: bool,
+    **machine_options: Any,
+) -> None:
+    """Plan COLLECTIVE (broadcast) for a machine: the choice, the runners-up, the lower bound.
+
+    The machine is a measured profile, or one described by --t0 and --lam (postal), --alpha and
+    --beta (Hockney), or --latency, --overhead, --gap and --per-byte (LogGP).
+    """
+    from collwise.planner.choose import plan
+    from collwise.tuning.reports import plan_document
+
+    machine, origin = machine_from(machine_options, profile_path)
+    made = plan(
+        collective, ranks=ranks, nbytes=nbytes, machine=machine, root=root, algorithm=algorithm
+    )
+    drawn = None
+    if picture is not None:
+        from collwise.tuning.reports import draw
+
+        drawn = draw(made, picture)
+    if as_json:
+        output.write_json(plan_document(made, origin))
+        return
+    output.write(*str(made).splitlines())
+    if drawn is not None:
+        output.write(f"picture      {drawn}")

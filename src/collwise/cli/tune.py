@@ -1,0 +1,81 @@
+"""`collwise tune`: the main job."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from collwise.cli import output
+from collwise.cli.profiles import save, save_option
+from collwise.cli.ranks import on_ranks
+from collwise.cli.sizes import SIZES
+
+
+@click.command("tune")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    default=40.0,
+    show_default=True,
+    help="Seconds for measuring and racing together.",
+)
+@click.option(
+    "--bytes",
+    "sizes",
+    type=SIZES,
+    default="8,512,4096,65536,1048576",
+    show_default=True,
+    help="Message sizes to plan and race, comma-separated.",
+)
+@click.option("--root", type=int, default=0, show_default=True, help="Rank that broadcasts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of targets and order.")
+@click.option(
+    "--report",
+    "report_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("collwise-report.html"),
+    show_default=True,
+    help="Where to write the HTML report.",
+)
+@save_option
+@output.json_option
+@on_ranks(lambda options: options["budget"])
+def command(
+    budget: float,
+    sizes: Sequence[int],
+    root: int,
+    seed: int,
+    report_path: Path,
+    save_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure this machine, plan broadcasts, race them against the library's own, report.
+
+    Saves a profile (what was measured, and which races were won) that collwise.Comm finds again,
+    and writes one self-contained HTML page.
+    """
+    from collwise.mpi.agreement import on_root
+    from collwise.mpi.world import describe, world
+    from collwise.tuning.reports import document, report, rows, summary
+    from collwise.tuning.session import tune
+
+    comm = world()
+    here = describe(comm)
+    with output.progress(quiet=as_json or comm.rank > 0) as progress:
+        found = tune(
+            comm, here, budget_s=budget, sizes=sizes, root=root, seed=seed, progress=progress
+        )
+
+    def finish() -> None:
+        saved = save(found.profile, save_path)
+        written = report(found, report_path)
+        if as_json:
+            output.write_json(
+                {**document(found), "profile_path": str(saved), "report_path": str(written)}
+            )
+            return
+        title = f"Broadcast on {comm.size} ranks, {here.library}"
+        output.table(title, *rows(found))
+        output.write(*summary(found), f"profile  {saved}", f"report   {written}")
+
+    on_root(comm, finish)

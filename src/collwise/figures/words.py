@@ -1,0 +1,91 @@
+"""Numbers for people: three significant digits, a unit, never an exponent."""
+
+from fractions import Fraction
+from math import floor, isfinite, log10
+from typing import NamedTuple, TypeAlias
+
+Time: TypeAlias = float | Fraction
+
+UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+
+
+class Scale(NamedTuple):
+    """A unit in which to write times: its name, its length in seconds, the decimals to show."""
+
+    unit: str
+    length_s: Time
+    places: int = 0
+
+    def value(self, time_s: Time) -> float:
+        """The number of units, for axes."""
+        return float(time_s / self.length_s)
+
+    def text(self, time_s: Time) -> str:
+        """The number of units as text, without needless zeros."""
+        text = f"{self.value(time_s):.{self.places}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def text_with_unit(self, time_s: Time) -> str:
+        """The same, with the unit."""
+        return f"{self.text(time_s)} {self.unit}"
+
+
+def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
+    """The unit in which times up to `longest_s` seconds read well; t0 if its seconds are given."""
+    unit, length = ("t0", t0) if t0 else _unit(abs(float(longest_s)))
+    return Scale(unit, length, _places(float(longest_s / length)))
+
+
+def digits(x: float) -> str:
+    """Three significant digits, no exponent: 0.0123, 1.20, 35.0, 1250."""
+    if not isfinite(x):
+        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
+    return f"{x:.{_places(x)}f}".replace("-", "−")
+
+
+def time(seconds: Time) -> str:
+    """A time with its unit: 830 ns, 1.25 ms."""
+    seconds = float(seconds)
+    if not seconds:
+        return "0 s"
+    if not isfinite(seconds):
+        return digits(seconds)
+    unit, length = _unit(abs(seconds))
+    return f"{digits(seconds / length)} {unit}"
+
+
+def time_between(low: float, high: float, like: float) -> str:
+    """Two times in the unit that suits a third: "1.21 … 1.30" where the third is 1.25 ms."""
+    _, length = _unit(abs(like))
+    return f"{digits(low / length)} … {digits(high / length)}"
+
+
+def size(nbytes: int) -> str:
+    """A message size: 512 B, 4 KiB, 1 MiB; sizes that are no whole KiB as exact bytes."""
+    for unit, length in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if nbytes and nbytes % length == 0:
+            return f"{nbytes // length:,} {unit}"
+    return f"{nbytes:,} B"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun: 1 size, 3 sizes."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    """The unit in which a time reads well.  999.7 µs is 1.00 ms, not 1000 µs."""
+    for unit, length in UNITS:
+        if seconds >= 0.9995 * length:
+            return unit, length
+    return UNITS[-1]
+
+
+def _places(x: float) -> int:
+    """The decimals that show three significant digits."""
+    if not x:
+        return 0
+    places = 2 - floor(log10(abs(x)))
+    if round(abs(x), places) >= 10 ** (3 - places):  # 9.996 is 10.0
+        places -= 1
+    return max(places, 0)

@@ -1,0 +1,453 @@
+"""Checks of the executor and the communicator on real MPI; run on any number of ranks."""
+
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from checks import check, main
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.errors import (
+    BrokenCommunicator,
+    CollwiseError,
+    InvalidArgument,
+    UnknownName,
+    WrongResult,
+)
+from collwise.mpi.agreement import everywhere, on_root
+from collwise.mpi.buffers import Buffer
+from collwise.mpi.channel import Channel
+from collwise.mpi.executor import persistent, runner
+from collwise.mpi.progress import ENGINE
+from collwise.mpi.world import describe
+from collwise.schedule.data import Block, Problem
+from collwise.tuning import races
+from collwise.tuning.campaigns import run_campaign
+from collwise.tuning.session import compare, wins
+
+SETTINGS = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 300}
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+
+
+def pattern(nbytes: int, salt: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return ((np.arange(nbytes) * 7 + 31 * salt + 5) % 251).astype(np.uint8)
+
+
+def roots(comm: MPI.Intracomm) -> list[int]:
+    return sorted({0, 1 % comm.size, comm.size // 2, comm.size - 1})
+
+
+def schedules(ranks: int, nbytes: int, root: int) -> Iterator[cw.Schedule]:
+    for algorithm in cw.ALGORITHMS.values():
+        settings = {name: SETTINGS[name] for name in algorithm.parameters}
+        yield algorithm.schedule(ranks, nbytes, root, **settings)
+
+
+@check
+def every_algorithm_from_every_root(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    for root in roots(comm):
+        for nbytes in (0, 1, comm.size + 1, 1000, 70_000):
+            for schedule in schedules(comm.size, nbytes, root):
+                if nbytes > 2000 and "segment=" in schedule.algorithm:
+                    continue  # hundreds of segments: the sizes before have shown it
+                data = pattern(nbytes, comm.rank + 1)
+                runner(schedule, channel)(data)
+                assert np.array_equal(data, pattern(nbytes, root + 1)), (schedule.algorithm, root)
+                request = persistent(schedule, channel, data)
+                for again in range(3):
+                    data[:] = pattern(nbytes, comm.rank + again)
+                    request.Start()
+                    request.Wait()
+                    expected = pattern(nbytes, root + again)
+                    assert np.array_equal(data, expected), (schedule.algorithm, root, again)
+                request.Free()
+    channel.free()
+
+
+@check
+def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    vector = MPI.INT.Create_vector(50, 2, 5).Commit()
+    pairs = MPI.INT.Create_contiguous(2).Commit()
+    holes = MPI.INT.Create_indexed([30, 70], [0, 100]).Commit()
+    backwards = MPI.INT.Create_indexed([50, 50], [50, 0]).Commit()
+    root = comm.size // 2
+
+    def numbers(salt: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+        return np.arange(100, dtype=np.int32) * 3 + 1000 * salt
+
+    def kinds() -> list[tuple[Any, Any, Any]]:
+        """Memory of int32, what to pass, and where its 100 numbers are, in the order sent."""
+        a, b, c = np.empty(100, np.int32), bytearray(400), np.empty(120, np.int32)
+        d, e = np.full(250, -1, np.int32), np.full(170, -1, np.int32)
+        first = np.r_[0:100]
+        return [
+            (a, a, first),
+            (b, b, first),
+            (c, [c, 100, MPI.INT], first),
+            (c, [c, (100, 20), MPI.INT], np.r_[20:120]),
+            (a, [a, MPI.INT], first),
+            (a, [a, "i"], first),
+            (a, [memoryview(a), 50, pairs], first),
+            (d, [d, 1, vector], np.arange(250).reshape(50, 5)[:, :2].ravel()),
+            (e, [e, 1, holes], np.r_[0:30, 100:170]),
+            (a, [a, 1, backwards], np.r_[50:100, 0:50]),
+        ]
+
+    for schedule in schedules(comm.size, 400, root):
+        for number in range(len(kinds())):
+            made = kinds()
+            memory, spec, where = made[(number + comm.rank) % len(made)]  # mixed over the ranks
+            flat = np.frombuffer(memory, np.int32)
+            flat[where] = numbers(comm.rank)
+            runner(schedule, channel)(spec)
+            assert np.array_equal(flat[where], numbers(root)), (schedule.algorithm, number)
+            request = persistent(schedule, channel, spec)
+            flat[where] = numbers(comm.rank + 1)
+            request.Start()
+            while not request.Test():
+                pass
+            assert np.array_equal(flat[where], numbers(root + 1)), (schedule.algorithm, number)
+            request.Free()
+            if len(flat) in (250, 170):
+                assert (np.delete(flat, where) == -1).all(), "wrote into the holes"
+    for datatype in (vector, pairs, holes, backwards):
+        datatype.Free()
+    channel.free()
+
+
+@check
+def read_only_and_empty_buffers(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 5)
+    data: Any = b"hello" if comm.rank == 0 else bytearray(5)
+    runner(schedule, channel)([data, MPI.BYTE])
+    assert bytes(data) == b"hello"
+    nothing = cw.ALGORITHMS["broadcast/scatter_ring"].schedule(comm.size, 0)
+    runner(nothing, channel)(bytearray())
+    request = persistent(nothing, channel, bytearray())
+    request.Start()
+    request.Wait()
+    request.Wait()  # of a request that is not started: returns at once, as in MPI
+    if comm.size > 1 and comm.rank == 1:
+        try:
+            persistent(schedule, channel, [b"fixed", MPI.BYTE])
+        except (BufferError, TypeError, ValueError):
+            pass
+        else:
+            raise AssertionError("a read-only buffer was taken for receiving")
+    channel.free()
+
+
+@check
+def started_in_different_orders(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    data = [np.zeros(500, np.uint8) for _ in range(4)]
+    requests = []
+    for number, name in enumerate(("chain", "binomial", "postal_tree", "scatter_ring")):
+        settings = {"lam": Fraction(2)} if name == "postal_tree" else {}
+        root = number % comm.size
+        schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(comm.size, 500, root, **settings)
+        requests.append(persistent(schedule, channel, data[number]))
+    order = list(np.random.default_rng(comm.rank).permutation(4))
+    for again in range(5):
+        for number in range(4):
+            data[number][:] = pattern(500, number + again + 100 * (comm.rank != number % comm.size))
+        for number in order:
+            requests[number].Start()
+        for number in reversed(order):
+            requests[number].Wait()
+        for number in range(4):
+            assert np.array_equal(data[number], pattern(500, number + again)), number
+    channel.free()
+
+
+@check
+def a_chain_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
+    if comm.size < 3:
+        return
+    channel = Channel(comm)
+    data = pattern(100, comm.rank)
+    schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 100)
+    request = persistent(schedule, channel, data)
+    token = np.zeros(1)
+    request.Start()
+    # Legal with the library's own: everybody but the last waits for a message that the last sends
+    # only when its broadcast is complete.  Nobody else calls collwise meanwhile.
+    if comm.rank == comm.size - 1:
+        request.Wait()
+        for other in range(comm.size - 1):
+            comm.Send(token, other)
+    else:
+        comm.Recv(token, comm.size - 1)
+        request.Wait()
+    assert np.array_equal(data, pattern(100, 0))
+    assert not ENGINE.running
+    channel.free()
+
+
+@check
+def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    inbox = np.full(64, 255, np.uint8)
+    waiting = comm.Irecv(inbox, MPI.ANY_SOURCE, MPI.ANY_TAG)
+    for schedule in schedules(comm.size, 64, 0):
+        data = pattern(64, comm.rank)
+        runner(schedule, channel)(data)
+    assert not waiting.Test()
+    waiting.Cancel()
+    waiting.Wait()
+    assert (inbox == 255).all()
+    channel.free()
+
+
+@check
+def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    data, mine, theirs = pattern(200, comm.rank), np.zeros(1), np.full(1, comm.rank + 0.5)
+    schedule = cw.ALGORITHMS["broadcast/chain_segmented"].schedule(comm.size, 200, 0, segment=50)
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    requests = [
+        persistent(schedule, channel, data),
+        comm.Send_init(theirs, right),
+        comm.Recv_init(mine, left),
+    ]
+    for _ in range(3):
+        data[:] = pattern(200, comm.rank)
+        cw.startall(requests)
+        cw.waitall(requests)
+        assert mine[0] == left + 0.5
+        assert np.array_equal(data, pattern(200, 0))
+    for request in requests:
+        request.Free()
+    channel.free()
+
+
+@check
+def requests_can_be_freed_or_forgotten(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["broadcast/scatter_allgather"].schedule(comm.size, 300)
+    forgotten = persistent(schedule, channel, bytearray(300))
+    forgotten.Start()
+    forgotten.Wait()
+    freed = persistent(schedule, channel, bytearray(300))
+    freed.Start()
+    freed.Free()  # completes it first
+    freed.Free()
+    gone = persistent(schedule, channel, bytearray(300))
+    del gone
+    gc.collect()
+    comm.Barrier()  # never freed, nor the channel: the end of the program must not complain
+
+
+@check
+def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
+    request = persistent(schedule, channel, bytearray(10))
+    request.Start()
+    try:
+        request.Start()
+    except RuntimeError as refusal:
+        assert "running" in str(refusal)
+    else:
+        raise AssertionError("it was started twice")
+    request.Wait()
+    channel.free()
+
+
+@check
+def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    for schedule, buffer in (
+        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
+        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
+    ):
+        try:
+            persistent(schedule, channel, buffer)
+        except InvalidArgument as refusal:
+            assert "plan" in refusal.remedy
+        else:
+            raise AssertionError("a buffer or communicator of another size was taken")
+    channel.free()
+
+
+@check
+def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
+    run, request = runner(schedule, channel), persistent(schedule, channel, bytearray(10))
+    channel.mark_broken(KeyboardInterrupt())
+    for act in (lambda: run(bytearray(10)), request.Start):
+        try:
+            act()
+        except BrokenCommunicator as refusal:
+            assert "KeyboardInterrupt" in str(refusal)
+        else:
+            raise AssertionError("a broken communicator was used")
+
+
+@check
+def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
+    large = np.empty(2**31 + 4096, np.uint8)  # never touched, so it takes no memory
+    buffer = Buffer(large, writable=True)
+    assert buffer.nbytes == 2**31 + 4096
+    message = buffer.message([Block(0, 2**31 + 100, 50)])
+    assert message.spec[0].address == large.ctypes.data + 2**31 + 100
+    assert message.spec[1] == 50
+    channel = Channel(comm)
+    problem = cw.ALGORITHMS["broadcast/chain_segmented"]
+    schedule = problem.schedule(comm.size, 2**31 + 4096, 0, segment=2**30)
+    persistent(schedule, channel, large).Free()
+    channel.free()
+
+
+@check
+def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
+    forced = {"broadcast": "postal_tree"}
+    ours = cw.Comm(comm, machine=MACHINE, algorithms=forced)
+    assert isinstance(ours, MPI.Intracomm)
+    assert ours.size == comm.size
+    assert ours == comm
+    for root in roots(comm):
+        for nbytes in (0, 1, 512, 100_000):
+            a, b = pattern(nbytes, comm.rank), pattern(nbytes, comm.rank)
+            ours.Bcast(a, root=root)
+            comm.Bcast(b, root=root)
+            assert np.array_equal(a, b)
+            ours.Bcast([a, MPI.BYTE], root)
+            request = ours.Bcast_init(a, root)
+            request.Start()
+            request.Wait()
+            request.Free()
+            assert np.array_equal(a, b)
+    if comm.size > 1:
+        assert ours.plan("broadcast", 512).algorithm == "broadcast/postal_tree"
+    for root in (-1, comm.size):
+        seen = []
+        for which in (ours, comm):
+            try:
+                which.Bcast(bytearray(4), root=root)
+            except MPI.Exception as problem:
+                seen.append(problem.Get_error_class())
+        assert seen == [MPI.ERR_ROOT] * 2, seen
+    assert ours.allreduce(1) == comm.size  # everything else is the library's
+    duplicate = ours.Dup()
+    data = pattern(10, comm.rank)
+    duplicate.Bcast(data, 0)
+    assert np.array_equal(data, pattern(10, 0))
+    duplicate.Free()
+    half = comm.Split(comm.rank % 2, comm.rank)
+    part = cw.Comm(half, machine=MACHINE, effort="estimate")
+    data = pattern(3000, comm.rank)
+    part.Bcast(data, root=part.size - 1)
+    last = max(r for r in range(comm.size) if r % 2 == comm.rank % 2)
+    assert np.array_equal(data, pattern(3000, last))
+    part.Free()
+
+
+@check
+def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
+    # Ranks pass different machines and efforts: rank 0's count.
+    machine = cw.Machine.postal(t0_s=1e-6, lam=1 + comm.rank)
+    effort = "estimate" if comm.rank == 0 else "measure"
+    ours = cw.Comm(comm, machine=machine, effort=effort)
+    data = pattern(512, comm.rank)
+    ours.Bcast(data, 0)
+    assert np.array_equal(data, pattern(512, 0))
+    plan = ours.plan("broadcast", 512)
+    labels = comm.allgather("" if plan is None else plan.choice.label)
+    assert len(set(labels)) == 1
+    # An error on rank 0 alone is raised on all ranks.
+    for options, kind in (
+        ({"effort": "gigantic" if comm.rank == 0 else "measure"}, UnknownName),
+        ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
+    ):
+        try:
+            cw.Comm(comm, machine=machine, **options)  # type: ignore[arg-type]
+        except kind as problem:
+            assert "did you mean" in str(problem) or "known" in str(problem)
+        else:
+            raise AssertionError("nothing was raised")
+
+
+@check
+def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
+    assert on_root(comm, lambda: comm.rank * 10) == 0
+
+    def fail() -> None:
+        raise InvalidArgument("a", "b", "c")
+
+    def fail_last() -> int:
+        if comm.rank == comm.size - 1:
+            fail()
+        return comm.rank
+
+    for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
+        try:
+            act()
+        except CollwiseError as problem:
+            assert problem.remedy == "c"
+        else:
+            raise AssertionError("a rank did not hear of the error")
+    assert everywhere(comm, lambda: comm.rank) == comm.rank
+
+
+@check
+def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        try:
+            run_campaign(comm, describe(comm), budget_s=1)
+        except InvalidArgument as refusal:
+            assert "2 ranks" in str(refusal)
+            return
+        raise AssertionError("one rank alone measured something")
+    world = describe(comm)
+    channel = Channel(comm)
+    profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(64, 16384), seed=3)
+    assert len(set(comm.allgather(profile.to_json()))) == 1
+    assert all(point.t0_s > 0 for point in profile.points)
+    track = races.Track(channel, world.crowded)
+    outcome = compare(track, profile, 2048, comm.size - 1, budget_s=0.3, repetitions=5)
+    assert len(set(comm.allgather(outcome.race.winner))) == 1
+    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
+    learned = profile.with_wins(wins(outcome))
+    assert {win.form for win in learned.wins} == {"blocking", "persistent"}
+    ours = cw.Comm(comm, profile=learned)
+    data = pattern(2048, comm.rank)
+    ours.Bcast(data, comm.size - 1)
+    assert np.array_equal(data, pattern(2048, comm.size - 1))
+    channel.free()
+
+
+@check
+def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
+    data = np.zeros(100, np.uint8)
+
+    def careless() -> None:
+        comm.Bcast(data, 0)
+        if comm.rank == comm.size - 1:
+            data[42] += 1
+
+    cheat = races.Competitor("careless", careless, lambda: None)
+    try:
+        races.check_bytes(comm, Problem("broadcast", comm.size, 100), data, cheat)
+    except WrongResult as problem:
+        assert f"rank {comm.size - 1}" in str(problem)
+        assert "byte 42" in str(problem)
+    else:
+        raise AssertionError("the wrong byte was not seen")
+
+
+if __name__ == "__main__":
+    begin = time.monotonic()
+    main()

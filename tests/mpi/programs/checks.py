@@ -1,0 +1,40 @@
+"""A program of checks that all ranks run together; each tells rank 0 what went wrong on it."""
+
+import faulthandler
+import json
+import sys
+import traceback
+from collections.abc import Callable
+
+from mpi4py import MPI
+
+LIMIT_S = 120
+_CHECKS: list[Callable[[MPI.Intracomm], None]] = []
+
+
+def check(function: Callable[[MPI.Intracomm], None]) -> Callable[[MPI.Intracomm], None]:
+    """Register a check; its name, with spaces, is its title."""
+    _CHECKS.append(function)
+    return function
+
+
+def names() -> list[str]:
+    return [function.__name__ for function in _CHECKS]
+
+
+def main() -> None:
+    """Run the checks; a rank that hangs says which one it is, and where, and ends."""
+    comm = MPI.COMM_WORLD
+    for function in _CHECKS:
+        sys.stderr.flush()
+        faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+        complaint = ""
+        try:
+            function(comm)
+        except BaseException:
+            complaint = f"rank {comm.rank}: {traceback.format_exc()}"
+        complaints = comm.gather(complaint, root=0)
+        if comm.rank == 0:
+            told = {"name": function.__name__, "complaints": [c for c in complaints if c]}
+            print("check:" + json.dumps(told), flush=True)
+    faulthandler.cancel_dump_traceback_later()

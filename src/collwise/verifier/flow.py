@@ -76,7 +76,8 @@ def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> N
                 continue
             for block in op.blocks:
                 if again := atlas.pieces([block]) & has:
-                    _held_already(lists, rank, step, atlas, again)
+                    first = not again & held.get(op.slot, 0)
+                    _held_already(lists, rank, step, atlas, again, first)
                 has |= atlas.pieces([block])
             held[op.slot] = has
         for slot, pieces in atlas.holding(promise.owed).items():
@@ -109,12 +110,15 @@ def _not_held(lists: Lists, rank: int, step: int, atlas: Atlas, missing: int) ->
     wrong(lists, rank, step, seen + f"but gets data for it only at step {later}", remedy, block)
 
 
-def _held_already(lists: Lists, rank: int, step: int, atlas: Atlas, again: int) -> NoReturn:
-    block, slot = atlas.first(again), lists[rank][step].slot
-    before = _receipt(lists, rank, slot, atlas, again)
-    since = "from the start"
-    if before is not None and before <= step:
-        since = f"since step {before}" if before < step else "from this very message"
+def _held_already(
+    lists: Lists, rank: int, step: int, atlas: Atlas, again: int, first: bool
+) -> NoReturn:
+    """first: the rank did not hold the pieces before this message."""
+    block, before = atlas.first(again), _receipt(lists, rank, lists[rank][step].slot, atlas, again)
+    if first:
+        since = "from this very message"
+    else:
+        since = f"since step {before}" if before is not None and before < step else "from the start"
     seen = f"it holds {told_blocks([block])} {since}, and sends that read them may be under way"
     remedy = "leave them out here: every byte of a slot is received once"
     wrong(lists, rank, step, seen, remedy, block)

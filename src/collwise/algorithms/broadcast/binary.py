@@ -25,7 +25,7 @@ register(
     Algorithm(
         name="broadcast/binary_segmented",
         summary="pipelined binary tree: every rank serves two, segment by segment",
-        source=("OpenMPI binary", "SandersSpeckTraeff2009"),
+        source=("OpenMPI", "SandersSpeckTraeff2009"),
         time="(h·(1 + λ) + 2(k − 1))·t0 for k segments and n = 2^(h+1) − 1",
         build=lambda problem, settings: down_tree(
             tree(problem.ranks), problem, settings["segment"]

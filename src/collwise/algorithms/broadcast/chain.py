@@ -49,7 +49,7 @@ register(
     Algorithm(
         name="broadcast/chain",
         summary="chain: every rank passes the whole message on to the next",
-        source=("Desprez1996",),
+        source=("Desprez1993",),
         time="(p − 1)·λ·t0",
         build=lambda problem, _: down_tree(tree(problem.ranks), problem),
         predicted=_whole,
@@ -59,7 +59,7 @@ register(
     Algorithm(
         name="broadcast/chain_segmented",
         summary="pipelined chain: segments follow each other along the ranks",
-        source=("Desprez1996",),
+        source=("Desprez1993",),
         time="((p − 1)·λ + k − 1)·t0 for k segments, t0 and λ those of a segment",
         build=lambda problem, settings: down_tree(
             tree(problem.ranks), problem, settings["segment"]

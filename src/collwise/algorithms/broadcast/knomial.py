@@ -32,7 +32,7 @@ register(
     Algorithm(
         name="broadcast/knomial",
         summary="k-nomial tree: each level multiplies the informed ranks by k",
-        source=("MPICH knomial_1",),
+        source=("MPICH",),
         time="h·(k − 2 + λ)·t0 for n = k^h",
         build=lambda problem, settings: down_tree(tree(problem.ranks, settings["k"]), problem),
         predicted=lambda problem, machine, settings: tree_time(

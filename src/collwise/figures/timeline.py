@@ -1,0 +1,196 @@
+"""A schedule in time: a row per rank, what it sends, and when messages arrive."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from collwise.figures import words
+from collwise.figures.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    MUTED,
+    PAPER,
+    WASH,
+    WIDTH,
+    look,
+    note,
+)
+from collwise.schedule.timing import Timing, Transfer
+
+MOST_LABELLED_ROWS = 32
+MOST_ARROWS = 130
+"""Of more messages than this the flights are lines without heads."""
+MOST_FLIGHTS = 1200
+"""Of more messages than this no flights are drawn, and a rank's sends in a row are one bar."""
+
+
+@look()
+def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
+    """A Gantt chart: bars while a send keeps its rank's port busy, arrows while a message flies.
+
+    A dot is a receipt; a large one, the last receipt of its rank.  Times are in a unit of seconds,
+    or in units of t0 (exact seconds) if it is given.
+    """
+    if not timing.transfers:
+        return note("Nothing is sent: no rank lacks anything.")
+    scale = words.scale_for(timing.completion, t0)
+    ranks = len(timing.finish)
+    labelled = ranks <= MOST_LABELLED_ROWS
+    row = 0.27 if labelled else max(5.5 / ranks, 0.004)
+    figure = Figure((WIDTH, 1.5 + max(row * ranks, 0.6)))
+    axes = figure.subplots()
+    end = scale.value(timing.completion)
+    axes.set_xlim(-0.01 * end, 1.04 * end)
+    axes.set_ylim(ranks - 0.4, -0.6)
+    _draw_rows(axes, timing, scale, row)
+    _draw_sends(axes, timing, scale, labelled=labelled)
+    _draw_flights(axes, timing.transfers, scale)
+    _draw_receipts(axes, timing.transfers, scale, small=not labelled)
+    axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
+    axes.set_title(f"Complete after {scale.text_with_unit(timing.completion)}")
+    axes.set_xlabel(f"time ({scale.unit})")
+    axes.set_ylabel("rank")
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: scale.text(x * scale.length_s)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    if labelled:
+        axes.yaxis.set_major_locator(FixedLocator(range(ranks)))
+        axes.tick_params(axis="y", length=0)
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    figure.legend(handles=_legend(timing), loc="outside lower center", ncols=4)
+    return figure
+
+
+def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale, row: float) -> None:
+    """A base line per rank, broad from the moment it holds something to pass on.  row: inches."""
+    end = scale.value(timing.completion)
+    lines = [((0, rank), (end, rank)) for rank in range(len(timing.finish))]
+    broad = [((scale.value(since), rank), (end, rank)) for rank, since in _held(timing).items()]
+    axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=min(0.7, 20 * row)))
+    axes.add_collection(
+        LineCollection(broad, colors=WASH, linewidths=50 * row, capstyle="butt", zorder=0.5)
+    )
+
+
+def _held(timing: Timing) -> dict[int, Fraction]:
+    """By rank, since when it holds something: its first receipt, or the beginning if it has sent."""
+    held: dict[int, Fraction] = {}
+    for transfer in timing.transfers:
+        seen = held.get(transfer.target, transfer.received)
+        held[transfer.target] = min(seen, transfer.received)
+    for transfer in timing.transfers:
+        if transfer.start < held.get(transfer.source, timing.completion):
+            held[transfer.source] = Fraction(0)
+    return held
+
+
+def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale, *, labelled: bool) -> None:
+    """Bars while ports are busy; with the receiver's rank inside where there is room."""
+    inch = scale.value(timing.completion) / (WIDTH - 1.2)
+    merged = len(timing.transfers) > MOST_FLIGHTS
+    for rank, sends in _by_source(timing.transfers).items():
+        bars = [(scale.value(t.start), scale.value(t.sent)) for t in sends]
+        if merged:
+            bars = _joined(bars)
+        spans = [(start, end - start) for start, end in bars]
+        fine = merged or min(width for _, width in spans) < 0.06 * inch
+        height = 0.56 if labelled else 0.84
+        axes.broken_barh(
+            spans,
+            (rank - height / 2, height),
+            facecolors=BLUE,
+            edgecolors=PAPER,
+            linewidths=0 if fine else 0.6,
+            zorder=2,
+        )
+        for (start, width), transfer in zip(spans, sends, strict=False):
+            if labelled and not merged and width > 0.2 * inch:
+                text = f"→{transfer.target}" if width > 0.32 * inch else str(transfer.target)
+                axes.text(
+                    *(start + width / 2, rank, text), color=PAPER, fontsize=7,
+                    ha="center", va="center_baseline", zorder=3,
+                )
+
+
+def _draw_flights(axes: Axes, transfers: Sequence[Transfer], scale: words.Scale) -> None:
+    """From the end of each send to its receipt."""
+    if len(transfers) > MOST_FLIGHTS:
+        return
+    ends = [
+        ((scale.value(t.sent), t.source), (scale.value(t.received), t.target)) for t in transfers
+    ]
+    if len(transfers) > MOST_ARROWS:
+        width = 0.5 if len(transfers) < 400 else 0.3
+        axes.add_collection(LineCollection(ends, colors=MUTED, linewidths=width, zorder=1.5))
+        return
+    for begin, end in ends:
+        axes.add_patch(
+            FancyArrowPatch(
+                begin,
+                end,
+                arrowstyle="-|>,head_length=3.2,head_width=1.5",
+                mutation_scale=1,
+                shrinkA=0,
+                shrinkB=3,
+                color=MUTED,
+                lw=0.8,
+                zorder=2.5,
+            )
+        )
+
+
+def _draw_receipts(
+    axes: Axes, transfers: Sequence[Transfer], scale: words.Scale, *, small: bool
+) -> None:
+    """Dots where messages arrive; the last of each rank is larger."""
+    last: dict[int, float] = {}
+    for t in transfers:
+        last[t.target] = max(last.get(t.target, 0.0), scale.value(t.received))
+    dots = [(scale.value(t.received), t.target) for t in transfers]
+    early = [(time, rank) for time, rank in dots if time < last[rank]]
+    size = 2.0 if small else 5.5
+    if early and len(transfers) <= MOST_FLIGHTS:
+        axes.plot(*zip(*early, strict=True), ls="", marker="o", ms=0.5 * size, color=GREEN, zorder=3)
+    axes.plot(
+        *(list(last.values()), list(last)),
+        ls="", marker="o", ms=size, color=GREEN, mec=PAPER, mew=0 if small else 0.8, zorder=3.5,
+    )
+
+
+def _legend(timing: Timing) -> list[Line2D | Patch]:
+    handles: list[Line2D | Patch] = [Patch(color=BLUE, label="sending: the port is busy (t0)")]
+    if len(timing.transfers) <= MOST_FLIGHTS:
+        handles.append(Line2D([], [], color=MUTED, lw=0.8, label="under way"))
+    handles.append(
+        Line2D([], [], ls="", marker="o", color=GREEN, label="received (large: its last message)")
+    )
+    handles.append(Patch(color=WASH, label="holds data"))
+    return handles
+
+
+def _by_source(transfers: Iterable[Transfer]) -> dict[int, list[Transfer]]:
+    found: dict[int, list[Transfer]] = {}
+    for transfer in sorted(transfers, key=lambda t: t.start):
+        found.setdefault(transfer.source, []).append(transfer)
+    return found
+
+
+def _joined(bars: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Bars that touch become one; in order of their beginning."""
+    joined: list[tuple[float, float]] = []
+    for start, end in bars:
+        if joined and start <= joined[-1][1] * (1 + 1e-9):
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined

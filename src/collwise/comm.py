@@ -1,4 +1,4 @@
-"""The communicator: mpi4py's, with collwise's broadcast in place of the library's where it is faster.
+"""The communicator: mpi4py's, with collwise's broadcast in place of the library's where faster.
 
 Which plan runs is decided from data that all ranks share: the profile (rank 0's, given to all when
 the communicator is wrapped), the number of ranks, the root and the total bytes.
@@ -14,6 +14,7 @@ from mpi4py import MPI
 import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.algorithms.registry import collectives, find
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine
 from collwise.model.profile import Profile
 from collwise.model.profile import find as find_profile
@@ -26,7 +27,7 @@ from collwise.mpi.progress import ENGINE
 from collwise.mpi.world import describe
 from collwise.planner.choose import plan
 from collwise.planner.learned import learned_choice
-from collwise.planner.plans import LIBRARY, Plan
+from collwise.planner.plans import Plan
 
 log = logging.getLogger("collwise")
 
@@ -51,7 +52,7 @@ class Comm(MPI.Intracomm):
     _profile: Profile | None = None
     _algorithms: Mapping[str, str] = MappingProxyType({})
 
-    def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":
+    def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
         return super().__new__(cls, comm)
 
     def __init__(

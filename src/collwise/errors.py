@@ -39,10 +39,8 @@ class UnknownName(CollwiseError, LookupError):
         names = sorted(known)
         short = [n.rpartition("/")[2] for n in names]
         near = get_close_matches(name, names, n=3, cutoff=0.5)
-        near += [
-            names[short.index(s)]
-            for s in get_close_matches(name.rpartition("/")[2], short, n=3, cutoff=0.5)
-        ]
+        close = get_close_matches(name.rpartition("/")[2], set(short), n=3, cutoff=0.5)
+        near += [n for word in close for n, s in zip(names, short, strict=True) if s == word]
         near = list(dict.fromkeys(near))
         if near:
             return cls(f"{kind} {name!r}", "there is none", "did you mean " + ", ".join(near) + "?")

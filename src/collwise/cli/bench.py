@@ -54,10 +54,10 @@ def command(
     """
     from collwise.algorithms.registry import algorithms_for
     from collwise.mpi.agreement import on_root
+    from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
+    from collwise.mpi.racetrack import Track
     from collwise.mpi.world import describe, world
-    from collwise.tuning.campaigns import run_campaign
-    from collwise.tuning.races import Track
     from collwise.tuning.reports import race_document, race_rows, race_summary
     from collwise.tuning.session import compare
 

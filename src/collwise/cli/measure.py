@@ -42,9 +42,9 @@ def command(
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
     from collwise.mpi.agreement import on_root
+    from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.world import describe, world
-    from collwise.tuning.campaigns import run_campaign
     from collwise.tuning.reports import measured_rows
 
     comm = world()

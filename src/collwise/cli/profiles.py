@@ -75,4 +75,3 @@ def machine_from(options: dict[str, Any], profile_path: Path | None) -> tuple[Ma
     return Machine.loggp(
         L_s=o["latency"], o_s=o["overhead"], g_s=o["gap"], G_s=o["per_byte"]
     ), "given"
-

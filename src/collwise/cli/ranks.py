@@ -68,7 +68,7 @@ def _check_slots(count: int) -> None:
     if count > most:
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
-            f"it has {usable_cores()} core(s); more than {most} ranks would only wait for each other",
+            f"it has {usable_cores()} core(s); more than {most} would only wait for each other",
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
 

@@ -1,6 +1,7 @@
 """Axes with units: message sizes in powers of two, times and ratios on logarithmic scales."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from math import ceil, floor, log2, log10
 
 from matplotlib.axes import Axes
@@ -12,16 +13,19 @@ from collwise.figures import words
 MOST_TICKS = 9
 
 
-def size_axis(axes: Axes, sizes: Sequence[int], label: str = "message size") -> None:
-    """The x axis for message sizes of at least 1 byte: ticks at powers of two, a margin around."""
-    low, high = min(sizes), max(sizes)
+def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> None:
+    """The x axis for message sizes of at least 1 byte: ticks at the sizes, or at powers of two."""
+    ticks = sorted(set(sizes))
+    low, high = ticks[0], ticks[-1]
     axes.set_xscale("log", base=2)
     room = max((high / low) ** 0.04, 2**0.25)
     axes.set_xlim(low / room, high * room)
-    first, last = floor(log2(low)), ceil(log2(high))
-    step = next(s for s in (1, 2, 3, 4, 5, 6, 10, 20) if (last - first) / s <= MOST_TICKS)
-    ticks = [2**e for e in range(first, last + 1) if e % step == first % step]
-    _fix(axes.xaxis, [t for t in ticks if low / room <= t <= high * room] or [low], lambda x: words.size(int(x)))
+    apart = (high / low) ** (0.8 / MOST_TICKS)
+    if len(ticks) > MOST_TICKS or any(b < a * apart for a, b in pairwise(ticks)):
+        first, last = ceil(log2(low)), floor(log2(high))
+        step = max(ceil((last - first + 1) / MOST_TICKS), 1)
+        ticks = [2**e for e in range(first, last + 1, step)] or [low]
+    _fix(axes.xaxis, ticks, lambda x: words.size(round(x)))
     axes.set_xlabel(label)
 
 
@@ -65,9 +69,7 @@ def _decimal_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, … or powers of ten, or of a thousand: as dense as they can be read."""
     first, last = floor(log10(low)), ceil(log10(high))
     for factors, step in (((1, 2, 5), 1), ((1,), 1), ((1,), 3)):
-        ticks = [
-            f * 10.0**e for e in range(first, last + 1) if e % step == 0 for f in factors
-        ]
+        ticks = [f * 10.0**e for e in range(first, last + 1) if e % step == 0 for f in factors]
         inside = [t for t in ticks if low <= t <= high]
         if len(inside) <= MOST_TICKS:
             break

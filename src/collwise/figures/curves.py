@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import isfinite
 from statistics import median
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -31,15 +32,27 @@ from collwise.figures.style import (
 from collwise.measure.race import Interval, Race
 from collwise.model.profile import MeasuredSize, Mode, Profile
 
-MODES: dict[Mode, tuple[str, str, str]] = {
-    "nonblocking": ("non-blocking sends", BLUE, "-"),
-    "blocking": ("blocking sends", VERMILION, "--"),
-}
-"""How each way of sending is called and drawn."""
 
-EXPERIMENTS = (("experiment 1 alone", "^"), ("experiment 2 alone", "v"))
-NEAR = 0.1
-"""Predictions within this share of what was measured count as good."""
+class ModeStyle(NamedTuple):
+    """How a way of sending is called and drawn."""
+
+    text: str
+    colour: str
+    dash: str
+    shift: float
+    """Its points stand beside their sizes, so that both modes can be seen: by this factor."""
+    dots: float
+    """The phase of its dotted lines, which may coincide with the other's."""
+
+
+MODES: dict[Mode, ModeStyle] = {
+    "nonblocking": ModeStyle("non-blocking", BLUE, "-", 0.94, 0),
+    "blocking": ModeStyle("blocking", VERMILION, "--", 1 / 0.94, 3),
+}
+
+EXPERIMENTS = (("experiment 1", "^"), ("experiment 2", "v"))
+NEAR = (0.9, 1.1)
+"""Measured within these multiples of what was predicted counts as good."""
 
 
 @look()
@@ -53,42 +66,44 @@ def latency_curves(profile: Profile) -> Figure:
     upper, lower = figure.subplots(2, 1, sharex=True)
     modes = [mode for mode in MODES if any(p.mode == mode for p in profile.points)]
     for mode in modes:
-        _draw_mode(upper, lower, [p for p in profile.points if p.mode == mode], mode)
+        _draw_mode(upper, lower, [p for p in profile.points if p.mode == mode], MODES[mode])
     _lam_axis(upper, profile.points)
     times = [t for p in profile.points for t in (p.t0_s, p.t0_s * max(p.lam, 1))]
     time_axis(lower.yaxis, min(times), max(times), "time")
     size_axis(lower, [p.nbytes for p in profile.points])
-    upper.set_title("Latency λ = (time until received) / t0")
-    lower.set_title("t0, for which the sender is busy, and λ·t0, after which it is received")
-    figure.legend(handles=_mode_legend(profile, modes), loc="outside lower center", ncols=4)
+    upper.set_title("λ = (time until the message is received) / t0")
+    lower.set_title("t0: the sender is busy; λ·t0: the message is received")
+    figure.legend(handles=_mode_legend(profile, modes), loc="outside lower center", ncols=5)
     return figure
 
 
-def _draw_mode(upper: Axes, lower: Axes, points: Sequence[MeasuredSize], mode: Mode) -> None:
-    _, colour, dash = MODES[mode]
+def _draw_mode(upper: Axes, lower: Axes, points: Sequence[MeasuredSize], style: ModeStyle) -> None:
+    colour = style.colour
     segments = [list(group) for _, group in groupby(points, key=lambda p: p.segment)]
     for segment in segments:
-        sizes = [p.nbytes for p in segment]
-        upper.plot(sizes, [p.lam for p in segment], dash, color=colour, marker="o")
-        lower.plot(sizes, [p.t0_s for p in segment], dash, color=colour, marker="o")
+        sizes = [p.nbytes * style.shift for p in segment]
         held = [p.t0_s * max(p.lam, 1) for p in segment]
-        lower.plot(sizes, held, dash, color=colour, marker="D", markerfacecolor="none", lw=0.8)
+        for axes, values in ((upper, [p.lam for p in segment]), (lower, [p.t0_s for p in segment])):
+            axes.plot(sizes, values, style.dash, color=colour, marker="o", zorder=2.2)
+        lower.plot(sizes, held, style.dash, color=colour, marker="D", mfc="none", lw=0.8)
     for p in points:
+        x = p.nbytes * style.shift
         if p.lam_interval is not None:
-            upper.plot([p.nbytes] * 2, p.lam_interval, color=colour, lw=4, alpha=0.3)
-        if p.t0_interval_s is not None and p.t0_interval_s[0] > 0:
-            lower.plot([p.nbytes] * 2, p.t0_interval_s, color=colour, lw=4, alpha=0.3)
+            upper.plot([x, x], p.lam_interval, color=colour, lw=4, alpha=0.3)
+        if p.t0_interval_s is not None:
+            low = max(p.t0_interval_s[0], p.t0_s / 1000)  # the scale is logarithmic
+            lower.plot([x, x], [low, p.t0_interval_s[1]], color=colour, lw=4, alpha=0.3)
         for lam, (_, marker) in zip(p.lam_experiments, EXPERIMENTS, strict=True):
             if lam is not None:
-                upper.plot(p.nbytes, lam, marker, color=colour, markerfacecolor="none", ms=4.5)
-    for before, after in zip(segments, segments[1:], strict=False):
+                upper.plot(x, lam, marker, color=colour, mfc="none", ms=5.5, mew=0.8)
+    for before, after in pairwise(segments):
         change = (before[-1].nbytes * after[0].nbytes) ** 0.5
         for axes in (upper, lower):
-            axes.axvline(change, color=colour, ls=":", lw=1.1)
+            axes.axvline(change, color=colour, ls=(style.dots, (2, 4)), lw=1.2)
 
 
 def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
-    """λ from just below 1, or below what was measured, up to the highest; wild intervals are cut."""
+    """λ from just below 1 or what was measured, up to the highest; wild intervals are cut."""
     middles = [lam for p in points for lam in (p.lam, *p.lam_experiments) if lam is not None]
     ends = [end for p in points if p.lam_interval for end in p.lam_interval]
     low, high = min(1.0, *middles), max(1.0, *middles)
@@ -107,20 +122,21 @@ def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
 def _mode_legend(profile: Profile, modes: Sequence[Mode]) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = []
     for mode in modes:
-        text, colour, dash = MODES[mode]
-        handles.append(Line2D([], [], color=colour, ls=dash, marker="o", label=f"{text}: λ, t0"))
-        handles.append(
-            Line2D(
-                [], [], color=colour, ls=dash, lw=0.8, marker="D", mfc="none", label=f"{text}: λ·t0"
-            )
-        )
+        text, colour, dash, *_ = MODES[mode]
+        for marker, width, face, what in (("o", 1.6, colour, "λ, t0"), ("D", 0.8, "none", "λ·t0")):
+            line = Line2D([], [], color=colour, ls=dash, lw=width, marker=marker, mfc=face)
+            line.set_label(f"{text}: {what}")
+            handles.append(line)
     for number, (text, marker) in enumerate(EXPERIMENTS):
         if any(p.lam_experiments[number] is not None for p in profile.points):
-            handles.append(Line2D([], [], color=MUTED, ls="", marker=marker, mfc="none", label=text))
+            handles.append(
+                Line2D([], [], color=MUTED, ls="", marker=marker, mfc="none", label=text)
+            )
     if any(p.lam_interval or p.t0_interval_s for p in profile.points):
         handles.append(Line2D([], [], color=MUTED, lw=4, alpha=0.4, label="95 % interval"))
     if any(p.segment for p in profile.points):
-        handles.append(Line2D([], [], color=MUTED, lw=1.1, ls=":", label="the protocol changes"))
+        change = Line2D([], [], color=MUTED, lw=1.2, ls=(0, (2, 4)), label="protocol changes")
+        handles.append(change)
     handles.append(Patch(color=WASH, label="λ < 1: used as 1"))
     return handles
 
@@ -129,34 +145,41 @@ def _mode_legend(profile: Profile, modes: Sequence[Mode]) -> list[Line2D | Patch
 def predicted_against_measured(races: Sequence[Race]) -> Figure:
     """Every competitor's predicted time against its measured median; on the diagonal they agree."""
     points = [
-        (label, race.predicted_s[label], found)
+        (race, label, race.predicted_s[label], found)
         for race in usable(races)
         for label, found in race.medians.items()
-        if race.predicted_s.get(label, 0) > 0 and found.middle > 0
+        if race.nbytes > 0 and race.predicted_s.get(label, 0) > 0 and found.middle > 0
     ]
     if not points:
         return note("No race with predicted times: there is nothing to compare.")
     figure = Figure((WIDTH, 5.0))
-    axes = figure.subplots()
-    ends = [t for _, predicted, found in points for t in (predicted, found.middle)]
-    time_axis(axes.xaxis, min(ends), max(ends), "predicted")
-    time_axis(axes.yaxis, min(ends), max(ends), "measured (median of the slowest rank's time)")
-    axes.set_box_aspect(1)
-    line = axes.get_xlim()
-    below, above = ([t * share for t in line] for share in (1 - NEAR, 1 + NEAR))
-    axes.fill_between(line, below, above, color=WASH, lw=0)
-    axes.plot(line, line, color=INK, lw=1)
-    axes.set_ylim(line)
-    names = _styles(_family(label) for label, *_ in points)
-    for label, predicted, found in points:
-        colour, marker = names[_family(label)]
-        _point(axes, predicted, found, colour, marker, filled=True)
-    errors = [abs(predicted / found.middle - 1) for _, predicted, found in points]
-    axes.set_title(f"Median error {median(errors):.0%} over {words.count(len(points), 'time')}")
+    left, right = figure.subplots(1, 2)
+    ends = [t for _, _, predicted, found in points for t in (predicted, found.middle)]
+    time_axis(left.xaxis, min(ends), max(ends), "predicted")
+    time_axis(left.yaxis, min(ends), max(ends), "measured median")
+    line = left.get_xlim()
+    left.fill_between(line, *([t * s for t in line] for s in NEAR), color=WASH, lw=0)
+    left.plot(line, line, color=INK, lw=1)
+    ratios = [found.middle / predicted for _, _, predicted, found in points]
+    ratio_axis(right.yaxis, min(*ratios, NEAR[0]), max(*ratios, NEAR[1]), "measured / predicted")
+    size_axis(right, [race.nbytes for race, *_ in points])
+    low, high = right.get_xlim()
+    beside = (high / low) ** 0.014  # competitors of one size stand side by side
+    right.axhspan(*NEAR, color=WASH, lw=0)
+    right.axhline(1, color=INK, lw=1)
+    names = _styles(_family(label) for _, label, *_ in points)
+    for race, label, predicted, found in points:
+        _point(left, predicted, found, *names[_family(label)])
+        share = Interval(*(time / predicted for time in found))
+        place = list(names).index(_family(label)) - (len(names) - 1) / 2
+        _point(right, race.nbytes * beside**place, share, *names[_family(label)])
+    error = median(abs(1 / ratio - 1) for ratio in ratios)
+    left.set_title("Time of each competitor")
+    right.set_title(f"Median error {error:.0%} over {words.count(len(points), 'time')}")
     handles = _name_legend(names)
     handles += [Line2D([], [], color=INK, lw=1, label="as predicted")]
-    handles += [Patch(color=WASH, label=f"within {NEAR:.0%}")]
-    figure.legend(handles=handles, loc="outside right upper")
+    handles += [Patch(color=WASH, label="within 10 %")]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -178,14 +201,19 @@ def speedups(races: Sequence[Race]) -> Figure:
     axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
     axes.axhline(1, color=INK, lw=1)
     for line in _lines(shown):
-        heights = [race.medians[race.library].middle / race.medians[race.best].middle for race in line]
+        heights = [
+            race.medians[race.library].middle / race.medians[race.best].middle for race in line
+        ]
         axes.plot([race.nbytes for race in line], heights, color=FAINT, lw=1.4, zorder=1.5)
     names = _styles(_family(race.best) for race in shown)
     for race, gain in zip(shown, gains, strict=True):
         colour, marker = names[_family(race.best)]
-        _point(axes, race.nbytes, gain, colour, marker, filled=race.winner not in race.libraries)
+        _point(axes, race.nbytes, gain, colour, marker, race.winner not in race.libraries)
     handles = _name_legend(names)
-    for text, face in (("clearly ahead: chosen", MUTED), ("not clearly: library's own stays", PAPER)):
+    for text, face in (
+        ("clearly ahead: chosen", MUTED),
+        ("not clearly: library's own stays", PAPER),
+    ):
         handles.append(
             Line2D([], [], ls="", marker="o", color=MUTED, markerfacecolor=face, label=text)
         )
@@ -195,11 +223,12 @@ def speedups(races: Sequence[Race]) -> Figure:
 
 
 def usable(races: Iterable[Race]) -> list[Race]:
-    """The races that can be judged: every competitor has samples, and the library's own ran."""
+    """The races that can be judged: all took some time, and the library's own was among them."""
     return [
         race
         for race in races
-        if all(race.samples.values()) and any(name in race.samples for name in race.libraries)
+        if all(times and min(times) > 0 for times in race.samples.values())
+        and any(name in race.samples for name in race.libraries)
     ]
 
 
@@ -233,7 +262,7 @@ def _name_legend(names: dict[str, tuple[str, str]]) -> list[Line2D | Patch]:
 
 
 def _point(
-    axes: Axes, x: float, y: Interval, colour: str, marker: str, *, filled: bool
+    axes: Axes, x: float, y: Interval, colour: str, marker: str, filled: bool = True
 ) -> None:
     """A point with its interval; an end that is not known reaches to the edge of the picture."""
     bottom, top = axes.get_ylim()

@@ -47,12 +47,12 @@ THEME = {
     "ochre": (OCHRE, "#efb63e"),
     "sky": (SKY, "#8fd0f5"),
 }
-"""Each colour by its name: in light and in dark surroundings.  A page defines `--name` from this."""
+"""Each colour by its name: in light and in dark surroundings; a page defines `--name` from it."""
 
 WIDTH = 9.4
 """Inches: the usual width of a picture."""
 
-LOOK: dict[str, Any] = {
+LOOK: Any = {
     "text.color": INK,
     "text.parse_math": False,  # a name may hold dollars
     "text.usetex": False,
@@ -94,7 +94,7 @@ LOOK: dict[str, Any] = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Draw inside this, or under it as a decorator: a user's own settings neither help nor suffer."""
+    """Draw inside this, or under it as a decorator: the program's own settings are put back."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
@@ -166,11 +166,12 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
     return target
 
 
-def note(text: str, *, title: str = "", height: float = 1.1) -> Figure:
+def note(text: str, *, title: str = "", height: float = 1.2) -> Figure:
     """A picture that only says something, where there is nothing to draw."""
     with look():
-        figure = Figure((WIDTH, height), layout="none")
-        figure.text(0.01, 0.5, text, va="center", ha="left", color=MUTED, wrap=True)
+        figure = Figure((WIDTH, height))
+        figure.set_layout_engine("none")
+        figure.text(0.01, 0.35, text, va="center", ha="left", color=MUTED, wrap=True)
         if title:
-            figure.suptitle(plain(title, 110), x=0.01, ha="left", fontweight="bold", fontsize=10)
+            figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=10)
     return figure

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from collwise.figures import words
@@ -50,8 +51,8 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     end = scale.value(timing.completion)
     axes.set_xlim(-0.01 * end, 1.04 * end)
     axes.set_ylim(ranks - 0.4, -0.6)
-    _draw_rows(axes, timing, scale, row)
-    _draw_sends(axes, timing, scale, labelled=labelled)
+    _draw_rows(axes, timing, scale)
+    _draw_sends(axes, timing, scale)
     _draw_flights(axes, timing.transfers, scale)
     _draw_receipts(axes, timing.transfers, scale, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
@@ -71,19 +72,20 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     return figure
 
 
-def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale, row: float) -> None:
-    """A base line per rank, broad from the moment it holds something to pass on.  row: inches."""
-    end = scale.value(timing.completion)
-    lines = [((0, rank), (end, rank)) for rank in range(len(timing.finish))]
-    broad = [((scale.value(since), rank), (end, rank)) for rank, since in _held(timing).items()]
-    axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=min(0.7, 20 * row)))
+def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale) -> None:
+    """A base line per rank, broad from the moment it holds something to pass on."""
+    end, ranks = scale.value(timing.completion), len(timing.finish)
+    held = [(scale.value(since), end, rank) for rank, since in _held(timing).items()]
     axes.add_collection(
-        LineCollection(broad, colors=WASH, linewidths=50 * row, capstyle="butt", zorder=0.5)
+        PolyCollection(_boxes(held, 0.75), facecolors=WASH, edgecolors="none", zorder=0.5)
     )
+    if ranks <= 2 * MOST_LABELLED_ROWS:
+        lines = [((0, rank), (end, rank)) for rank in range(ranks)]
+        axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.6))
 
 
 def _held(timing: Timing) -> dict[int, Fraction]:
-    """By rank, since when it holds something: its first receipt, or the beginning if it has sent."""
+    """By rank, since when it holds something: its first receipt, or 0 if it sends before that."""
     held: dict[int, Fraction] = {}
     for transfer in timing.transfers:
         seen = held.get(transfer.target, transfer.received)
@@ -94,32 +96,44 @@ def _held(timing: Timing) -> dict[int, Fraction]:
     return held
 
 
-def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale, *, labelled: bool) -> None:
+def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale) -> None:
     """Bars while ports are busy; with the receiver's rank inside where there is room."""
     inch = scale.value(timing.completion) / (WIDTH - 1.2)
+    bars = []
     merged = len(timing.transfers) > MOST_FLIGHTS
     for rank, sends in _by_source(timing.transfers).items():
-        bars = [(scale.value(t.start), scale.value(t.sent)) for t in sends]
-        if merged:
-            bars = _joined(bars)
-        spans = [(start, end - start) for start, end in bars]
-        fine = merged or min(width for _, width in spans) < 0.06 * inch
-        height = 0.56 if labelled else 0.84
-        axes.broken_barh(
-            spans,
-            (rank - height / 2, height),
+        times = [(scale.value(t.start), scale.value(t.sent)) for t in sends]
+        bars += [(start, end, rank) for start, end in (_joined(times) if merged else times)]
+    labelled = len(timing.finish) <= MOST_LABELLED_ROWS
+    fine = len(timing.finish) > 2 * MOST_LABELLED_ROWS  # rows so thin that edges hide them
+    apart = not merged and min(end - start for start, end, _ in bars) > 0.06 * inch
+    axes.add_collection(
+        PolyCollection(
+            _boxes(bars, 0.56 if labelled else 0.84),
             facecolors=BLUE,
-            edgecolors=PAPER,
-            linewidths=0 if fine else 0.6,
+            edgecolors=BLUE if fine else PAPER,
+            linewidths=0.4 if fine else 0.6 if apart else 0,
             zorder=2,
         )
-        for (start, width), transfer in zip(spans, sends, strict=False):
-            if labelled and not merged and width > 0.2 * inch:
-                text = f"→{transfer.target}" if width > 0.32 * inch else str(transfer.target)
-                axes.text(
-                    *(start + width / 2, rank, text), color=PAPER, fontsize=7,
-                    ha="center", va="center_baseline", zorder=3,
-                )
+    )
+    halo = [withStroke(linewidth=2, foreground=BLUE)]
+    for t in timing.transfers if labelled and not merged else ():
+        start, width = scale.value(t.start), scale.value(t.sent - t.start)
+        if width > 0.2 * inch:
+            text = f"→{t.target}" if width > 0.32 * inch else str(t.target)
+            label = axes.text(start + width / 2, t.source, text, color=PAPER, fontsize=7, zorder=3)
+            label.set(ha="center", va="center_baseline", path_effects=halo)
+
+
+def _boxes(
+    bars: Iterable[tuple[float, float, int]], height: float
+) -> list[list[tuple[float, float]]]:
+    """Corners of a box for each (start, end, row)."""
+    half = height / 2
+    return [
+        [(start, row - half), (end, row - half), (end, row + half), (start, row + half)]
+        for start, end, row in bars
+    ]
 
 
 def _draw_flights(axes: Axes, transfers: Sequence[Transfer], scale: words.Scale) -> None:
@@ -158,13 +172,14 @@ def _draw_receipts(
         last[t.target] = max(last.get(t.target, 0.0), scale.value(t.received))
     dots = [(scale.value(t.received), t.target) for t in transfers]
     early = [(time, rank) for time, rank in dots if time < last[rank]]
-    size = 2.0 if small else 5.5
+    size, edge = (2.0, 0.0) if small else (5.5, 0.8)
     if early and len(transfers) <= MOST_FLIGHTS:
-        axes.plot(*zip(*early, strict=True), ls="", marker="o", ms=0.5 * size, color=GREEN, zorder=3)
-    axes.plot(
-        *(list(last.values()), list(last)),
-        ls="", marker="o", ms=size, color=GREEN, mec=PAPER, mew=0 if small else 0.8, zorder=3.5,
-    )
+        few = len(transfers) <= MOST_ARROWS
+        line = axes.plot(*zip(*early, strict=True), "o", color=GREEN, zorder=3)
+        share = 0.7 if few else 0.5
+        line[0].set(markersize=share * size, markeredgecolor=PAPER, markeredgewidth=0.6 * edge)
+    line = axes.plot(list(last.values()), list(last), "o", color=GREEN, zorder=3.5)
+    line[0].set(markersize=size, markeredgecolor=PAPER, markeredgewidth=edge)
 
 
 def _legend(timing: Timing) -> list[Line2D | Patch]:

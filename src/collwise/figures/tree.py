@@ -29,7 +29,7 @@ def tree(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figu
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
     MOST_NODES ranks, how many ranks have everything is drawn over time instead.
     """
-    title = f"{schedule.algorithm or 'schedule'}: {_problem(schedule)}"
+    title = f"{plain(schedule.algorithm or 'schedule')}\n{_problem(schedule)}"
     if not timing.transfers:
         return note("Nothing is sent: no rank lacks anything.", title=title)
     scale = words.scale_for(timing.completion, t0)
@@ -102,10 +102,15 @@ def _draw(
     count = 1 + max(columns.values())
     height = {r: scale.value(first[r].received) if r in first and r != root else 0 for r in columns}
     complete = _complete(timing)
-    end = scale.value(timing.completion)
-    pitch = COLUMN if count <= 18 else 0.4
-    closest = min(height[c] - height[r] for r in children for c in children[r])
-    inches = min(max(3.2, 0.5 * end / max(closest, end / 60), 0.32 * len(set(height.values()))), 15)
+    end = max(height.values())
+    pitch = COLUMN if count <= 18 else 0.4 if count <= 40 else 0.3
+    needed = max(
+        (0.6 if columns[c] == columns[r] else 0.25) / max(height[c] - height[r], end / 60)
+        for r in children
+        for c in children[r]
+    )
+    inches = min(max(2.6, needed * end), 13)
+    beside = inches / (needed * end) < 0.75  # too close for the times to stand below
     width = max(1.4 + pitch * count, 7.0)
     figure = Figure((width, inches + 0.9))
     axes = figure.subplots()
@@ -113,14 +118,14 @@ def _draw(
     axes.set_xlim(-0.5 - spare, count - 0.5 + spare)
     axes.set_ylim(end + 0.42 * end / inches, -0.25 * end / inches)
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
-    labelled = len(columns) - 1 <= MOST_LABELLED_EDGES
+    labelled = len(columns) - 1 <= MOST_LABELLED_EDGES and not beside
     for parent, ranks in children.items():
         for child in ranks:
             ends = (columns[parent], columns[child]), (height[parent], height[child])
             axes.plot(*ends, color=MUTED, lw=1, zorder=2, gid=f"edge-{parent}-{child}")
             if labelled:
                 x, y = (b + 0.38 * (a - b) for a, b in ends)
-                start = axes.text(x, y, scale.text(first[child].start), color=BLUE, fontsize=7)
+                start = axes.text(x, y, scale.text(first[child].start), color=BLUE, fontsize=7.5)
                 start.set(ha="center", va="center", path_effects=halo, zorder=3)
     radius = 8.5 if len(columns) <= 32 else 7.5
     for rank, x in columns.items():
@@ -131,20 +136,20 @@ def _draw(
         axes.annotate(
             scale.text(complete.get(rank, Fraction(0))),
             (x, height[rank]),
-            (2, -radius - 0.5),
+            (radius + 2, 0) if beside else (2, -radius - 0.5),
             textcoords="offset points",
-            fontsize=7,
-            va="top",
+            fontsize=7.5,
+            va="center_baseline" if beside else "top",
             color=INK,
             path_effects=halo,
             zorder=3.5,
         )
-    axes.set_title(plain(title, 110))
+    axes.set_title(title)
     axes.set_ylabel(f"time received ({scale.unit})")
     _time_ticks(axes.yaxis, scale, sorted(set(height.values())))
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
-    remark = "in a node: the rank; below it: when it has everything"
+    remark = f"in a node: the rank; {'beside' if beside else 'below'} it: when it has everything"
     if labelled:
         remark += "; on an edge: when its send starts"
     if len(timing.transfers) > len(first):
@@ -155,7 +160,7 @@ def _draw(
 
 
 def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) -> Figure:
-    """How many ranks have everything by when: what can be read of a schedule that is no small tree."""
+    """How many ranks have everything by when: for a schedule that is no small tree."""
     ends = sorted(_complete(timing).values())
     ranks = len(timing.finish)
     others = ranks - len(ends)  # they have everything from the start
@@ -169,11 +174,15 @@ def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) ->
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
     axes.set_xlabel(f"time ({scale.unit})")
-    axes.set_title(plain(title, 110))
+    axes.set_title(title)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
     axes.text(
-        *(0.01, 0.95), f"{words.count(ranks, 'rank')}: {reason}", transform=axes.transAxes,
-        color=MUTED, va="top", fontsize=8.5,
+        *(0.01, 0.95),
+        f"{words.count(ranks, 'rank')}: {reason}",
+        transform=axes.transAxes,
+        color=MUTED,
+        va="top",
+        fontsize=8.5,
     )
     return figure
 
@@ -187,7 +196,7 @@ def _complete(timing: Timing) -> dict[int, Fraction]:
 
 
 def _time_ticks(axis: Axis, scale: words.Scale, times: Sequence[float]) -> None:
-    """Ticks at the times that occur, if they are few; the grid then shows who is level with whom."""
+    """Ticks at the times that occur, if they are few: the grid shows who is level with whom."""
     close = min((b - a for a, b in pairwise(times)), default=0)
     if len(times) <= 14 and close >= times[-1] / 25:
         axis.set_major_locator(FixedLocator([*times]))

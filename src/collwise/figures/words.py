@@ -33,7 +33,7 @@ class Scale(NamedTuple):
 def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
     """The unit in which times up to `longest_s` seconds read well; t0 if its seconds are given."""
     unit, length = ("t0", t0) if t0 else _unit(abs(float(longest_s)))
-    return Scale(unit, length, _places(float(longest_s / length)))
+    return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
 
 def digits(x: float) -> str:

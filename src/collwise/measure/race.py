@@ -1,4 +1,4 @@
-"""What a race between collectives means: medians, intervals, who won.  Sans-IO: nothing is timed here.
+"""What a race between collectives means: medians, intervals, who won.  Nothing is timed here.
 
 A repetition's time is the maximum over ranks, from a common start.  The library's own collective
 keeps its place unless another is significantly better, and by a margin.
@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from collwise.errors import InvalidArgument
@@ -17,6 +18,12 @@ from collwise.errors import InvalidArgument
 CONFIDENCE = 0.95
 MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
+
+
+LIBRARY = "library"
+"""The name under which the MPI library's own collective runs in races and plans."""
+LIBRARY_PERSISTENT = "library_init"
+"""Its persistent form."""
 
 
 class Interval(NamedTuple):
@@ -27,7 +34,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def median_interval(samples: "np.typing.ArrayLike") -> Interval:
+def median_interval(samples: ArrayLike) -> Interval:
     """The median and its order-statistic interval, which assumes nothing about the distribution."""
     ordered = np.sort(np.asarray(samples, dtype=float))
     n = len(ordered)
@@ -38,8 +45,8 @@ def median_interval(samples: "np.typing.ArrayLike") -> Interval:
     return Interval(float(np.median(ordered)), float(ordered[low]), float(ordered[n - 1 - low]))
 
 
-def ratio_interval(first: "np.typing.ArrayLike", second: "np.typing.ArrayLike") -> Interval:
-    """median(first) / median(second), both from the same repetitions: paired percentile bootstrap."""
+def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
+    """median(first) / median(second) over the same repetitions: paired percentile bootstrap."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     ratio = float(np.median(a) / np.median(b))
     if len(a) < 3:
@@ -72,7 +79,7 @@ class Race:
     samples: Mapping[str, tuple[float, ...]]
     predicted_s: Mapping[str, float]
     dropped: int = 0
-    libraries: tuple[str, ...] = ("library", "library_init")
+    libraries: tuple[str, ...] = (LIBRARY, LIBRARY_PERSISTENT)
 
     @cached_property
     def library(self) -> str:

@@ -6,6 +6,7 @@ postal model's t0 and λ·t0 [Bruck1996 §2.1], and the map from LogGP onto it [
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,7 +44,7 @@ class Machine:
         raise NotImplementedError
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the law changes its slope (none for one straight line)."""
+        """Message sizes in bytes at which the law changes its slope; none for a straight line."""
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
@@ -199,14 +200,12 @@ def _measured_cost(machine: Measured, nbytes: int) -> Cost:
         here = segment
     if nbytes <= here[0].nbytes or len(here) == 1:
         return Cost(here[0].gap, here[0].latency)
-    for low, high in pairwise(here):
-        if nbytes <= high.nbytes:
-            break
+    index = min(bisect_left(here, nbytes, key=lambda p: p.nbytes), len(here) - 1)
+    low, high = here[index - 1], here[index]
     share = Fraction(nbytes - low.nbytes, high.nbytes - low.nbytes)
-    return Cost(
-        low.gap + share * (high.gap - low.gap),
-        low.latency + share * (high.latency - low.latency),
-    )
+    gap = low.gap + share * (high.gap - low.gap)
+    latency = low.latency + share * (high.latency - low.latency)
+    return Cost(gap, max(gap, latency))  # beyond the points the two lines may cross
 
 
 PICOSECOND = Fraction(1, 10**12)

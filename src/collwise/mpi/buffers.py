@@ -35,7 +35,7 @@ class Buffer:
             raise TypeError("message: a datatype is needed where there is no buffer")
         self.datatype: MPI.Datatype = datatype
         size = datatype.Get_size()
-        lower, extent = datatype.Get_extent()
+        _, extent = datatype.Get_extent()
         if count is None:
             if length is None:
                 raise TypeError("message: a count is needed where there is no buffer")
@@ -59,7 +59,7 @@ class Buffer:
             )
 
     def message(self, blocks: Sequence[Block], scratch: "Buffer | None" = None) -> "Message":
-        """The blocks, which are byte ranges of this buffer (or of its packed copy), as one message."""
+        """The blocks (byte ranges of this buffer, or of its packed copy) as one message."""
         first = blocks[0]
         if len(blocks) == 1 and first.length == self.nbytes and scratch is None:
             return Message(self.spec)

@@ -5,6 +5,7 @@ each send as soon as its data is here, in list order, and keeps other running sc
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from mpi4py import MPI
@@ -38,6 +39,8 @@ class Persistent:
         ]
         self._first = self._chosen(way.first)
         self._stages = [(self._chosen(s.receives), self._chosen(s.sends)) for s in way.stages]
+        self._begin = self._begin_simple()
+        self._finish = self._finish_simple()
         self._at = len(self._stages)
         self._active = False
         channel.own(self)
@@ -59,15 +62,7 @@ class Persistent:
             self._refuse()
         self._active = True
         try:
-            if self._packed is not None and self._root:
-                copy(self._buffer, self._packed, self._channel.comm, PACKING_TAG)
-            if len(self._first) == 1:
-                self._first[0].Start()
-            elif self._first:
-                MPI.Prequest.Startall(self._first)
-            if self._stages:
-                self._at = 0
-                ENGINE.add(self)
+            self._begin()
         except BaseException as problem:
             self._channel.mark_broken(problem)
             raise
@@ -75,14 +70,12 @@ class Persistent:
     def Wait(self) -> None:  # noqa: N802
         """Return when this rank's part is complete; at once if it is not started."""
         try:
-            if self._stages or ENGINE.running:
+            if ENGINE.running:
                 self._wait_moving()
-            elif len(self._requests) == 1:
-                self._requests[0].Wait()
             else:
-                MPI.Request.Waitall(self._requests)
-            if self._packed is not None and self._active and not self._root:
-                copy(self._packed, self._buffer, self._channel.comm, PACKING_TAG)
+                self._finish()
+            if self._packed is not None:
+                self._unpack()
         except BaseException as problem:
             self._channel.mark_broken(problem)
             raise
@@ -105,6 +98,33 @@ class Persistent:
             MPI.Prequest.Startall(sends)
             self._at += 1
         return True
+
+    # Which way it begins and ends is decided once, so that a call does little but call MPI.
+
+    def _begin_simple(self) -> Callable[[], Any]:
+        if self._stages or self._packed is not None:
+            return self._begin_full
+        if len(self._first) == 1:
+            return self._first[0].Start
+        return partial(MPI.Prequest.Startall, self._first) if self._first else _nothing
+
+    def _begin_full(self) -> None:
+        if self._packed is not None and self._root:
+            copy(self._buffer, self._packed, self._channel.comm, PACKING_TAG)
+        MPI.Prequest.Startall(self._first)
+        if self._stages:
+            self._at = 0
+            ENGINE.add(self)
+
+    def _finish_simple(self) -> Callable[[], Any]:
+        if len(self._requests) == 1:
+            return self._requests[0].Wait
+        return partial(MPI.Request.Waitall, self._requests) if self._requests else _nothing
+
+    def _unpack(self) -> None:
+        if self._active and not self._root:
+            assert self._packed is not None
+            copy(self._packed, self._buffer, self._channel.comm, PACKING_TAG)
 
     def _wait_moving(self) -> None:
         """Complete it, moving others on if there are any."""
@@ -137,6 +157,10 @@ class Persistent:
     def _refuse(self) -> None:
         self._channel.check()
         raise RuntimeError("this collective is running: Wait for it before you start it again")
+
+
+def _nothing() -> None:
+    """What there is to do for a message of no bytes."""
 
 
 def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:

@@ -1,4 +1,4 @@
-"""Runs the probes of `measure` on real MPI.  It supplies the clock; what to time is not its business."""
+"""Runs the probes of `measure` on real MPI: the clock for what others decide to time."""
 
 import time
 from collections.abc import Sequence

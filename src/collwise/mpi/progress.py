@@ -1,9 +1,10 @@
 """Keeps started schedules moving while the program is elsewhere.
 
-A rank in the middle of a chain has to act between start and completion.  If it acted only in `Wait`,
-legal programs would deadlock that the library's own persistent collectives complete.  So every call
-of collwise moves all running schedules on, and a helper thread moves those that nobody came back to
-for about a millisecond.  (The helper needs THREAD_MULTIPLE; without it the library's own serves.)
+A rank in the middle of a chain has to act between start and completion.  If it acted only in
+`Wait`, legal programs would deadlock that the library's own persistent collectives complete.  So
+every call of collwise moves all running schedules on, and a helper thread moves those that nobody
+came back to for about a millisecond.  (The helper needs THREAD_MULTIPLE; without it the library's
+own serves.)
 """
 
 import threading

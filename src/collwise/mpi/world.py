@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
 from collwise.model.fingerprint import Fingerprint, Layout, local_fingerprint, usable_cores
@@ -18,6 +18,10 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
         f"mpi4py found no MPI library ({str(problem).splitlines()[0]})",
         INSTALL,
     ) from None
+
+
+Communicator: TypeAlias = MPI.Intracomm
+"""For those who pass communicators on and do not import mpi4py."""
 
 
 class World(NamedTuple):

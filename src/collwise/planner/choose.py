@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
 from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
 from collwise.model.bounds import bounds
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
-from collwise.planner.plans import LIBRARY, Candidate, Plan
+from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.data import Problem
 from collwise.schedule.timing import ideal
 

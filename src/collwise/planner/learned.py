@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from math import log2
 
+from collwise.measure.race import LIBRARY
 from collwise.model.records import Form, Win
-from collwise.planner.plans import LIBRARY
 
 REACH = 4
 """A race says something about sizes up to so many times larger or smaller."""

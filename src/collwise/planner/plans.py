@@ -12,9 +12,6 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem, Schedule
 
-LIBRARY = "library"
-"""The name under which the MPI library's own collective runs in races and plans."""
-
 
 @dataclass(frozen=True)
 class Candidate:

@@ -1,9 +1,9 @@
-"""Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges at once.
+"""Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges.
 
-Two definitions cover every tree of the project.  A `SplitTree` is the recursion of [Bruck1996 §2.4]:
-who is responsible for n ranks keeps some and hands the others to a new leader.  A `HeapTree` is the
-complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Both are read in two ways, one rank in
-O(depth), or all ranks as NumPy columns, from the same definition.
+Two definitions cover every tree of the project.  A `SplitTree` is the recursion of Bruck et al.
+[Bruck1996 §2.4]: who is responsible for n ranks keeps some and hands the others to a new leader.
+A `HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Both are read in
+two ways, one rank in O(depth), or all ranks as NumPy columns, from the same definition.
 """
 
 from abc import ABC, abstractmethod
@@ -210,6 +210,8 @@ class HeapTree(Tree):
         k, below = self.k, shape - 1
         if below <= 0:
             return ()
+        if k == 1:
+            return (below,)
         if below <= k:
             return (1,) * below
         # Full subtrees of `full` ranks leave `rest` for their next level, filled from the left.

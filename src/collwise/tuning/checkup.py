@@ -1,4 +1,4 @@
-"""What `collwise doctor` looks at.  MPI is tried in processes of its own: a broken one may abort."""
+"""What `collwise doctor` looks at.  MPI is tried in other processes: a broken one may abort."""
 
 import json
 import os

@@ -4,20 +4,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from mpi4py import MPI
-
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.profile import Profile, Win
+from collwise.model.records import Form
 from collwise.mpi.agreement import everywhere, on_root
+from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
-from collwise.mpi.world import World
+from collwise.mpi.racetrack import BLOCKING, Track, race
+from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
-from collwise.planner.plans import Plan
-from collwise.schedule.data import Schedule
-from collwise.tuning.campaigns import run_campaign
-from collwise.tuning.races import BLOCKING, LIBRARY_PERSISTENT, Track, race, schedules_of
+from collwise.planner.plans import Candidate, Plan
+from collwise.schedule.data import Problem, Schedule
 from collwise.verifier import verify
 
 SIZES = (8, 512, 4096, 65536, 1048576)
@@ -88,7 +88,7 @@ class Tuning:
 
 
 def tune(
-    comm: MPI.Intracomm,
+    comm: Communicator,
     world: World,
     *,
     budget_s: float,
@@ -157,7 +157,7 @@ def compare(
 
     estimated = everywhere(comm, estimate)
     picked = shortlist(estimated)
-    schedules = schedules_of(estimated.problem, picked)
+    schedules = _schedules(estimated.problem, picked)
     if comm.Get_size() <= LARGEST_PROVED:
         on_root(comm, lambda: _prove(schedules.values()))
     predictions = {candidate.label: candidate.predicted_s for candidate in picked}
@@ -181,6 +181,16 @@ def compare(
     )
 
 
+def _schedules(problem: Problem, candidates: Iterable[Candidate]) -> dict[str, Schedule]:
+    """The schedules of candidates, by label."""
+    return {
+        c.label: ALGORITHMS[c.name].schedule(
+            problem.ranks, problem.nbytes, problem.root, **c.settings
+        )
+        for c in candidates
+    }
+
+
 def _prove(schedules: Iterable[Schedule]) -> None:
     for schedule in schedules:
         verify(schedule)
@@ -189,7 +199,8 @@ def _prove(schedules: Iterable[Schedule]) -> None:
 def wins(outcome: Outcome) -> list[Win]:
     """What the race taught, for blocking calls and for persistent ones."""
     found = []
-    for form, run in (("blocking", outcome.blocking), ("persistent", outcome.race)):
+    forms: dict[Form, Race] = {"blocking": outcome.blocking, "persistent": outcome.race}
+    for form, run in forms.items():
         best = run.best
         gain = run.speedup(best)
         if best == run.library or not isfinite(gain.high):
@@ -212,6 +223,3 @@ def wins(outcome: Outcome) -> list[Win]:
             )
         )
     return found
-
-
-__all__ = ["LIBRARY_PERSISTENT", "Outcome", "Tuning", "compare", "tune", "wins"]

@@ -29,8 +29,8 @@ from collwise.mpi.executor import persistent, runner
 from collwise.mpi.progress import ENGINE
 from collwise.mpi.world import describe
 from collwise.schedule.data import Block, Problem
-from collwise.tuning import races
-from collwise.tuning.campaigns import run_campaign
+from collwise.mpi import racetrack as races
+from collwise.mpi.campaigns import run_campaign
 from collwise.tuning.session import compare, wins
 
 SETTINGS = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 300}

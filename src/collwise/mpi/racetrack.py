@@ -15,17 +15,14 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import WrongResult
-from collwise.measure.race import Race
+from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
 from collwise.mpi.agreement import everywhere
 from collwise.mpi.channel import Channel
 from collwise.mpi.clock import CommonClock, StartingLine
 from collwise.mpi.executor import persistent, runner
-from collwise.planner.plans import LIBRARY, Candidate
 from collwise.schedule.data import Problem, Schedule
 
-LIBRARY_PERSISTENT = "library_init"
 BLOCKING = " (blocking)"
 """What is added to a candidate's label where it ran as a blocking call."""
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -132,7 +129,7 @@ def check_bytes(
     data: Bytes,
     competitor: Competitor,
 ) -> None:
-    """Run it once and compare every byte on every rank; raise WrongResult if one is off anywhere."""
+    """Run it once and compare every byte on every rank; raise WrongResult if one is off."""
     # Neighbouring blocks of any usual length differ: the pattern's period is a prime.
     salt = sum(competitor.label.encode())
     expected = ((np.arange(problem.nbytes, dtype=np.int64) * 31 + salt) % 251).astype(np.uint8)
@@ -226,13 +223,3 @@ def _next_chunk(
     if have and (left <= 0 or elapsed_s + each > budget_s):
         return 0
     return max(1, min(_MOST_IN_CHUNK, left, int(min(_CHUNK_S, budget_s - elapsed_s) / each)))
-
-
-def schedules_of(problem: Problem, candidates: Sequence[Candidate]) -> dict[str, Schedule]:
-    """The schedules of candidates, by label."""
-    return {
-        c.label: ALGORITHMS[c.name].schedule(
-            problem.ranks, problem.nbytes, problem.root, **c.settings
-        )
-        for c in candidates
-    }

@@ -1,0 +1,90 @@
+"""Pictures with the words that teach how to read them, ready for the report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from collwise.figures import words
+from collwise.figures.curves import latency_curves, predicted_against_measured, speedups
+from collwise.figures.style import svg
+from collwise.figures.timeline import timeline
+from collwise.figures.tree import tree
+from collwise.measure.race import Race
+from collwise.model.profile import Profile
+from collwise.schedule.data import Schedule
+from collwise.schedule.timing import Timing
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture on the page.  svg: one <svg> element, as `style.svg` gives it; not escaped."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def measured_pictures(profile: Profile, races: Sequence[Race]) -> tuple[Picture, ...]:
+    """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured."""
+    pictures = [Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))]
+    if races:
+        pictures += [
+            Picture("Speed-up over the library's own", _SPEEDUPS, svg(speedups(races))),
+            Picture(
+                "Predicted against measured", _PREDICTED, svg(predicted_against_measured(races))
+            ),
+        ]
+    return tuple(pictures)
+
+
+def schedule_pictures(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None
+) -> tuple[Picture, ...]:
+    """A schedule as a tree and in time.  t0: exact seconds, to count in units of it."""
+    what = f"{schedule.algorithm or schedule.problem.collective}, {_size(schedule)}"
+    return (
+        Picture(f"Tree: {what}", _TREE, svg(tree(timing, schedule, t0))),
+        Picture(f"Timeline: {what}", _TIMELINE, svg(timeline(timing, t0))),
+    )
+
+
+def _size(schedule: Schedule) -> str:
+    problem = schedule.problem
+    return f"{words.size(problem.nbytes)} to {words.count(problem.ranks, 'rank')}"
+
+
+_LATENCY = (
+    "Above: λ, how many times as long a message takes to arrive as it keeps its sender busy. At"
+    " λ = 1 a binomial tree is best; the larger λ, the longer the informed ranks go on sending"
+    " before those they informed can help, and the wider the best tree. Below: the two times"
+    " themselves, t0 (filled) and λ·t0 (hollow). Plans run on non-blocking sends. Triangles are the"
+    " two experiments on their own: where they lie apart, distrust the point between them. Dotted"
+    " lines stand where the library changes its protocol; no curve is drawn across one of its own."
+    " The two ways of sending stand a little to the left and right of their size, so that both can"
+    " be seen; intervals that leave the picture are cut."
+)
+_SPEEDUPS = (
+    "One point per size: the library's own median time divided by that of collwise's fastest"
+    " schedule, with its 95 % interval. Above the line collwise is faster. A point is filled where"
+    " even the low end of its interval is clearly above 1; elsewhere the library's own stays."
+)
+_PREDICTED = (
+    "One point per competitor and size. Left: the model's time against the measured median, on"
+    " logarithmic axes; right: their ratio, which shows what logarithmic axes hide. On the line the"
+    " model is right; above it, the run took longer than predicted. The library's own is not here:"
+    " the model does not know its schedule."
+)
+_TREE = (
+    "Time runs downwards. A node is a rank, as low as the moment at which it first receives"
+    " something; an edge is the message that brought it. The rank that a sender informs first"
+    " stands farthest to the left, since its subtree has most time to grow. A good tree is level at"
+    " the bottom: no rank finishes long before the others. These are ideal times by the measured t0"
+    " and λ, not a trace of a run."
+)
+_TIMELINE = (
+    "One row per rank. A bar is a send, in which its sender's port is busy for t0; it carries the"
+    " rank it goes to, where there is room. An arrow leads from its end to the moment at which the"
+    " receiver holds the message, λ·t0 after the send began. The pale part of a row is time in"
+    " which the rank holds data: where no bar covers it, the rank could send and has nothing left"
+    " to do. The broken line is the completion. These are ideal times, too."
+)

@@ -1,0 +1,104 @@
+"""Problems, schedules and their columns."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collwise.errors import InvalidArgument
+from collwise.schedule.data import (
+    Block,
+    Columns,
+    Problem,
+    Recv,
+    Schedule,
+    Send,
+    Slot,
+    Written,
+    size_of,
+    tabulate,
+)
+
+A, B = Block(0, 0, 6), Block(0, 6, 4)
+WRITTEN = Written(
+    (
+        (Send(1, (A,)), Send(1, (B,)), Send(2, (A, B))),
+        (Recv(0, (A,)), Recv(0, (B,))),
+        (Recv(0, (A, B)),),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 8, 0), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
+        ((-3, 8, 0), "broadcast over `ranks`: ranks = -3; give"),
+        ((4.0, 8, 0), "broadcast over `ranks`: ranks = 4.0; give an integer of at least 1"),
+        ((True, 8, 0), "broadcast over `ranks`: ranks = True; give"),
+        (("4", 8, 0), "broadcast over `ranks`: ranks = '4'; give"),
+        ((4, -1, 0), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
+        ((4, 1.5, 0), "broadcast of `nbytes`: nbytes = 1.5; give"),
+        ((4, None, 0), "broadcast of `nbytes`: nbytes = None; give"),
+        ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
+        ((4, 8, None), "broadcast from `root`: root = None; give"),
+        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
+        ((1, 8, 9), "broadcast from root 9: there are 1 ranks; give a root from 0 to 0"),
+    ],
+)
+def test_problems_that_are_none(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Problem("broadcast", *arguments)
+    assert str(caught.value).startswith(text)
+
+
+def test_a_problem() -> None:
+    problem = Problem("broadcast", 4, 10, 3)
+    assert problem.whole == Block(3, 0, 10)
+    assert Problem("broadcast", 1, 0) == Problem("broadcast", 1, 0, 0)
+
+
+def test_numpys_integers_become_pythons() -> None:
+    problem = Problem("broadcast", np.int64(4), np.uint8(200), np.int32(1))  # type: ignore[arg-type]
+    assert problem == Problem("broadcast", 4, 200, 1)
+    assert {type(x) for x in (problem.ranks, problem.nbytes, problem.root)} == {int}
+
+
+def test_blocks_and_sizes() -> None:
+    assert (A.end, B.end) == (6, 10)
+    assert size_of(Send(1, (A, B))) == 10
+    assert size_of(Recv(1, ())) == 0
+    assert Send(1, (A,)).slot is Recv(1, (A,)).slot is Slot.OUTPUT
+
+
+def test_a_schedule_translates_the_root() -> None:
+    schedule = Schedule(Problem("broadcast", 3, 10, root=2), WRITTEN, "by hand")
+    assert schedule.ranks == 3
+    a, b = Block(2, 0, 6), Block(2, 6, 4)
+    assert schedule.rank(2) == (Send(0, (a,)), Send(0, (b,)), Send(1, (a, b)))
+    assert schedule.rank(0) == (Recv(2, (a,)), Recv(2, (b,)))
+    assert schedule.lists == (schedule.rank(0), schedule.rank(1), schedule.rank(2))
+    columns = schedule.columns()
+    assert columns.source.tolist() == [2, 2, 2, 2]
+    assert columns.target.tolist() == [0, 0, 1, 1]
+
+
+def test_columns() -> None:
+    columns = Schedule(Problem("broadcast", 3, 10), WRITTEN).columns()
+    assert len(columns) == 4
+    table = np.stack(list(vars(columns).values()), axis=1).tolist()
+    # source, target, place_at_source, place_at_target, offset, length
+    assert table == [[0, 1, 0, 0, 0, 6], [0, 1, 1, 1, 6, 4], [0, 2, 2, 0, 0, 6], [0, 2, 2, 0, 6, 4]]
+    assert columns.nbytes == 4 * 6 * 8
+    assert len(Columns.stack([columns, columns])) == 8
+    assert len(tabulate([[], []])) == 0
+
+
+@pytest.mark.parametrize("rank", [-1, 3, 10**9])
+def test_a_rank_that_is_not(rank: int) -> None:
+    schedule = Schedule(Problem("broadcast", 3, 10), WRITTEN)
+    with pytest.raises(InvalidArgument) as caught:
+        schedule.rank(rank)
+    assert str(caught.value) == (
+        f"the schedule of rank {rank}: there are 3 ranks; give a rank from 0 to 2"
+    )

@@ -1,0 +1,68 @@
+"""Errors: what was asked, what was seen, what to do; near names; exit codes."""
+
+import pytest
+
+from collwise import errors
+from collwise.errors import CollwiseError, InvalidArgument, InvalidSchedule, UnknownName
+
+CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, CollwiseError)]
+
+
+@pytest.mark.parametrize("error", CLASSES)
+def test_an_error_says_three_things(error: type[CollwiseError]) -> None:
+    e = error("a broadcast from root 9", "there are 4 ranks", "give a root from 0 to 3")
+    assert str(e) == "a broadcast from root 9: there are 4 ranks; give a root from 0 to 3"
+    assert (e.asked, e.seen, e.remedy) == e.args
+    assert e.exit_code in (1, 2)
+    assert error.__doc__
+
+
+def test_whose_fault_it_is() -> None:
+    """2: the request is wrong.  1: a check failed or a result is wrong."""
+    assert {c.__name__: c.exit_code for c in CLASSES if c.exit_code == 1} == {
+        "InvalidSchedule": 1,
+        "WrongResult": 1,
+        "BrokenCommunicator": 1,
+    }
+
+
+def test_builtin_kin() -> None:
+    assert issubclass(InvalidArgument, ValueError)
+    assert issubclass(UnknownName, LookupError)
+
+
+def test_a_place_in_a_schedule() -> None:
+    error = InvalidSchedule("a", "b", rank=3, step=0, block="x")
+    assert (error.rank, error.step, error.block) == (3, 0, "x")
+    assert error.remedy == "mend the algorithm that made this schedule"
+    assert InvalidSchedule("a", "b").rank is None
+
+
+KNOWN = ["broadcast/chain", "broadcast/chain_segmented", "broadcast/binomial", "reduce/binomial"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("broadcast/binominal", ["broadcast/binomial", "reduce/binomial"]),
+        ("binominal", ["reduce/binomial", "broadcast/binomial"]),
+        ("chian", ["broadcast/chain"]),
+        ("broadcast/chain_segment", ["broadcast/chain_segmented", "broadcast/chain"]),
+        ("allreduce/chain", ["broadcast/chain", "broadcast/chain_segmented"]),
+    ],
+)
+def test_near_names(name: str, near: list[str]) -> None:
+    error = UnknownName.of("algorithm", name, reversed(KNOWN))
+    assert error.asked == f"algorithm {name!r}"
+    assert error.seen == "there is none"
+    said, names = error.remedy[:13], error.remedy[13:-1].split(", ")
+    assert said == "did you mean "
+    assert error.remedy.endswith("?")
+    assert set(names) >= set(near)
+    assert names[0] == near[0]
+    assert len(names) == len(set(names))
+
+
+def test_no_near_name() -> None:
+    error = UnknownName.of("algorithm", "warp", KNOWN)
+    assert error.remedy == "known: " + ", ".join(sorted(KNOWN))

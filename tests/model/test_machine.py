@@ -92,8 +92,8 @@ def test_what_is_refused(make: Callable[[], Machine], text: str) -> None:
 
 # --- measured ---
 
-EAGER = [(8, 1e-6, 3), (1008, 2e-6, "2.5")]
-RENDEZVOUS = [(2000, 6e-6, 2), (4000, 8e-6, 2)]
+EAGER: list[tuple[int, Any, Any]] = [(8, 1e-6, 3), (1008, 2e-6, "2.5")]
+RENDEZVOUS: list[tuple[int, Any, Any]] = [(2000, 6e-6, 2), (4000, 8e-6, 2)]
 
 
 def test_measured_by_hand() -> None:

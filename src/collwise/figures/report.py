@@ -139,13 +139,12 @@ def _outcome(report: Report) -> str:
     best, nbytes = max(gains)
     share = everywhere if len(won) == len(races) else f"in {len(won)} of {len(races)} races"
     mean = exp(sum(log(gain) for gain, _ in gains) / len(races))
-    text = f"collwise is clearly faster than the library's own {share}, the most at"
-    text += f" {words.size(nbytes)}: {best:.2f}×"
-    if len(races) > 1:
-        text += f"; the geometric mean over all is {mean:.2f}×"
-        if len(won) < len(races):
-            text += ", with 1 where the library's own stays"
-    return text + "."
+    text = f"collwise is clearly faster than the library's own {share}"
+    if len(races) == 1:
+        return f"{text}: {best:.2f}× at {words.size(nbytes)}."
+    text += f", up to {best:.2f}× at {words.size(nbytes)}; the geometric mean over all races is"
+    text += f" {mean:.2f}×"
+    return text + (", with 1 where the library's own stays." if len(won) < len(races) else ".")
 
 
 def _range(sizes: Sequence[int]) -> str:

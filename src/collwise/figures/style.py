@@ -49,6 +49,9 @@ THEME = {
 }
 """Each colour by its name: in light and in dark surroundings; a page defines `--name` from it."""
 
+NOTHING = "Nothing is sent: no rank lacks anything."
+NO_TIME = "Messages cost nothing on this machine: everything happens at once."
+
 WIDTH = 9.4
 """Inches: the usual width of a picture."""
 
@@ -171,7 +174,7 @@ def note(text: str, *, title: str = "", height: float = 1.2) -> Figure:
     with look():
         figure = Figure((WIDTH, height))
         figure.set_layout_engine("none")
-        figure.text(0.01, 0.35, text, va="center", ha="left", color=MUTED, wrap=True)
+        figure.text(0.01, 0.35, text, va="center", ha="left", color=MUTED)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=10)
     return figure

@@ -18,6 +18,8 @@ from collwise.figures.style import (
     GREEN,
     INK,
     MUTED,
+    NO_TIME,
+    NOTHING,
     PAPER,
     WASH,
     WIDTH,
@@ -40,8 +42,8 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     A dot is a receipt; a large one, the last receipt of its rank.  Times are in a unit of seconds,
     or in units of t0 (exact seconds) if it is given.
     """
-    if not timing.transfers:
-        return note("Nothing is sent: no rank lacks anything.")
+    if not timing.completion:
+        return note(NO_TIME if timing.transfers else NOTHING)
     scale = words.scale_for(timing.completion, t0)
     ranks = len(timing.finish)
     labelled = ranks <= MOST_LABELLED_ROWS
@@ -57,7 +59,7 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     _draw_receipts(axes, timing.transfers, scale, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
     axes.set_title(f"Complete after {scale.text_with_unit(timing.completion)}")
-    axes.set_xlabel(f"time ({scale.unit})")
+    axes.set_xlabel(f"time ({scale.name})")
     axes.set_ylabel("rank")
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10]))
@@ -91,7 +93,7 @@ def _held(timing: Timing) -> dict[int, Fraction]:
         seen = held.get(transfer.target, transfer.received)
         held[transfer.target] = min(seen, transfer.received)
     for transfer in timing.transfers:
-        if transfer.start < held.get(transfer.source, timing.completion):
+        if transfer.source not in held or transfer.start < held[transfer.source]:
             held[transfer.source] = Fraction(0)
     return held
 

@@ -1,16 +1,31 @@
 """A broadcast as a tree [Bruck1996 Figs 1 and 2], time running downwards."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from collwise.figures import words
-from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER, WIDTH, look, note, plain
+from collwise.figures.style import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    NO_TIME,
+    NOTHING,
+    PAPER,
+    WIDTH,
+    look,
+    note,
+    plain,
+)
 from collwise.schedule.data import Schedule
 from collwise.schedule.timing import Timing, Transfer
 
@@ -19,6 +34,11 @@ MOST_NODES = 64
 MOST_LABELLED_EDGES = 31
 COLUMN = 0.46
 """Inches between leaves side by side; less where there are many."""
+MOST_INCHES = 13.0
+"""How high a tree may be."""
+HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
+Place: TypeAlias = tuple[float, float]
+"""Column from the left, and time."""
 
 
 @look()
@@ -31,7 +51,9 @@ def tree(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figu
     """
     title = f"{plain(schedule.algorithm or 'schedule')}\n{_problem(schedule)}"
     if not timing.transfers:
-        return note("Nothing is sent: no rank lacks anything.", title=title)
+        return note(NOTHING, title=title)
+    if not timing.completion:
+        return note(NO_TIME, title=title)
     scale = words.scale_for(timing.completion, t0)
     title += f", complete after {scale.text_with_unit(timing.completion)}"
     first = _first_messages(timing)
@@ -99,64 +121,71 @@ def _draw(
     root: int,
 ) -> Figure:
     columns = _columns(children, root)
+    place = {
+        rank: (float(x), 0.0 if rank == root else scale.value(first[rank].received))
+        for rank, x in columns.items()
+    }
+    edges = [(parent, child) for parent, ranks in children.items() for child in ranks]
+    end = max(y for _, y in place.values())
+    needed = max(_inches(place[parent], place[child], end) for parent, child in edges)
+    inches = min(max(2.6, needed), MOST_INCHES)
+    beside = inches < 0.75 * needed  # too close for the times to stand below
     count = 1 + max(columns.values())
-    height = {r: scale.value(first[r].received) if r in first and r != root else 0 for r in columns}
-    complete = _complete(timing)
-    end = max(height.values())
     pitch = COLUMN if count <= 18 else 0.4 if count <= 40 else 0.3
-    needed = max(
-        (0.6 if columns[c] == columns[r] else 0.25) / max(height[c] - height[r], end / 60)
-        for r in children
-        for c in children[r]
-    )
-    inches = min(max(2.6, needed * end), 13)
-    beside = inches / (needed * end) < 0.75  # too close for the times to stand below
     width = max(1.4 + pitch * count, 7.0)
     figure = Figure((width, inches + 0.9))
     axes = figure.subplots()
     spare = ((width - 0.9) / pitch - count) / 2
     axes.set_xlim(-0.5 - spare, count - 0.5 + spare)
     axes.set_ylim(end + 0.42 * end / inches, -0.25 * end / inches)
-    halo = [withStroke(linewidth=2.5, foreground=PAPER)]
-    labelled = len(columns) - 1 <= MOST_LABELLED_EDGES and not beside
-    for parent, ranks in children.items():
-        for child in ranks:
-            ends = (columns[parent], columns[child]), (height[parent], height[child])
-            axes.plot(*ends, color=MUTED, lw=1, zorder=2, gid=f"edge-{parent}-{child}")
-            if labelled:
-                x, y = (b + 0.38 * (a - b) for a, b in ends)
-                start = axes.text(x, y, scale.text(first[child].start), color=BLUE, fontsize=7.5)
-                start.set(ha="center", va="center", path_effects=halo, zorder=3)
-    radius = 8.5 if len(columns) <= 32 else 7.5
-    for rank, x in columns.items():
-        face = GREEN if rank == root else PAPER
-        axes.plot(x, height[rank], "o", ms=2 * radius, color=face, mec=GREEN, mew=1.3, zorder=4)
-        number = axes.annotate(str(rank), (x, height[rank]), fontsize=radius - 1, zorder=5)
-        number.set(ha="center", va="center_baseline", color=PAPER if rank == root else INK)
-        axes.annotate(
-            scale.text(complete.get(rank, Fraction(0))),
-            (x, height[rank]),
-            (radius + 2, 0) if beside else (2, -radius - 0.5),
-            textcoords="offset points",
-            fontsize=7.5,
-            va="center_baseline" if beside else "top",
-            color=INK,
-            path_effects=halo,
-            zorder=3.5,
-        )
+    labelled = len(edges) <= MOST_LABELLED_EDGES and not beside
+    for parent, child in edges:
+        start = scale.text(first[child].start) if labelled else ""
+        _draw_edge(axes, place[parent], place[child], start, gid=f"edge-{parent}-{child}")
+    complete = _complete(timing)
+    for rank, at in place.items():
+        time = scale.text(complete.get(rank, Fraction(0)))
+        radius = 8.5 if len(place) <= 32 else 7.5
+        _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
     axes.set_title(title)
-    axes.set_ylabel(f"time received ({scale.unit})")
-    _time_ticks(axes.yaxis, scale, sorted(set(height.values())))
+    axes.set_ylabel(f"time received ({scale.name})")
+    _time_ticks(axes.yaxis, scale, sorted({y for _, y in place.values()}))
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
     remark = f"in a node: the rank; {'beside' if beside else 'below'} it: when it has everything"
     if labelled:
         remark += "; on an edge: when its send starts"
-    if len(timing.transfers) > len(first):
-        many = max(sum(t.target == r for t in timing.transfers) for r in first)
-        remark += f"\nonly the first of up to {many} messages into each rank is drawn"
-    figure.supxlabel(f"{remark}", fontsize=8, color=MUTED, x=0.01, ha="left")
+    if len(timing.transfers) > len(edges):
+        most = max(Counter(t.target for t in timing.transfers).values())
+        remark += f"\nonly the first of up to {most} messages into each rank is drawn"
+    figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")
     return figure
+
+
+def _inches(parent: Place, child: Place, end: float) -> float:
+    """How high a picture of `end` units of time must be for these two to keep apart."""
+    least = 0.6 if parent[0] == child[0] else 0.25
+    return least * end / max(child[1] - parent[1], end / 60)
+
+
+def _draw_edge(axes: Axes, parent: Place, child: Place, start: str, gid: str) -> None:
+    xs, ys = zip(parent, child, strict=True)
+    axes.plot(xs, ys, color=MUTED, lw=1, zorder=2, gid=gid)
+    x, y = (b + 0.38 * (a - b) for a, b in (xs, ys))
+    text = axes.text(x, y, start, color=BLUE, fontsize=7.5, zorder=3, path_effects=HALO)
+    text.set(ha="center", va="center")
+
+
+def _draw_node(
+    axes: Axes, at: Place, rank: int, time: str, radius: float, *, is_root: bool, beside: bool
+) -> None:
+    face, ink = (GREEN, PAPER) if is_root else (PAPER, INK)
+    axes.plot(*at, "o", ms=2 * radius, color=face, mec=GREEN, mew=1.3, zorder=4, gid=f"node-{rank}")
+    number = axes.annotate(str(rank), at, fontsize=radius - 1, color=ink, zorder=5)
+    number.set(ha="center", va="center_baseline")
+    away = (radius + 2, 0) if beside else (2, -radius - 0.5)
+    when = axes.annotate(time, at, away, textcoords="offset points", fontsize=7.5, color=INK)
+    when.set(va="center_baseline" if beside else "top", path_effects=HALO, zorder=3.5)
 
 
 def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) -> Figure:
@@ -173,7 +202,7 @@ def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) ->
     axes.set_xlim(0, 1.03 * times[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
-    axes.set_xlabel(f"time ({scale.unit})")
+    axes.set_xlabel(f"time ({scale.name})")
     axes.set_title(title)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
     axes.text(

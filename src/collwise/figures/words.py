@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 Time: TypeAlias = float | Fraction
 
+T0 = "t0"
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
@@ -15,6 +16,11 @@ class Scale(NamedTuple):
     unit: str
     length_s: Time
     places: int = 0
+
+    @property
+    def name(self) -> str:
+        """The unit, for an axis; if it is t0, with its length."""
+        return f"in t0 = {time(self.length_s)}" if self.unit == T0 else self.unit
 
     def value(self, time_s: Time) -> float:
         """The number of units, for axes."""
@@ -32,7 +38,7 @@ class Scale(NamedTuple):
 
 def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
     """The unit in which times up to `longest_s` seconds read well; t0 if its seconds are given."""
-    unit, length = ("t0", t0) if t0 else _unit(abs(float(longest_s)))
+    unit, length = (T0, t0) if t0 else _unit(abs(float(longest_s)))
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
 

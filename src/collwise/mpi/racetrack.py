@@ -27,6 +27,7 @@ BLOCKING = " (blocking)"
 """What is added to a candidate's label where it ran as a blocking call."""
 Bytes: TypeAlias = NDArray[np.uint8]
 _WARM_UPS = 3
+_FEWEST = 3
 _CHUNK_S = 0.05
 _MOST_IN_CHUNK = 50
 
@@ -216,10 +217,10 @@ def _next_chunk(
 ) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
-    At least one good repetition is timed whatever the budget (the line's tolerance sees to it).
+    A few good repetitions are timed whatever the budget (the line's tolerance sees to it).
     """
     have = sum(map(len, kept))
     each = float(times.sum(axis=1).mean()) + notice_s * times.shape[1]
-    if have and (left <= 0 or elapsed_s + each > budget_s):
+    if left <= 0 or (have >= _FEWEST and elapsed_s + each > budget_s):
         return 0
     return max(1, min(_MOST_IN_CHUNK, left, int(min(_CHUNK_S, budget_s - elapsed_s) / each)))

@@ -4,11 +4,22 @@ A message keeps its sender busy for 1 (t0 is the unit of time) and is in its rec
 after the send began; a rank sends one message and receives one message at a time.
 
 Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the
-look-up table, the triangles of the "Christmas tree"), `tree` (the trees themselves).  All values
-are exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational and say so.
+look-up table, the triangles of the "Christmas tree"), `tree` (the trees themselves), `census`
+(combining on all ranks).  All values are exact (`int`, `Fraction`) but for the asymptotic ones,
+which are irrational and say so.
 """
 
 from collwise.model.postal.alpha import alpha_intersection, alpha_range, partitions, split
+from collwise.model.postal.census import (
+    CensusRound,
+    census_rounds,
+    census_time,
+    deficiencies,
+    delay_receive_growth,
+    delay_receive_time,
+    delay_send_growth,
+    delay_send_time,
+)
 from collwise.model.postal.growth import break_even, broadcast_time, growth, reached, scaling
 from collwise.model.postal.table import (
     AlphaTable,
@@ -24,6 +35,7 @@ from collwise.model.postal.tree import Edge, Grade, GradedTree, doubling, greedy
 __all__ = [
     "AlphaTable",
     "AsymptoticTriangle",
+    "CensusRound",
     "Corner",
     "Edge",
     "Grade",
@@ -35,7 +47,14 @@ __all__ = [
     "asymptotic_corners",
     "break_even",
     "broadcast_time",
+    "census_rounds",
+    "census_time",
     "corners",
+    "deficiencies",
+    "delay_receive_growth",
+    "delay_receive_time",
+    "delay_send_growth",
+    "delay_send_time",
     "doubling",
     "greedy_tree",
     "growth",

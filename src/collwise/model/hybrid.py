@@ -1,0 +1,297 @@
+"""Exact theory of combining on a hypercube: whole vectors, halves, and hybrids [vandeGeijn1991].
+
+2^d ranks combine vectors of n items.  A message of m items takes α + mβ, both directions of an
+exchange at once, with one neighbour at a time; combining two vectors of m items takes mγ.  In each
+direction, from d−1 down to 0, a strategy says what is exchanged: S_j = 0, the whole current
+vector; S_j = 1, half of it, and the halves are put together again on the way back.
+
+Two kinds of functions: `time`, `best` and their like are the paper's, for α, β, γ, and a half is
+exactly n/2; `time_for` and `best_for` take any cost curves, and whole items only.  Units are the
+caller's: times come out in the unit in which α, or the cost curve, went in.
+"""
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from math import lcm
+from operator import index
+from typing import NamedTuple, TypeAlias
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, exact
+
+Strategy: TypeAlias = tuple[int, ...]
+"""(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
+
+Curve: TypeAlias = Callable[[int], Number]
+"""A cost by the number of items: exact, not negative, never falling."""
+
+
+class _Steps(NamedTuple):
+    """Costs after 0, 1, … d halvings: a message, combining, and (not for 0) a half sent back."""
+
+    transfer: list[Fraction]
+    combine: list[Fraction]
+    back: list[Fraction]
+
+
+def version1(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
+    """Time to combine up a spanning tree and broadcast down it: 2d(α + nβ) + dnγ.
+
+    nitems: items of the vector, >= 0.   d: dimensions of the cube, >= 0; it has 2^d ranks.
+    alpha: per message.   beta: per item sent.   gamma: per item combined.   All >= 0, exact.
+    Returns the time in the unit of alpha; it exceeds `version2` by d(α + nβ).
+    Raises InvalidArgument if d is no integer, or anything is negative or NaN.
+    Source: [vandeGeijn1991] §3.1.
+
+    >>> version1(8, 3, 525, 2, "0.35")
+    Fraction(16272, 5)
+    """
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    return 2 * d * (alpha + n * beta) + d * n * gamma
+
+
+def version2(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
+    """Time to exchange and combine whole vectors in every direction: d(α + nβ + nγ).
+
+    Arguments, units and errors are those of `version1`.
+    Source: [vandeGeijn1991] §3.2; it is T(S, n, d) for S = (0, …, 0).
+    """
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    return d * (alpha + n * beta + n * gamma)
+
+
+def version3(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
+    """Time to halve in every direction and then double: 2dα + (p−1)/p·n(2β + γ), p = 2^d.
+
+    Arguments, units and errors are those of `version1`.
+    Source: [vandeGeijn1991] §3.3; it is T(S, n, d) for S = (1, …, 1).
+    """
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    return 2 * d * alpha + (1 - Fraction(1, 1 << d)) * n * (2 * beta + gamma)
+
+
+def time(
+    strategy: Iterable[int], nitems: Number, alpha: Number, beta: Number, gamma: Number
+) -> Fraction:
+    """T(S, n, d): time to combine on all 2^d ranks by the strategy S, d = len(strategy).
+
+    strategy: (S_0, …, S_(d−1)), each 0 or 1; direction d−1 comes first, direction 0 last.
+    The other arguments, units and errors are those of `version1`.
+    Source: [vandeGeijn1991] §3.4 (the recursion ends at d = 0; "d < 0" is a misprint).
+
+    >>> time((0, 0, 1), 8, 525, 2, "0.35")
+    Fraction(10681, 5)
+    """
+    chosen = checked_strategy(strategy)
+    return _total(chosen, _hockney(nitems, len(chosen), alpha, beta, gamma))
+
+
+def to_root_time(
+    strategy: Iterable[int], nitems: Number, alpha: Number, beta: Number, gamma: Number
+) -> Fraction:
+    """Time to combine to one root of 2^d ranks by the strategy S, d = len(strategy).
+
+    Where S_j = 0, one rank of each pair sends its vector and is done; where S_j = 1, both combine
+    halves, which are gathered at the end.  Others have less to do, but the root receives and
+    combines all that it does in `time`: the times are equal, and `best` is optimal here too.
+    (0, …, 0) is the spanning tree, (1, …, 1) is halving and gathering.
+    Arguments, units and errors are those of `time`.
+    Source: [vandeGeijn1991] §5 (in its Fig 6 every rank sends in the gather; only those do whose
+    bits below the direction are all 0: 31 messages instead of 36 at d = 3).
+    """
+    return time(strategy, nitems, alpha, beta, gamma)
+
+
+def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Strategy:
+    """S̄, the fastest of all 2^d strategies: halve at first, in directions d−1 … k, then no more.
+
+    k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none;
+    where the left side's factor is 0 (γ = 0 for k = 0) halving gains nothing, and does not count.
+    Arguments, units and errors are those of `version1`.
+    Returns (S_0, …, S_(d−1)).  Of equally fast ones it is the one that halves most often, but for
+    what gains nothing (for α = γ = 0, the last halving).
+    Source: [vandeGeijn1991] Theorem 1, Note 3.
+
+    >>> [sum(best(n, 6, 525, 2, ".35")) for n in (64, 128, 256, 1024, 2048, 8192, 96000)]
+    [0, 1, 2, 3, 4, 5, 6]
+    """
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    k = _first_halved(n, d, alpha, beta, gamma)
+    return (0,) * k + (1,) * (d - k)
+
+
+def corollary4(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
+    """T(S̄, n, d), the time of `best`: 2(d−k)α + (1 − 2^(k−d))n(2β + γ) + k(α + 2^(k−d)n(β + γ)).
+
+    Arguments, units and errors are those of `version1`; k is that of `best`, at most d.
+    Source: [vandeGeijn1991] Corollary 4.
+    """
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    k = _first_halved(n, d, alpha, beta, gamma)
+    left = Fraction(1, 1 << (d - k))
+    halving = 2 * (d - k) * alpha + (1 - left) * n * (2 * beta + gamma)
+    return halving + k * (alpha + left * n * (beta + gamma))
+
+
+def time_for(
+    strategy: Iterable[int], cost: Curve, combine: Curve, nitems: int, *, to_root: bool = False
+) -> Fraction:
+    """T(S, n, d) for any cost curves and whole items, d = len(strategy).
+
+    cost: from a number of items >= 1 to the time of a message, start-up included.
+    combine: from a number of items >= 1 to the time of combining two such vectors.
+    Neither may fall as the number grows.   nitems: items of the vector, >= 0.
+    to_root: whether the result goes to one root only (see `to_root_time`).
+    Returns the time in the unit of the curves.  Of an odd number of items the larger half decides:
+    rank 0 keeps it every time, ⌈n/2^h⌉ items after h halvings, and no rank has more to do.  A root
+    has kept it too, and gathers the smaller one.  With no items nothing is sent.
+    Raises InvalidArgument if nitems is no integer >= 0, or a curve's value is negative or NaN.
+    Source: [vandeGeijn1991] §3.4, §6.
+    """
+    chosen = checked_strategy(strategy)
+    return _total(chosen, _measured(cost, combine, nitems, len(chosen), to_root))
+
+
+def best_for(
+    cost: Curve, combine: Curve, nitems: int, d: int, *, to_root: bool = False
+) -> Strategy:
+    """The fastest of all 2^d strategies for any cost curves, by dynamic programming.
+
+    d: dimensions of the cube, >= 0.   The other arguments and errors are those of `time_for`.
+    Returns the strategy of the least `time_for`; halving, where both are equally fast.  For α + mβ
+    and mγ, and n a multiple of 2^d, it is `best`.  O(d²); the curves are asked O(d) times.
+    What is left to do depends only on the direction and the number of halvings so far.
+    Source: our own, for the rule of [vandeGeijn1991] §6 (`short_message_rule`).
+
+    >>> start_up = lambda m: (419 if m <= 25 else 480) + 2 * m
+    >>> best_for(start_up, lambda m: Fraction(35, 100) * m, 100, 6)
+    (0, 0, 0, 0, 1, 1)
+    """
+    d = _whole(d, "d")
+    steps = _measured(cost, combine, nitems, d, to_root)
+    return _fastest(steps) if nitems else (0,) * d
+
+
+def short_message_rule(
+    nitems: int, d: int, alpha: Number, beta: Number, gamma: Number, short: int = 25
+) -> Strategy:
+    """The paper's strategy where messages of up to `short` items start up faster than α.
+
+    If n > short·2^d it is `best`; otherwise halve until at most `short` items are left.
+    short: items, >= 0.   The other arguments and errors are those of `best`; nitems is an integer.
+    It never beats `best_for`, and often loses to it.
+    Source: [vandeGeijn1991] §6.
+    """
+    chosen = best(nitems, d, alpha, beta, gamma)
+    n, short = _whole(nitems, "nitems"), _whole(short, "short")
+    if n > short << len(chosen):
+        return chosen
+    halvings = next(h for h in range(d + 1) if -(-n >> h) <= short)
+    return (0,) * (d - halvings) + (1,) * halvings
+
+
+def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
+    """A strategy as a tuple of 0 and 1, of length d if d is given; else raises InvalidArgument."""
+    chosen = tuple(strategy)
+    for j, choice in enumerate(chosen):
+        if choice not in (0, 1):
+            raise InvalidArgument(
+                "a hybrid strategy",
+                f"S_{j} = {choice!r}",
+                "give 1 where vectors are halved, 0 where they are exchanged whole",
+            )
+    if d is not None and len(chosen) != d:
+        raise InvalidArgument(
+            "a hybrid strategy",
+            f"{len(chosen)} choices for {d} directions",
+            f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)",
+        )
+    return tuple(map(int, chosen))
+
+
+def _total(strategy: Strategy, steps: _Steps) -> Fraction:
+    """Sum of the steps: one message where vectors stay whole; there and back where halved."""
+    total, halvings = Fraction(0), 0
+    for halves in reversed(strategy):
+        halvings += halves
+        total += steps.transfer[halvings] + steps.combine[halvings]
+        total += steps.back[halvings] if halves else 0
+    return total
+
+
+def _fastest(steps: _Steps) -> Strategy:
+    """The strategy of the least `_total`; in whole multiples of a common unit, which is faster."""
+    unit = lcm(*(cost.denominator for costs in steps for cost in costs))
+    transfer, combine, back = ([int(cost * unit) for cost in costs] for costs in steps)
+    step = [sent + combined for sent, combined in zip(transfer, combine, strict=True)]
+    # After h halvings: the least time for directions j−1 … 0, and the choices S_0 … S_(j−1).
+    left: list[tuple[int, Strategy]] = [(0, ())] * len(step)
+    for j in range(1, len(step)):
+        following = []
+        for h in range(len(step) - j):
+            (time_whole, whole), (time_halved, halved) = left[h], left[h + 1]
+            time_whole += step[h]
+            time_halved += step[h + 1] + back[h + 1]
+            halves = time_halved <= time_whole
+            following.append((time_halved, (*halved, 1)) if halves else (time_whole, (*whole, 0)))
+        left = following
+    return left[0][1]
+
+
+def _first_halved(n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction) -> int:
+    """The k of Theorem 1, at most d; nothing is divided."""
+    for k in range(d):
+        gain = k * (beta + gamma) + gamma
+        if gain and n * gain >= (1 << (d - k)) * alpha:
+            return k
+    return d
+
+
+def _hockney(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> _Steps:
+    """The steps for α + mβ and mγ, with exactly m = n/2^h items after h halvings."""
+    n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
+    sizes = [n / (1 << h) for h in range(d + 1)]
+    transfer = [alpha + m * beta for m in sizes]
+    return _Steps(transfer, [m * gamma for m in sizes], transfer)
+
+
+def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -> _Steps:
+    """The steps for any curves, with ⌈n/2^h⌉ whole items after h halvings."""
+    n = _whole(nitems, "nitems")
+    sizes = [-(-n >> h) for h in range(d + 1)]
+    transfer = [_of(cost, "cost", m) for m in sizes]
+    gathered = [_of(cost, "cost", m // 2) for m in sizes[:-1]] if to_root else []
+    back = [transfer[0], *gathered] if to_root else transfer
+    return _Steps(transfer, [_of(combine, "combine", m) for m in sizes], back)
+
+
+def _of(curve: Curve, name: str, m: int) -> Fraction:
+    """The curve's value for m items, 0 for none.  Raises InvalidArgument if it is no cost."""
+    return _amount(curve(m), f"{name}({m})") if m else Fraction(0)
+
+
+def _checked(
+    nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number
+) -> tuple[Fraction, int, Fraction, Fraction, Fraction]:
+    """The same, exact.  Raises InvalidArgument if anything is negative or no number."""
+    n, d, alpha = _amount(nitems, "nitems"), _whole(d, "d"), _amount(alpha, "alpha")
+    return n, d, alpha, _amount(beta, "beta"), _amount(gamma, "gamma")
+
+
+def _amount(x: Number, name: str) -> Fraction:
+    """A cost or a length.  Raises InvalidArgument if it is negative or no finite number."""
+    value = exact(x, name)
+    if value < 0:
+        raise InvalidArgument(name, f"{name} = {x}", "give a number of 0 or more")
+    return value
+
+
+def _whole(x: int, name: str) -> int:
+    """A whole number >= 0.  Raises InvalidArgument if it is not."""
+    try:
+        value = index(x)
+    except TypeError:
+        value = -1
+    if value < 0:
+        raise InvalidArgument(name, f"{name} = {x!r}", "give a whole number, at least 0")
+    return value

@@ -1,0 +1,226 @@
+"""Broadcast algorithms: the closed forms they claim, their choices, one rank of a million."""
+
+import tracemalloc
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.registry import algorithms_for
+from collwise.model import postal
+from collwise.model.machine import Machine, measured
+from collwise.schedule.data import Problem, Recv, Schedule, Send, size_of
+from collwise.schedule.timing import ideal
+from collwise.schedule.trees import HeapTree, SplitTree
+from collwise.verifier import verify
+
+F = Fraction
+BROADCASTS = algorithms_for("broadcast")
+each = pytest.mark.parametrize("algorithm", BROADCASTS, ids=lambda a: a.name)
+LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
+OPTIMAL = [a for a in BROADCASTS if a.time == "T_λ(p)·t0"]
+MACHINES = {
+    "postal": Machine.postal(t0_s=1e-5, lam="9/5"),
+    "hockney": Machine.hockney(alpha_s="5.25e-4", beta_s="5e-7"),
+    "loggp": Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9),
+    "measured": measured(
+        [[(8, 1e-6, 3), (1024, 2e-6, 2)], [(4096, 9e-6, "1.6"), (1 << 20, 2e-4, "1.1")]]
+    ),
+}
+
+
+def time(name: str, p: int, lam: Fraction, nbytes: int = 8, /, **settings: Any) -> Fraction:
+    """Ideal time in t0; equal to what the algorithm predicts."""
+    algorithm, machine = ALGORITHMS[f"broadcast/{name}"], Machine.postal(t0_s=3, lam=lam)
+    timing = ideal(algorithm.schedule(p, nbytes, p // 3, **settings), machine)
+    assert timing.completion == algorithm.predict(machine, p, nbytes, p // 3, **settings)
+    return timing.completion / 3
+
+
+def test_b_c3_eight_ranks_at_latency_2() -> None:
+    assert time("postal_tree", 8, F(2), lam=2) == 5
+    assert time("alpha_table", 8, F(2), lam=2) == 5
+    assert time("binomial", 8, F(2)) == 6
+    assert time("alpha", 8, F(2), alpha="1/2") == 6
+    assert time("knomial", 8, F(2), k=2) == 6
+
+
+def test_some_claim_to_be_optimal() -> None:
+    assert {a.short_name for a in OPTIMAL} >= {"postal_tree", "alpha_table"}
+
+
+@pytest.mark.parametrize("algorithm", OPTIMAL, ids=lambda a: a.name)
+@pytest.mark.parametrize("lam", [*LATENCIES, F(27, 25), F(1293, 1000), F(39, 20)], ids=str)
+def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -> None:
+    """T_λ(p)·t0 for every p and any root, and for great p, by formula and by ideal time."""
+    machine = Machine.postal(t0_s="1.7e-3", lam=lam)
+    for p in range(1, 131):
+        least = postal.broadcast_time(p, lam) * F(17, 10_000)
+        for root in {0, p - 1, p // 2}:
+            assert algorithm.predict(machine, p, 100, root, lam=lam) == least
+        assert ideal(algorithm.schedule(p, 100, p // 2, lam=lam), machine).completion == least
+    for p in (1000, 1 << 20, 10**7 + 19):
+        least = postal.broadcast_time(p, lam) * F(17, 10_000)
+        assert algorithm.predict(machine, p, 100, lam=lam) == least
+
+
+@pytest.mark.parametrize("lam", LATENCIES, ids=str)
+def test_the_times_in_words(lam: Fraction) -> None:
+    """The formula of every algorithm that has one."""
+    for p in (2, 3, 7, 20, 64):
+        assert time("flat", p, lam) == p - 2 + lam
+        assert time("chain", p, lam) == (p - 1) * lam
+        for k in (1, 2, 5):
+            assert time("chain_segmented", p, lam, 30, segment=30 // k) == (p - 1) * lam + k - 1
+    for h in (1, 2, 3, 6):
+        assert time("binomial", 2**h, lam) == h * lam
+        for k in (2, 3, 4):
+            assert time("knomial", k**h, lam, k=k) == h * (k - 2 + lam)
+        for k in (1, 2, 5):
+            p = 2 ** (h + 1) - 1
+            segmented = time("binary_segmented", p, lam, 30, segment=30 // k)
+            assert segmented == h * (1 + lam) + 2 * (k - 1)
+    for p in (5, 20, 64, 100):
+        schedule = ALGORITHMS["broadcast/postal_tree"].schedule(p, 8, lam=lam)
+        d = len(schedule.rank(0))
+        for k in (1, 2, 5):
+            segmented = time("postal_tree_segmented", p, lam, 30, lam=lam, segment=30 // k)
+            assert segmented == postal.broadcast_time(p, lam) + (k - 1) * d
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_scatter_and_allgather_of_two_to_the_d(d: int) -> None:
+    """Twice d start-ups, and twice (p − 1)/p of the bytes, on a Hockney machine [Barnett1994]."""
+    p, n = 2**d, 2**d * 10
+    alpha, beta = F(7), F(1, 3)
+    machine = Machine.hockney(alpha_s=alpha, beta_s=beta)
+    time = ALGORITHMS["broadcast/scatter_allgather"].predict(machine, p, n)
+    # Pieces that a rank has from the scatter are not sent again: the collect is never slower.
+    assert time <= 2 * d * alpha + 2 * F(p - 1, p) * n * beta
+    assert time >= d * alpha + F(p - 1, p) * n * beta
+
+
+@each
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -> None:
+    """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
+    for p, nbytes in product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14)):
+        for settings in algorithm.choices(Problem("broadcast", p, nbytes), machine):
+            schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
+            verify(schedule, machine)
+            if machine.independent_ports:
+                predicted = algorithm.predict(machine, p, nbytes, p - 1, **settings)
+                assert predicted == ideal(schedule, machine).completion
+
+
+@each
+def test_choices_of_segments_are_the_best_of_some(algorithm: Algorithm) -> None:
+    """No power of two is a better segment than the one proposed."""
+    if "segment" not in algorithm.parameters:
+        return
+    for machine in (MACHINES["hockney"], MACHINES["measured"]):
+        problem = Problem("broadcast", 16, 1 << 20)
+        for settings in algorithm.choices(problem, machine):
+            best = algorithm.predict(machine, 16, 1 << 20, **settings)
+            for k in range(8, 20):
+                other = {**settings, "segment": 1 << k}
+                assert best <= algorithm.predict(machine, 16, 1 << 20, **other)
+
+
+def test_where_an_algorithm_does_not_apply() -> None:
+    hockney = MACHINES["hockney"]
+    ring, doubling = (
+        ALGORITHMS[f"broadcast/{name}"] for name in ("scatter_ring", "scatter_allgather")
+    )
+    assert not list(ring.choices(Problem("broadcast", 2, 1000), hockney))
+    assert not list(ring.choices(Problem("broadcast", 2000, 1 << 20), hockney))
+    assert list(doubling.choices(Problem("broadcast", 2000, 1 << 20), hockney)) == [{}]
+    assert not list(doubling.choices(Problem("broadcast", 8, 7), hockney))
+    chain = ALGORITHMS["broadcast/chain_segmented"]
+    assert not list(chain.choices(Problem("broadcast", 4, 100), hockney))
+
+
+@pytest.mark.parametrize("lam", LATENCIES, ids=str)
+def test_a_fixed_alpha_is_optimal_where_one_can_be(lam: Fraction) -> None:
+    algorithm, machine = ALGORITHMS["broadcast/alpha"], Machine.postal(t0_s=1, lam=lam)
+    for p in (2, 5, 20, 100):
+        times = [
+            algorithm.predict(machine, p, 8, **settings)
+            for settings in algorithm.choices(Problem("broadcast", p, 8), machine)
+        ]
+        least = postal.broadcast_time(p, lam)
+        assert min(times) >= least
+        if postal.alpha_intersection(p, lam):
+            assert times == [least]
+        else:
+            assert len(times) > 5
+
+
+# --- one rank of 2^20 ---
+
+MILLION = 1 << 20
+SETTINGS: dict[str, Any] = {"segment": 300, "lam": F(9, 5), "alpha": F(3, 5), "k": 4}
+
+
+@pytest.fixture
+def _nothing_great(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever builds something of the size of the communicator fails."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("built a whole tree for the schedule of one rank")
+
+    for cls in (SplitTree, HeapTree):
+        monkeypatch.setattr(cls, "edges", never)
+    monkeypatch.setattr(SplitTree, "spans", never)
+    monkeypatch.setattr(Schedule, "lists", property(never))
+    monkeypatch.setattr(Schedule, "columns", never)
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def applies(algorithm: Algorithm) -> bool:
+    """Whether it is meant for very many ranks (a ring is not)."""
+    problem = Problem("broadcast", 1 << 16, 4 * MILLION)
+    return any(True for _ in algorithm.choices(problem, MACHINES["postal"]))
+
+
+@pytest.mark.usefixtures("_nothing_great")
+@pytest.mark.parametrize("algorithm", [a for a in BROADCASTS if applies(a)], ids=lambda a: a.name)
+def test_one_rank_of_a_million(algorithm: Algorithm) -> None:
+    """Its schedule is made without anything of the size of the communicator, for any root."""
+    settings = {name: SETTINGS[name] for name in algorithm.parameters}
+    nbytes = 1000 if algorithm.parameters.keys() & {"segment"} else 4 * MILLION
+    root = 77
+    for rank in (78, 76, 5, MILLION // 3, MILLION - 1):
+        tracemalloc.clear_traces()
+        tracemalloc.reset_peak()
+        schedule = algorithm.schedule(MILLION, nbytes, root, **settings)
+        operations = schedule.rank(rank)
+        _, peak = tracemalloc.get_traced_memory()
+        assert peak < 400_000, "bytes, which is less than one for every other rank"
+        assert 1 <= len(operations) < 400
+        received = [op for op in operations if isinstance(op, Recv)]
+        assert sum(map(size_of, received)) == nbytes
+        assert all(0 <= op.peer < MILLION and op.peer != rank for op in operations)
+
+
+@pytest.mark.usefixtures("_nothing_great")
+@pytest.mark.parametrize("algorithm", [a for a in BROADCASTS if applies(a)], ids=lambda a: a.name)
+def test_neighbours_of_a_million_agree(algorithm: Algorithm) -> None:
+    """The peer's own list has the partner of every message, with the same blocks."""
+    settings = {name: SETTINGS[name] for name in algorithm.parameters}
+    schedule = algorithm.schedule(MILLION, 4 * MILLION if not settings else 600, 3, **settings)
+    todo = [500_000]  # grows while it is walked
+    for rank in todo:
+        for op in schedule.rank(rank):
+            if op.peer == 3 and len(schedule.rank(4)) == 1:
+                continue  # a flat root's list has a million sends
+            back = Send if isinstance(op, Recv) else Recv
+            theirs = [o for o in schedule.rank(op.peer) if o.peer == rank and type(o) is back]
+            assert op.blocks in [o.blocks for o in theirs]
+            if op.peer not in todo and len(todo) < 40:
+                todo.append(op.peer)

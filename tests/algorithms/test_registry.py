@@ -1,0 +1,194 @@
+"""The registry: what an algorithm has to say of itself, and what it refuses."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.registry import (
+    algorithms_for,
+    collectives,
+    describe,
+    find,
+    fraction,
+    register,
+    whole,
+)
+from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem
+
+each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
+VALUES: dict[str, Any] = {"segment": 100, "lam": 2, "alpha": "3/5", "k": 3}
+POSTAL = Machine.postal(t0_s=1, lam=2)
+
+
+def settings(algorithm: Algorithm) -> dict[str, Any]:
+    return {name: VALUES[name] for name in algorithm.parameters}
+
+
+@each
+def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
+    assert ALGORITHMS[algorithm.name] is algorithm
+    assert algorithm.name == f"{algorithm.collective}/{algorithm.short_name}"
+    assert re.fullmatch(r"[a-z]+/[a-z_]+", algorithm.name)
+    assert algorithm.summary
+    assert "\n" not in algorithm.summary
+    assert algorithm.time
+    assert algorithm.source
+    assert all(parameter.meaning for parameter in algorithm.parameters.values())
+    schedule = algorithm.schedule(5, 1000, 1, **settings(algorithm))
+    assert schedule.problem == Problem(algorithm.collective, 5, 1000, 1)
+    assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings(algorithm)))
+
+
+def test_labels() -> None:
+    assert describe("broadcast/chain", {}) == "broadcast/chain"
+    assert describe("a/b", {"lam": Fraction(9, 5), "segment": 7}) == "a/b(lam=9/5, segment=7)"
+
+
+def test_names_are_found() -> None:
+    for algorithm in ALGORITHMS.values():
+        assert find(algorithm.name) is algorithm
+        assert find(algorithm.short_name, algorithm.collective) is algorithm
+        assert find(algorithm.name, algorithm.collective) is algorithm
+    for collective in collectives():
+        assert all(a.collective == collective for a in algorithms_for(collective))
+    assert sum(len(algorithms_for(c)) for c in collectives()) == len(ALGORITHMS)
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "asked", "remedy"),
+    [
+        ("broadcast/postal_three", None, "algorithm 'broadcast/postal_three'", "postal_tree"),
+        ("binominal", "broadcast", "algorithm 'binominal'", "did you mean broadcast/binomial"),
+        ("chain", None, "algorithm 'chain'", "did you mean broadcast/chain, "),
+        ("chain", "braodcast", "collective 'braodcast'", "did you mean broadcast?"),
+        ("broadcast/chain", "reduction", "collective 'reduction'", "known: broadcast"),
+        ("quicksort", "broadcast", "algorithm 'quicksort'", "known: broadcast/"),
+        ("", None, "algorithm ''", "known: "),
+    ],
+)
+def test_names_that_are_none(name: str, collective: str | None, asked: str, remedy: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        find(name, collective)
+    assert (caught.value.asked, caught.value.seen) == (asked, "there is none")
+    assert remedy in caught.value.remedy
+
+
+def test_every_name_is_new() -> None:
+    with pytest.raises(ValueError, match="two algorithms are named"):
+        register(next(iter(ALGORITHMS.values())))
+
+
+@each
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 8), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
+        ((4, -1), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
+        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
+        ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
+        ((4.5, 8), "broadcast over `ranks`: ranks = 4.5; give an integer of at least 1"),
+    ],
+)
+def test_problems_that_are_none(
+    algorithm: Algorithm, arguments: tuple[int, ...], text: str
+) -> None:
+    text = text.replace("broadcast", algorithm.collective)
+    for call in (
+        lambda: algorithm.schedule(*arguments, **settings(algorithm)),
+        lambda: algorithm.predict(POSTAL, *arguments, **settings(algorithm)),
+    ):
+        with pytest.raises(InvalidArgument) as caught:
+            call()
+        assert str(caught.value) == text
+
+
+@each
+@pytest.mark.parametrize(("ranks", "nbytes"), [(5, 8), (1, 8), (5, 0)])
+def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -> None:
+    """They are read even where they could not matter."""
+    good = settings(algorithm)
+    takes = ", ".join(good) or "none"
+    odd = {**good, "speed": 3}
+    cases = [(odd, f"{algorithm.name} with speed: it has no such parameter; it takes {takes}")]
+    for name in good:
+        lacking = {key: value for key, value in good.items() if key != name}
+        meaning = algorithm.parameters[name].meaning
+        text = f"{algorithm.name} without {name}: nothing says which to use; give {name}: {meaning}"
+        cases.append((lacking, text))
+    for given, text in cases:
+        for call in (
+            lambda given=given: algorithm.schedule(ranks, nbytes, **given),
+            lambda given=given: algorithm.predict(POSTAL, ranks, nbytes, **given),
+        ):
+            with pytest.raises(InvalidArgument) as caught:
+                call()
+            assert str(caught.value) == text
+
+
+BAD: dict[str, list[Any]] = {
+    "segment": [0, -1, 1.5, "100", None, True],
+    "k": [1, 0, -3, 2.0, None, True],
+    "lam": [0, 0.99, "4/5", -1, float("nan"), None, "much"],
+    "alpha": [0.49, 1, "5/4", 0, -1, float("inf"), None],
+}
+
+
+@each
+def test_values_that_are_none(algorithm: Algorithm) -> None:
+    for name in algorithm.parameters:
+        for value in BAD[name]:
+            with pytest.raises(InvalidArgument) as caught:
+                algorithm.schedule(4, 8, **{**settings(algorithm), name: value})
+            assert caught.value.asked == name
+            assert str(value).strip("'") in caught.value.seen
+            assert caught.value.remedy
+
+
+@each
+def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
+    loggp = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
+    with pytest.raises(InvalidArgument) as caught:
+        algorithm.predict(loggp, 4, 8, **settings(algorithm))
+    assert caught.value.asked == f"the closed form of {algorithm.name}"
+    assert "with one processor (loggp)" in caught.value.seen
+    assert "schedule.timing.ideal" in caught.value.remedy
+
+
+@each
+def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
+    given = {k: np.int64(v) if isinstance(v, int) else v for k, v in settings(algorithm).items()}
+    args = np.int64(9), np.int64(1000), np.int64(2)
+    schedule = algorithm.schedule(*args, **given)  # type: ignore[arg-type]
+    assert schedule.lists == algorithm.schedule(9, 1000, 2, **settings(algorithm)).lists
+    assert {type(b.length) for ops in schedule.lists for op in ops for b in op.blocks} == {int}
+    time = algorithm.predict(POSTAL, *args, **given)  # type: ignore[arg-type]
+    assert time == algorithm.predict(POSTAL, 9, 1000, 2, **settings(algorithm))
+
+
+def test_parameters() -> None:
+    number = fraction("share", Fraction(1, 2), Fraction(1), "a share in [1/2, 1)")
+    assert number.read("0.5") == number.read(0.5) == Fraction(1, 2)
+    for value in (1, "1/3"):
+        with pytest.raises(InvalidArgument, match=r"share: share = .*; a share in \[1/2, 1\)"):
+            number.read(value)
+    assert fraction("size", Fraction(1), None, "more").read(10**30) == 10**30
+    count = whole("count", 3, "at least 3")
+    assert count.read(3) == 3
+    for bad in (2, 3.0, "3", True):
+        with pytest.raises(InvalidArgument, match=r"count: count = .*; at least 3"):
+            count.read(bad)
+
+
+@each
+def test_every_error_is_ours(algorithm: Algorithm) -> None:
+    """Odd things of odd types: a CollwiseError, never a bare TypeError from deep inside."""
+    for odd in (None, "x", [], 1j, object()):
+        for arguments in ((odd, 8, 0), (4, odd, 0), (4, 8, odd)):
+            with pytest.raises(CollwiseError):
+                algorithm.schedule(*arguments, **settings(algorithm))

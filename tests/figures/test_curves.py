@@ -1,0 +1,140 @@
+from collections.abc import Iterable
+
+import pytest
+from matplotlib.lines import Line2D
+
+from collwise.figures.curves import (
+    MODES,
+    latency_curves,
+    predicted_against_measured,
+    speedups,
+    usable,
+)
+from collwise.figures.style import svg
+from collwise.measure.race import Race
+from collwise.model.profile import Mode
+from tests.figures.examples import RACES, SIZES, legend, point, profile, race, xs, ys
+
+
+def _curves(lines: Iterable[Line2D], colour: str, width: float = 1.6) -> list[list[float]]:
+    return [
+        ys(line)
+        for line in lines
+        if line.get_color() == colour
+        and line.get_linewidth() == width
+        and line.get_linestyle() in ("-", "--")
+    ]
+
+
+def test_both_modes_break_where_the_protocol_changes() -> None:
+    measured = profile()
+    upper, lower = latency_curves(measured).axes
+    for mode, style in MODES.items():
+        points = [p for p in measured.points if p.mode == mode]
+        assert _curves(upper.lines, style.colour) == [[p.lam for p in points[:3]], [points[3].lam]]
+        t0s = [p.t0_s for p in points]
+        assert _curves(lower.lines, style.colour) == [t0s[:3], t0s[3:]]
+        held = [p.t0_s * p.lam for p in points]
+        assert _curves(lower.lines, style.colour, 0.8) == [held[:3], held[3:]]
+
+
+def test_the_legend_says_what_there_is() -> None:
+    entries = legend(latency_curves(profile()))
+    assert {"non-blocking: λ, t0", "blocking: λ·t0", "experiment 1", "experiment 2"} < set(entries)
+    assert {"95 % interval", "protocol changes", "λ < 1: used as 1"} < set(entries)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_single_point_without_intervals(mode: Mode) -> None:
+    bare = point(
+        1000,
+        mode,
+        lam=0.4,
+        t0_interval_s=None,
+        lam_interval=None,
+        lam_experiments=(None, None),
+        segment=0,
+    )
+    figure = latency_curves(profile([bare], medians=()))
+    assert len(legend(figure)) == 3
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0.4 < 1 < high
+    svg(figure)
+
+
+@pytest.mark.parametrize("lams", [(-3.0, 1.0), (1.0, 1.0), (1e5, 0.2)])
+def test_wild_values_leave_a_readable_axis(lams: tuple[float, float]) -> None:
+    lam, other = lams
+    wild = [
+        point(8, "nonblocking", lam, lam_interval=(min(lam, -1e9), 1e12)),
+        point(9, "nonblocking", other, t0_interval_s=(-1.0, 1.0)),
+    ]
+    figure = latency_curves(profile(wild))
+    low, high = figure.axes[0].get_ylim()
+    assert low < 1 < high < 4 * max(*lams, 2)
+    svg(figure)
+
+
+def test_predictions_of_every_competitor() -> None:
+    figure = predicted_against_measured(RACES)
+    assert legend(figure) == ["postal_tree", "binomial", "as predicted", "within 10 %"]
+    left, right = figure.axes
+    assert left.get_xlim() == left.get_ylim()
+    points = [line for line in left.lines if line.get_marker() in ("o", "s")]
+    assert len(points) == 2 * len(SIZES)
+    assert right.get_title("left").endswith("over 8 times")
+
+
+def test_speedups_stand_at_their_sizes() -> None:
+    figure = speedups(RACES)
+    axes = figure.axes[0]
+    points = {xs(line)[0]: ys(line)[0] for line in axes.lines if line.get_marker() == "o"}
+    assert points == {r.nbytes: pytest.approx(r.speedup(r.best).middle) for r in RACES}
+    assert [t for t in axes.get_xticks() if t > 0] == list(SIZES)
+    assert "postal_tree" in legend(figure)
+
+
+def test_a_chosen_schedule_is_filled_and_others_hollow() -> None:
+    points = [line for line in speedups(RACES).axes[0].lines if line.get_marker() == "o"]
+    filled = [p.get_markerfacecolor() == p.get_color() for p in points]
+    assert filled == [r.winner == r.best for r in RACES] == [True, True, False, False]
+
+
+def test_too_few_samples_for_an_interval() -> None:
+    figure = speedups([race(repetitions=2)])
+    low, high = figure.axes[0].get_ylim()
+    assert 0 < low < 1 < 1.5 < high < 10
+    svg(figure)
+
+
+@pytest.mark.parametrize(
+    "races",
+    [
+        [],
+        [Race("broadcast", 2, 8, 0, {"library": (1.0, 2.0)}, {})],
+        [Race("broadcast", 2, 8, 0, {"broadcast/flat": (1.0,)}, {})],
+        [Race("broadcast", 2, 8, 0, {"library": (), "broadcast/flat": ()}, {})],
+        [Race("broadcast", 2, 8, 0, {"library": (1.0,), "broadcast/flat": (0.0,)}, {})],
+        [Race("broadcast", 2, 0, 0, {"library": (1.0,), "broadcast/flat": (1.0,)}, {})],
+    ],
+)
+def test_races_that_say_nothing(races: list[Race]) -> None:
+    for figure in (speedups(races), predicted_against_measured(races)):
+        assert not figure.axes
+        assert "nothing to compare" in (text := figure.texts[0].get_text()) or "no speed" in text
+
+
+def test_usable_races() -> None:
+    broken = Race("broadcast", 2, 8, 0, {"library": (1.0,), "x": ()}, {})
+    assert usable([RACES[0], broken]) == [RACES[0]]
+
+
+def test_more_names_than_colours_and_odd_ones() -> None:
+    odd = {f"_{i} $\\x{{" + "y" * 50: 2e-5 + i * 1e-6 for i in range(20)}
+    figure = predicted_against_measured([race(512, others_s=odd)])
+    entries = legend(figure)
+    assert len(entries) == 24
+    assert all(len(entry) <= 34 for entry in entries)
+    styles = {(h.get_color(), h.get_marker()) for h in figure.axes[0].lines if h.get_marker()}
+    assert len(styles) > 20
+    svg(figure)

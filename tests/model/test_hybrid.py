@@ -1,0 +1,484 @@
+"""Van de Geijn's hybrids: the recursion, its optimum by exhaustion, cost curves, whole items."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidArgument
+from collwise.model import hybrid
+
+UNHURRIED = settings(deadline=None)
+GAMMA = Fraction(35, 100)
+costs = st.fractions(0, 1000, max_denominator=50)
+lengths = st.fractions(0, 10**6, max_denominator=64)
+dimensions = st.integers(0, 12)
+
+
+def literal(
+    strategy: hybrid.Strategy, n: Fraction, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> Fraction:
+    """The slow twin of `time`: the recursion of §3.4, word for word, but for its end at d = 0."""
+    if not strategy:
+        return Fraction(0)
+    *rest, last = strategy
+    left = tuple(rest)
+    if last == 0:
+        return literal(left, n, alpha, beta, gamma) + alpha + n * beta + n * gamma
+    return literal(left, n / 2, alpha, beta, gamma) + 2 * alpha + n * beta + n / 2 * gamma
+
+
+@UNHURRIED
+@given(st.lists(st.sampled_from((0, 1)), max_size=10), lengths, costs, costs, costs)
+def test_g4_time_is_the_recursion(
+    choices: list[int], n: Fraction, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    expected = literal(tuple(choices), n, alpha, beta, gamma)
+    assert hybrid.time(choices, n, alpha, beta, gamma) == expected
+    assert hybrid.to_root_time(choices, n, alpha, beta, gamma) == expected
+
+
+@UNHURRIED
+@given(lengths, dimensions, costs, costs, costs)
+def test_g1_g2_g3_closed_forms(
+    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    machine = alpha, beta, gamma
+    assert hybrid.version2(n, d, *machine) == hybrid.time((0,) * d, n, *machine)
+    assert hybrid.version3(n, d, *machine) == hybrid.time((1,) * d, n, *machine)
+    assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
+
+
+@UNHURRIED
+@given(lengths, dimensions, costs, costs, costs)
+def test_g_c4_version_1_exceeds_version_2(
+    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    machine = alpha, beta, gamma
+    excess = hybrid.version1(n, d, *machine) - hybrid.version2(n, d, *machine)
+    assert excess == d * (alpha + n * beta)
+
+
+class Exhaustion(NamedTuple):
+    """All 2^d strategies at once: 2^8·T(S, n, d) = startups·2^8·α + n·(sent·β + combined·γ)."""
+
+    halvings: np.ndarray[tuple[int], np.dtype[np.int64]]
+    startups: np.ndarray[tuple[int], np.dtype[np.int64]]
+    sent: np.ndarray[tuple[int], np.dtype[np.int64]]
+    combined: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def times(
+        self, n: int, alpha: int, beta: int, gamma: int
+    ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return self.startups * 256 * alpha + n * (self.sent * beta + self.combined * gamma)
+
+
+@cache
+def exhaustion(d: int) -> Exhaustion:
+    """In the order of product((0, 1), repeat=d)."""
+    every = [_row(strategy) for strategy in product((0, 1), repeat=d)]
+    return Exhaustion(*(np.array(column, dtype=np.int64) for column in zip(*every, strict=True)))
+
+
+def _row(strategy: hybrid.Strategy) -> tuple[int, int, int, int]:
+    """Startups, and 2^8 times the items sent and combined, of one strategy with n = 1."""
+    halvings = startups = sent = combined = 0
+    for halves in reversed(strategy):
+        halvings += halves
+        startups += 1 + halves
+        sent += (1 + halves) * (256 >> halvings)
+        combined += 256 >> halvings
+    return halvings, startups, sent, combined
+
+
+def position(strategy: hybrid.Strategy) -> int:
+    """Where a strategy stands in product((0, 1), repeat=d)."""
+    return int("0" + "".join(map(str, strategy)), 2)
+
+
+def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+    """n, α, β, γ of every order of magnitude, one in five 0, one in three at a tie if possible."""
+    random = Random(seed)
+
+    def cost(largest: float) -> int:
+        return int(10 ** random.uniform(0, largest)) if random.random() < 0.8 else 0
+
+    for _ in range(count):
+        alpha, beta, gamma = cost(5), cost(3), cost(3)
+        n = int(10 ** random.uniform(0, 5.5)) if random.random() < 0.95 else 0
+        k = random.randrange(8)
+        gain = k * (beta + gamma) + gamma
+        if gain and random.random() < 0.33:
+            n, alpha = (alpha, n * gain) if n else (n, alpha)
+            n, alpha = max(1, alpha // gain), max(1, n) * gain
+            n = n * 2 ** random.randrange(9)
+        yield n, alpha, beta, gamma
+
+
+def test_exhaustion_holds_the_times() -> None:
+    for (n, *machine), d in product(machines(1, 10), range(6)):
+        every = exhaustion(d).times(n, *machine)
+        exact = [256 * hybrid.time(s, n, *machine) for s in product((0, 1), repeat=d)]
+        assert every.tolist() == exact
+
+
+def test_g_c2_g_c3_theorem_1_is_optimal_among_all_strategies() -> None:
+    """2,500 machines, every d <= 8: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
+    ties = 0
+    for n, alpha, beta, gamma in machines(2, 2500):
+        for d in range(9):
+            strategy, all_of_them = hybrid.best(n, d, alpha, beta, gamma), exhaustion(d)
+            times = all_of_them.times(n, alpha, beta, gamma)
+            least = int(times.min())
+            assert times[position(strategy)] == least
+            assert 256 * hybrid.corollary4(n, d, alpha, beta, gamma) == least
+            fastest = all_of_them.halvings[times == least]
+            ties += len(fastest) > 1
+            if gamma or (alpha and n):
+                assert sum(strategy) == fastest.max()
+    assert ties > 500
+
+
+@UNHURRIED
+@given(lengths, dimensions, costs, costs, costs)
+def test_g_c3_corollary_4_for_any_fraction(
+    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    machine = alpha, beta, gamma
+    expected = hybrid.time(hybrid.best(n, d, *machine), n, *machine)
+    assert hybrid.corollary4(n, d, *machine) == expected
+    assert expected <= min(hybrid.version2(n, d, *machine), hybrid.version3(n, d, *machine))
+
+
+@UNHURRIED
+@given(lengths, st.integers(1, 12), costs, costs, costs)
+def test_note_3_decides_direction_by_direction(
+    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    """Fig 4 with the length at hand: halve unless n < 2α/((d − 1)(β + γ) + γ)."""
+    chosen = []
+    for j in reversed(range(d)):
+        gain = j * (beta + gamma) + gamma
+        halves = gain > 0 and n >= 2 * alpha / gain
+        chosen.append(int(halves))
+        n = n / 2 if halves else n
+    length = n * 2 ** sum(chosen)
+    assert tuple(reversed(chosen)) == hybrid.best(length, d, alpha, beta, gamma)
+
+
+def test_theorem_1_where_its_quotient_is_infinite() -> None:
+    """γ = 0, k = 0: n·0 >= 2^d·α says so itself if α > 0, and is a tie if α = 0."""
+    for d, n in product(range(1, 9), (1, 8, 10**6)):
+        whole, halved = (0,) + (1,) * (d - 1), (1,) * d
+        assert hybrid.time(whole, n, 3, 2, 0) + 3 == hybrid.time(halved, n, 3, 2, 0)
+        assert hybrid.time(whole, n, 0, 2, 0) == hybrid.time(halved, n, 0, 2, 0)
+        assert hybrid.best(n, d, 0, 2, 0) == whole
+        assert hybrid.best(n, d, 3, 0, 0) == hybrid.best(n, d, 0, 0, 0) == (0,) * d
+        assert hybrid.best(n, d, 0, 0, 1) == halved
+    assert hybrid.best(0, 4, 1, 1, 1) == (0, 0, 0, 0)
+
+
+def test_no_dimensions_no_time() -> None:
+    assert hybrid.best(8, 0, 1, 1, 1) == ()
+    assert hybrid.time((), 8, 1, 1, 1) == hybrid.corollary4(8, 0, 1, 1, 1) == 0
+    assert [v(8, 0, 1, 1, 1) for v in (hybrid.version1, hybrid.version2, hybrid.version3)] == [
+        0
+    ] * 3
+
+
+def test_floats_mean_their_decimals() -> None:
+    assert hybrid.time((0, 1), 8, 525.0, 2, 0.35) == hybrid.time((0, 1), 8, 525, 2, GAMMA)
+    assert hybrid.best(100, 2, 0.1, 0.1, 0.1) == hybrid.best(100, 2, "1/10", "1/10", "0.1")
+
+
+def test_g_c5_fig_7_the_hybrid_is_never_above_either() -> None:
+    machine = 525, 2, GAMMA
+    for n in range(1, 20_000, 7):
+        times = [hybrid.version2(n, 6, *machine), hybrid.version3(n, 6, *machine)]
+        best = hybrid.corollary4(n, 6, *machine)
+        assert best <= min(times) < hybrid.version1(n, 6, *machine)
+        assert (best < min(times)) == (n > 86)  # from n = 86.8 to 96,000, where it is Version 3
+
+
+class Cube:
+    """2^d ranks that run Fig 4 (or Fig 6) on real items: the slow twin, with whole blocks.
+
+    values[i] counts contributors as bits; clock[i] is when rank i is ready.  As in §2, an exchange
+    keeps both partners until both directions are done, and so does a combination its rank.
+    """
+
+    def __init__(self, d: int, n: int, cost: hybrid.Curve, combine: hybrid.Curve) -> None:
+        self.ranks, self.cost, self.combine = range(1 << d), cost, combine
+        self.values = [[1 << i] * n for i in self.ranks]
+        self.clock, self.messages = [Fraction(0)] * (1 << d), 0
+
+    def take(self, message: int) -> Fraction:
+        self.messages += message > 0
+        return Fraction(self.cost(message)) if message else Fraction(0)
+
+    def exchange(self, i: int, j: int, to_j: int, to_i: int) -> None:
+        start = max(self.clock[i], self.clock[j])
+        self.clock[i] = self.clock[j] = start + max(self.take(to_j), self.take(to_i))
+
+    def add(self, i: int, block: range, arrived: list[int]) -> None:
+        for x in block:
+            assert not self.values[i][x] & arrived[x]  # nobody twice
+            self.values[i][x] |= arrived[x]
+        self.clock[i] += Fraction(self.combine(len(block))) if block else 0
+
+    def run(self, strategy: hybrid.Strategy, ranks: range, block: range, to_root: bool) -> None:
+        if not strategy:
+            return
+        *rest, halves = strategy
+        half = len(ranks) // 2
+        middle = block.start + (len(block) + 1) // 2
+        low, high = range(block.start, middle), range(middle, block.stop)
+        for i, j in zip(ranks[:half], ranks[half:], strict=True):
+            before_i, before_j = [*self.values[i]], [*self.values[j]]
+            if halves:
+                self.exchange(i, j, len(high), len(low))
+                self.add(i, low, before_j)
+                self.add(j, high, before_i)
+            else:
+                self.exchange(i, j, 0 if to_root else len(block), len(block))
+                self.add(i, block, before_j)
+                if not to_root:
+                    self.add(j, block, before_i)
+        self.run(tuple(rest), ranks[:half], low if halves else block, to_root)
+        if halves or not to_root:
+            self.run(tuple(rest), ranks[half:], high if halves else block, to_root)
+        if halves:
+            self.put_together(ranks, low, high, to_root)
+
+    def put_together(self, ranks: range, low: range, high: range, to_root: bool) -> None:
+        half = len(ranks) // 2
+        for i, j in zip(ranks[:half], ranks[half:], strict=True):
+            if to_root and i != ranks.start:
+                continue  # only those whose lower bits are all 0 hold anything
+            self.exchange(i, j, 0 if to_root else len(low), len(high))
+            for x in high:
+                self.values[i][x] = self.values[j][x]
+            for x in low if not to_root else ():
+                self.values[j][x] = self.values[i][x]
+
+
+def curve(random: Random) -> dict[int, Fraction]:
+    """A cost that never falls: pieces of straight lines, with jumps between them."""
+    values, slope, value = {}, 0, random.randrange(100)
+    for m in range(1, 200):
+        if random.random() < 0.1:
+            slope, value = random.randrange(10), value + random.randrange(100)
+        value += slope
+        values[m] = Fraction(value, 7)
+    return values
+
+
+@pytest.mark.parametrize("to_root", [False, True])
+@pytest.mark.parametrize("d", range(5))
+def test_g4_g6_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool) -> None:
+    """Any n, any curves, every strategy: all values right, the last rank ends at `time_for`."""
+    random = Random(d)
+    for strategy in product((0, 1), repeat=d):
+        for n in (0, 1, 2, 5, 8, 13, 16, 37):
+            cost, combine = curve(random).__getitem__, curve(random).__getitem__
+            cube = Cube(d, n, cost, combine)
+            cube.run(strategy, cube.ranks, range(n), to_root)
+            done = cube.values[:1] if to_root else cube.values
+            assert all(value == [(1 << (1 << d)) - 1] * n for value in done)
+            expected = hybrid.time_for(strategy, cost, combine, n, to_root=to_root)
+            assert max(cube.clock) == cube.clock[0] == expected
+
+
+def test_g6_messages_of_halving_and_gathering() -> None:
+    cube = Cube(3, 8, lambda m: m, lambda m: m)
+    cube.run((1, 1, 1), cube.ranks, range(8), True)
+    assert cube.messages == 31
+
+
+@UNHURRIED
+@given(st.integers(0, 500), st.integers(0, 8), costs, costs, costs)
+def test_g7_theorem_1_is_a_special_case(
+    parts: int, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
+) -> None:
+    n, machine = parts << d, (alpha, beta, gamma)
+    chosen = hybrid.best_for(lambda m: alpha + m * beta, lambda m: m * gamma, n, d)
+    assert hybrid.time(chosen, n, *machine) == hybrid.corollary4(n, d, *machine)
+    if n and (alpha or gamma):
+        assert chosen == hybrid.best(n, d, *machine)
+    if n:
+        expected = hybrid.time(chosen, n, *machine)
+        for to_root in (False, True):
+            cost, combine = (lambda m: alpha + m * beta), (lambda m: m * gamma)
+            assert hybrid.best_for(cost, combine, n, d, to_root=to_root) == chosen
+            assert hybrid.time_for(chosen, cost, combine, n, to_root=to_root) == expected
+
+
+@pytest.mark.parametrize("to_root", [False, True])
+@pytest.mark.parametrize("d", range(8))
+def test_g7_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root: bool) -> None:
+    random = Random(d)
+    for n in [0, 1, 2, 3] + [random.randrange(200) for _ in range(16)]:
+        cost, combine = curve(random).__getitem__, curve(random).__getitem__
+        every = {
+            s: hybrid.time_for(s, cost, combine, n, to_root=to_root)
+            for s in product((0, 1), repeat=d)
+        }
+        chosen = hybrid.best_for(cost, combine, n, d, to_root=to_root)
+        assert every[chosen] == min(every.values())
+
+
+def test_g7_each_curve_is_asked_little() -> None:
+    asked: list[int] = []
+
+    def cost(m: int) -> int:
+        asked.append(m)
+        return m
+
+    hybrid.best_for(cost, lambda m: 0, 1000, 10)
+    assert asked == [1000, 500, 250, 125, 63, 32, 16, 8, 4, 2, 1]
+    asked.clear()
+    hybrid.best_for(cost, lambda m: 0, 5, 3, to_root=True)
+    assert asked == [5, 3, 2, 1, 2, 1, 1]  # gathered: 2 of 5, 1 of 3, 1 of 2
+
+
+def fig_8(m: int) -> int:
+    """The iPSC/860's message, not padded, in µs: short ones start up 61 µs faster."""
+    return (419 if m <= 25 else 480) + 2 * m
+
+
+def adding(m: int) -> Fraction:
+    return GAMMA * m
+
+
+def test_g_c6_at_least_as_good_as_the_papers_rule() -> None:
+    """Its rule halves too often: up to 12 % slower, in 1,516 of the 1,600 lengths it is for."""
+    worse, worst = 0, Fraction(1)
+    for n in range(1, 25 * 64 + 1):
+        rule = hybrid.short_message_rule(n, 6, 480, 2, GAMMA)
+        times = [
+            hybrid.time_for(chosen, fig_8, adding, n)
+            for chosen in (hybrid.best_for(fig_8, adding, n, 6), rule)
+        ]
+        assert times[0] <= times[1]
+        worse += times[0] < times[1]
+        worst = max(worst, times[1] / times[0])
+    assert worse == 1516
+    assert Fraction("1.12") < worst < Fraction("1.13")
+
+
+def test_g_c6_the_rule_itself() -> None:
+    rule = hybrid.short_message_rule
+    assert rule(25, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 0)
+    assert rule(26, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 1)
+    assert rule(51, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 1, 1)  # 51, 26, 13
+    assert rule(1600, 6, 480, 2, GAMMA) == (1, 1, 1, 1, 1, 1)
+    assert rule(1601, 6, 480, 2, GAMMA) == hybrid.best(1601, 6, 480, 2, GAMMA)
+    assert rule(0, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 0)
+
+
+def test_g_c6_fig_8_short_vectors_drop_and_gain() -> None:
+    """Versions 1 and 2 drop by 61 µs a message at n = 25; the hybrid gains for short vectors."""
+    whole, halved = (0,) * 6, (1,) * 6
+
+    def time(strategy: hybrid.Strategy, n: int) -> Fraction:
+        return hybrid.time_for(strategy, fig_8, adding, n)
+
+    assert time(whole, 26) - time(whole, 25) == 6 * (61 + 2 + GAMMA)
+
+    def gain(n: int) -> Fraction:
+        hybrids = time(hybrid.best_for(fig_8, adding, n, 6), n)
+        return 1 - hybrids / min(time(whole, n), time(halved, n))
+
+    assert max(gain(n) for n in range(100, 1601, 25)) > Fraction("0.18")
+    assert max(gain(n) for n in range(6400, 12801, 100)) < Fraction("0.02")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: hybrid.checked_strategy((0, 1), 3),
+            "a hybrid strategy: 2 choices for 3 directions;"
+            " 8 ranks are a cube of dimension 3: give S_0 … S_(d−1)",
+        ),
+        (
+            lambda: hybrid.time((0, 2), 8, 1, 1, 1),
+            "a hybrid strategy: S_1 = 2;"
+            " give 1 where vectors are halved, 0 where they are exchanged whole",
+        ),
+        (
+            lambda: hybrid.time("01", 8, 1, 1, 1),  # type: ignore[arg-type]
+            "a hybrid strategy: S_0 = '0';"
+            " give 1 where vectors are halved, 0 where they are exchanged whole",
+        ),
+        (
+            lambda: hybrid.time((0, 1), 8, -1, 1, 1),
+            "alpha: alpha = -1; give a number of 0 or more",
+        ),
+        (
+            lambda: hybrid.best(8, 3, 1, -0.5, 1),
+            "beta: beta = -0.5; give a number of 0 or more",
+        ),
+        (
+            lambda: hybrid.version3(8, 3, 1, 1, float("nan")),
+            "gamma: nan; give a finite number, such as 9/5 or 1.8",
+        ),
+        (
+            lambda: hybrid.corollary4(8, 3, float("inf"), 1, 1),
+            "alpha: inf; give a finite number, such as 9/5 or 1.8",
+        ),
+        (
+            lambda: hybrid.version1(-8, 3, 1, 1, 1),
+            "nitems: nitems = -8; give a number of 0 or more",
+        ),
+        (
+            lambda: hybrid.version2(8, -1, 1, 1, 1),
+            "d: d = -1; give a whole number, at least 0",
+        ),
+        (
+            lambda: hybrid.best(8, 2.5, 1, 1, 1),  # type: ignore[arg-type]
+            "d: d = 2.5; give a whole number, at least 0",
+        ),
+        (
+            lambda: hybrid.best_for(fig_8, adding, -1, 3),
+            "nitems: nitems = -1; give a whole number, at least 0",
+        ),
+        (
+            lambda: hybrid.time_for((0, 1), fig_8, adding, 2.5),  # type: ignore[arg-type]
+            "nitems: nitems = 2.5; give a whole number, at least 0",
+        ),
+        (
+            lambda: hybrid.best_for(lambda m: 3 - m, adding, 8, 1),
+            "cost(8): cost(8) = -5; give a number of 0 or more",
+        ),
+        (
+            lambda: hybrid.time_for((1,), fig_8, lambda m: float("nan"), 8),
+            "combine(8): nan; give a finite number, such as 9/5 or 1.8",
+        ),
+        (
+            lambda: hybrid.short_message_rule(8, 3, 1, 1, 1, short=-1),
+            "short: short = -1; give a whole number, at least 0",
+        ),
+        (
+            lambda: hybrid.short_message_rule(8, 3, -1, 1, 1),
+            "alpha: alpha = -1; give a number of 0 or more",
+        ),
+    ],
+)
+def test_errors_say_what_was_asked_what_was_seen_what_to_do(
+    call: Callable[[], object], text: str
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_a_strategy_of_booleans_is_one_of_integers() -> None:
+    assert str(hybrid.checked_strategy([False, True], 2)) == "(0, 1)"

@@ -1,0 +1,346 @@
+"""The census: every contribution once, in the time that is claimed; the paper's two approaches."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import ceil, floor, isclose, log
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidArgument
+from collwise.model import postal
+from collwise.model.postal import CensusRound
+
+WHOLE = [1, 2, 3, 4, 7]
+LATENCIES = [
+    Fraction(lam) for lam in ("5/4", "7/5", "3/2", "9/5", "9/4", "5/2", "11/4", "10/3", "19/4")
+]
+UNHURRIED = settings(deadline=None)
+latencies = st.fractions(1, 12, max_denominator=60)
+
+
+BITS = 16  # of a running value, for each contributor: how often it is in there
+
+
+def once(*contributors: int) -> int:
+    """A running value that counts each of these contributors once more."""
+    return sum(1 << BITS * i for i in contributors)
+
+
+def total(value: int) -> int:
+    """How many contributions are in a running value: the sum of its digits."""
+    return value % ((1 << BITS) - 1)
+
+
+def run(n: int, rounds: Sequence[CensusRound], last: int) -> list[int]:
+    """The slow twin: every rank's T after round `last`; contributors are counted."""
+    both = {"T": [[once(i) for i in range(n)]], "S": [[0] * n]}
+    for r in range(1, last + 1):
+        for history in both.values():
+            history.append([*history[-1]])
+        for message in (m for m in rounds if m.received == r):
+            sent = both[message.state][message.sent - 1]
+            assert {total(value) for value in sent} == {message.contributions}
+            for history in both.values():
+                for j, value in enumerate(sent):
+                    history[r][(j - message.shift) % n] += value
+    return both["T"][last]
+
+
+def sizes(n: int, k: int, epsilon: Sequence[int]) -> list[int]:
+    """N_ε(0), N_ε(1), … as the paper has it."""
+    t = int(postal.broadcast_time(n, k))
+    numbers = [1] * min(k, t + 1)
+    for r in range(k, t + 1):
+        numbers.append(numbers[r - 1] + numbers[r - k] - epsilon[r - k])
+    return numbers
+
+
+def messages(numbers: Sequence[int], k: int, epsilon: Sequence[int]) -> list[CensusRound]:
+    """The messages for any ε: S where it is 1, T where it is 0, and none if S is empty."""
+    return [
+        CensusRound(j + 1, "S" if e else "T", numbers[j + k - 1] - e, j + k, numbers[j] - e)
+        for j, e in enumerate(epsilon)
+        if numbers[j] > e
+    ]
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_every_contribution_once_finished_at_t_lambda(k: int) -> None:
+    for n in range(1, 131):
+        rounds = postal.census_rounds(n, k)
+        t = postal.broadcast_time(n, k)
+        assert set(run(n, rounds, int(t))) == {once(*range(n))}
+        assert max((message.received for message in rounds), default=0) == t
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_one_message_at_a_time_each_k_rounds_on_the_way(k: int) -> None:
+    for n in range(1, 131):
+        rounds = postal.census_rounds(n, k)
+        assert [m.sent for m in rounds] == sorted({m.sent for m in rounds})
+        assert all(m.received == m.sent + k - 1 for m in rounds)
+        assert all(1 <= m.shift < n and m.contributions >= 1 for m in rounds)
+        assert 1 + sum(m.contributions for m in rounds) == n
+
+
+@UNHURRIED
+@given(st.integers(1, 1 << 24), st.integers(1, 40))
+def test_b8_deficiencies_reach_any_number_of_ranks(n: int, k: int) -> None:
+    epsilon = postal.deficiencies(n, k)
+    assert set(epsilon) <= {0, 1}
+    assert len(epsilon) == (postal.broadcast_time(n, k) - k + 1 if n > 1 else 0)
+    assert sizes(n, k, epsilon)[-1] == n
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_a_full_number_of_ranks_has_no_deficiency(k: int) -> None:
+    full = {postal.reached(t, k) for t in range(60)}
+    assert all(any(postal.deficiencies(n, k)) == (n not in full) for n in range(1, 200))
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_the_papers_own_scheme_for_a_full_number_of_ranks(k: int) -> None:
+    """§3.1 as printed: S_i is sent up to i + N(r + λ − 2), intervals run downwards from i."""
+    for t in range(k, 40):
+        n = postal.reached(t, k)
+        if n > 130:
+            break
+        history = [[once(i) for i in range(n)]]
+        for r in range(1, t + 1):
+            now = [*history[-1]]
+            if r >= k:
+                for i in range(n):
+                    now[(i + postal.reached(r - 1, k)) % n] += history[r - k][i]
+            history.append(now)
+        assert set(history[t]) == {once(*range(n))}
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_erratum_the_literal_scheme_combines_the_wrong_number(k: int) -> None:
+    """Sending S where ε is 0 and T where it is 1 fails for every n >= 2, to whomever it is sent."""
+    for n in range(2, 131):
+        epsilon = postal.deficiencies(n, k)
+        assert sizes(n, k, [1 - e for e in epsilon])[-1] != n
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b8_erratum_the_literal_scheme_by_counting(k: int) -> None:
+    """Literally, but with messages to those who can append them, no rank ends with everything."""
+    for n in range(2, 60):
+        epsilon = postal.deficiencies(n, k)
+        literal = messages(sizes(n, k, [1 - e for e in epsilon]), k, [1 - e for e in epsilon])
+        assert once(*range(n)) not in run(n, literal, int(postal.broadcast_time(n, k)))
+
+
+def test_b8_an_empty_s_is_no_message() -> None:
+    silent = [
+        n for n in range(2, 12) if len(postal.census_rounds(n, 2)) < postal.broadcast_time(n, 2) - 1
+    ]
+    assert silent == [4, 6, 9, 10]
+
+
+def test_b8_a_state_newer_than_the_round_before_spoils_it() -> None:
+    """λ = 2, n = 5: round 3 sends T as it was after round 2; what round 3 receives is too new."""
+    rounds = postal.census_rounds(5, 2)
+    assert rounds[2] == CensusRound(3, "T", 3, 4, 2)
+    newer = [*rounds[:2], rounds[2]._replace(sent=4, contributions=3)]
+    assert run(5, newer, 4)[0] == once(0, 1, 2, 3, 4) + once(0)
+
+
+def clocks(n: int, rounds: Sequence[CensusRound], lam: Fraction) -> list[Fraction]:
+    """The slow twin of `census_time`: every rank's finishing time, message by message."""
+    send_port, receipts = [Fraction(0)] * n, [[(0, Fraction(0))] for _ in range(n)]
+    for message in rounds:
+        arrivals = []
+        for j in range(n):
+            held = max(time for r, time in receipts[j] if r < message.sent)
+            start = max(send_port[j], held)
+            send_port[j] = start + 1
+            arrivals.append(((j - message.shift) % n, start + lam))
+        for i, arrival in arrivals:
+            time = max(arrival, receipts[i][-1][1] + (1 if receipts[i][-1][0] else 0))
+            receipts[i].append((message.received, time))
+    return [done[-1][1] for done in receipts]
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_b9_census_time_is_that_of_every_rank(lam: Fraction) -> None:
+    for n, k in product(range(1, 40), (floor(lam), ceil(lam), ceil(lam) + 1)):
+        expected = postal.census_time(n, k, lam)
+        assert set(clocks(n, postal.census_rounds(n, k), lam)) == {expected}
+
+
+@pytest.mark.parametrize("k", WHOLE)
+def test_b9_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
+    for n in range(1, 300):
+        t = postal.broadcast_time(n, k)
+        assert t == postal.census_time(n, k, k)
+        assert t == postal.delay_receive_time(n, k) == postal.delay_send_time(n, k)
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_b9_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> None:
+    k, up = floor(lam), ceil(lam)
+    for n in range(2, 300):
+        stretched = postal.census_time(n, k, lam)
+        q, r = divmod(postal.broadcast_time(n, k), k)
+        assert stretched == q * lam + r
+        assert stretched <= postal.delay_send_time(n, lam) == (q + Fraction(r, k)) * lam
+        assert (stretched < postal.delay_send_time(n, lam)) == (r > 0)
+        delayed = postal.census_time(n, up, lam)
+        assert delayed <= postal.delay_receive_time(n, lam) - (up - lam)
+        assert min(stretched, delayed) >= postal.broadcast_time(n, lam)
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_b9_no_other_census_is_faster(lam: Fraction) -> None:
+    for n in range(2, 150):
+        two = min(postal.census_time(n, k, lam) for k in (floor(lam), ceil(lam)))
+        assert two <= min(postal.census_time(n, k, lam) for k in range(1, ceil(lam) + 4))
+
+
+def test_b9_latency_2_5_and_64_ranks() -> None:
+    """12, not the paper's 12.5; no choice of ε attains the lower bound, T_λ(64) = 11.5."""
+    lam = Fraction(5, 2)
+    assert postal.delay_send_time(64, lam) == Fraction(25, 2) < postal.delay_receive_time(64, lam)
+    assert postal.census_time(64, 2, lam) == Fraction(25, 2)
+    assert postal.census_time(64, 3, lam) == 12
+    assert postal.broadcast_time(64, lam) == Fraction(23, 2)
+    assert min(_times_of_all_deficiencies(64, 3, lam)) == 12
+    assert min(_times_of_all_deficiencies(64, 2, lam)) == Fraction(25, 2)
+
+
+def _times_of_all_deficiencies(n: int, k: int, lam: Fraction) -> list[Fraction]:
+    """The early times of every ε with N_ε(T_k(n)) = n, of the slow twin (the ranks are alike)."""
+    times = []
+    for epsilon in product((0, 1), repeat=int(postal.broadcast_time(n, k)) - k + 1):
+        numbers = sizes(n, k, epsilon)
+        if numbers[-1] != n:
+            continue
+        times.append(clocks(1, messages(numbers, k, epsilon), lam)[0])
+    return times
+
+
+def test_b9_neither_is_always_optimal() -> None:
+    lam = Fraction(5, 4)
+    assert [postal.census_time(17, k, lam) for k in (1, 2)] == [Fraction(25, 4)] * 2
+    assert postal.broadcast_time(17, lam) == Fraction(21, 4)
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_b9_the_recursions_of_3_2_and_3_3(lam: Fraction) -> None:
+    """Read literally (t >= λ), N' is ⌈λ⌉ − λ ahead of T_⌈λ⌉; N'' is delay-send's time exactly."""
+    k, up = floor(lam), ceil(lam)
+
+    @cache
+    def receive(t: Fraction) -> int:
+        return receive(t - 1) + receive(t - up) if t >= lam else 1
+
+    @cache
+    def send(t: Fraction) -> int:
+        return send(t - lam / k) + send(t - lam) if t >= lam else 1
+
+    tick = Fraction(1, 1000)
+    for n in range(2, 60):
+        t = postal.delay_receive_time(n, lam) - (up - lam)
+        assert receive(t) >= n > receive(t - tick)
+        t = postal.delay_send_time(n, lam)
+        assert send(t) >= n > send(t - tick)
+
+
+@UNHURRIED
+@given(st.integers(2, 1 << 20), latencies)
+def test_b9_formulas(n: int, lam: Fraction) -> None:
+    assert postal.delay_receive_time(n, lam) == postal.broadcast_time(n, ceil(lam))
+    send = lam / floor(lam) * postal.broadcast_time(n, floor(lam))
+    assert postal.delay_send_time(n, lam) == send
+    assert min(send, postal.delay_receive_time(n, lam)) >= postal.broadcast_time(n, lam)
+
+
+@pytest.mark.parametrize("k", range(1, 10))
+def test_b_c16_the_approaches_grow_alike_at_the_break_even_point(k: int) -> None:
+    even = postal.break_even(k)
+    assert isclose(postal.delay_send_growth(even), postal.delay_receive_growth(even), rel_tol=1e-12)
+    below, above = even - 0.01, even + 0.01
+    assert postal.delay_send_growth(below) > postal.delay_receive_growth(below)
+    assert postal.delay_send_growth(above) < postal.delay_receive_growth(above)
+
+
+@pytest.mark.parametrize("lam", LATENCIES)
+def test_b9_growth_is_that_of_the_times(lam: Fraction) -> None:
+    many, more = 10**60, 10**180
+    for time, growth in (
+        (postal.delay_receive_time, postal.delay_receive_growth),
+        (postal.delay_send_time, postal.delay_send_growth),
+    ):
+        per_t0 = log(more // many) / float(time(more, lam) - time(many, lam))
+        assert isclose(per_t0, log(growth(lam)), rel_tol=1e-2)
+
+
+def test_b_c15_growth_of_a_whole_latency_is_that_of_table_1() -> None:
+    for k in range(1, 11):
+        assert postal.delay_receive_growth(k) == postal.growth(k)
+        assert isclose(postal.delay_send_growth(k), postal.growth(k), rel_tol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: postal.deficiencies(8, "5/2"),
+            "deficiencies(n, lam): lam = 5/2; the census is made for an integer latency:"
+            " give 2 (delay-send) or 3 (delay-receive)",
+        ),
+        (
+            lambda: postal.census_rounds(8, 1.8),
+            "census_rounds(n, lam): lam = 9/5; the census is made for an integer latency:"
+            " give 1 (delay-send) or 2 (delay-receive)",
+        ),
+        (
+            lambda: postal.deficiencies(0, 2),
+            "deficiencies(n, lam): n = 0; n is a number of ranks, at least 1",
+        ),
+        (
+            lambda: postal.census_rounds(2.5, 2),  # type: ignore[arg-type]
+            "census_rounds(n, lam): n = 2.5; n is a whole number of ranks",
+        ),
+        (
+            lambda: postal.deficiencies(8, 0),
+            "the latency lam: lam = 0; lam is in units of t0 and at least 1",
+        ),
+        (
+            lambda: postal.census_time(8, 0, 2),
+            "census_time(n, k, lam): k = 0; k is ⌊λ⌋, ⌈λ⌉ or another integer, at least 1",
+        ),
+        (
+            lambda: postal.census_time(8, 2.5, 2.5),  # type: ignore[arg-type]
+            "census_time(n, k, lam): k = 2.5; k is ⌊λ⌋, ⌈λ⌉ or another integer, at least 1",
+        ),
+        (
+            lambda: postal.census_time(0, 2, 2),
+            "census_time(n, k, lam): n = 0; n is a number of ranks, at least 1",
+        ),
+        (
+            lambda: postal.delay_receive_time(0, 2),
+            "delay_receive_time(n, lam): n = 0; n is a number of ranks, at least 1",
+        ),
+        (
+            lambda: postal.delay_send_time(8, "1/2"),
+            "the latency lam: lam = 1/2; lam is in units of t0 and at least 1",
+        ),
+        (
+            lambda: postal.delay_send_growth(float("nan")),
+            "the latency lam: nan; give a finite number, such as 9/5 or 1.8",
+        ),
+    ],
+)
+def test_errors_say_what_was_asked_what_was_seen_what_to_do(
+    call: Callable[[], object], text: str
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        call()
+    assert str(caught.value) == text

@@ -1,0 +1,292 @@
+"""Schedules of every algorithm, broken in every way: all are caught, the right rank is named."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.data import (
+    Block,
+    Operation,
+    Recv,
+    Schedule,
+    Send,
+    Slot,
+    Written,
+    size_of,
+)
+from collwise.schedule.timing import ideal
+from collwise.verifier import verify
+
+POSTAL = Machine.postal(t0_s=1, lam=2)
+
+A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
+
+Lists = Sequence[Sequence[Operation]]
+
+
+def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
+    with pytest.raises(InvalidSchedule) as caught:
+        verify(schedule, machine)
+    assert caught.value.asked
+    assert caught.value.seen
+    assert caught.value.remedy
+    return caught.value
+
+
+def schedule_of(algorithm: Algorithm, p: int, nbytes: int, root: int) -> Schedule:
+    values: dict[str, Any] = {"segment": -(-nbytes // 3), "lam": 2, "alpha": "3/5", "k": 3}
+    settings = {name: values[name] for name in algorithm.parameters}
+    return algorithm.schedule(p, nbytes, root, **settings)
+
+
+class Broken:
+    """A valid schedule as lists that can be broken, and one message of it."""
+
+    def __init__(self, algorithm: Algorithm, seed: int) -> None:
+        self.random = Random(seed)
+        p = self.random.randrange(4, 12)
+        self.nbytes = self.random.randrange(p, 60)
+        self.valid = schedule_of(algorithm, p, self.nbytes, self.random.randrange(p))
+        self.root = self.valid.problem.root
+        self.lists = [list(ops) for ops in self.valid.lists]
+        self.messages = ideal(self.valid, POSTAL).transfers
+        m = self.random.choice(self.messages)
+        self.a, self.at_a, self.b, self.at_b = m[0], m[2], m[1], m[3]
+
+    @property
+    def ranks(self) -> int:
+        return len(self.lists)
+
+    @property
+    def send(self) -> Operation:
+        return self.lists[self.a][self.at_a]
+
+    @send.setter
+    def send(self, op: Operation) -> None:
+        self.lists[self.a][self.at_a] = op
+
+    @property
+    def recv(self) -> Operation:
+        return self.lists[self.b][self.at_b]
+
+    @recv.setter
+    def recv(self, op: Operation) -> None:
+        self.lists[self.b][self.at_b] = op
+
+    def other(self) -> int:
+        """A third rank."""
+        return self.random.choice([r for r in range(self.ranks) if r not in (self.a, self.b)])
+
+    def schedule(self) -> Schedule:
+        return replace(self.valid, program=Virtual(self.lists, self.root))
+
+
+def Virtual(lists: Lists, root: int) -> Written:
+    """The program of lists that name the user's ranks."""
+    p = len(lists)
+
+    def turned(op: Operation) -> Operation:
+        blocks = tuple(b._replace(owner=(b.owner - root) % p) for b in op.blocks)
+        peer = (op.peer - root) % p if 0 <= op.peer < p else op.peer
+        return op._replace(peer=peer, blocks=blocks)
+
+    return Written(tuple(tuple(map(turned, lists[(v + root) % p])) for v in range(p)))
+
+
+Names = tuple[set[int | None], set[int | None]]
+"""The ranks and the steps that a violation may name."""
+
+
+def drop_send(m: Broken) -> Names:
+    del m.lists[m.a][m.at_a]
+    return {m.b}, {m.at_b}
+
+
+def drop_receive(m: Broken) -> Names:
+    del m.lists[m.b][m.at_b]
+    return {m.a}, {m.at_a}
+
+
+def drop_message(m: Broken) -> Names:
+    """Then b has to do without: it may send what it has not, or it lacks it in the end."""
+    gone = m.recv.blocks
+    del m.lists[m.a][m.at_a], m.lists[m.b][m.at_b]
+    sends = {
+        step
+        for step, op in enumerate(m.lists[m.b])
+        if isinstance(op, Send)
+        and any(o.offset < g.end and g.offset < o.end for o in op.blocks for g in gone)
+    }
+    return {m.b}, {min(sends)} if sends else {None}
+
+
+def send_elsewhere(m: Broken) -> Names:
+    m.send = m.send._replace(peer=m.other())
+    return {m.a, m.b, m.send.peer}, set(range(999))
+
+
+def receive_from_elsewhere(m: Broken) -> Names:
+    m.recv = m.recv._replace(peer=m.other())
+    return {m.a, m.b, m.recv.peer}, set(range(999))
+
+
+def shifted(blocks: tuple[Block, ...], by: int) -> tuple[Block, ...]:
+    return (blocks[0]._replace(offset=blocks[0].offset + by), *blocks[1:])
+
+
+def shift_send(m: Broken) -> Names:
+    m.send = m.send._replace(blocks=shifted(m.send.blocks, m.random.choice([-1, 1])))
+    return {m.b}, {m.at_b}
+
+
+def shift_message(m: Broken) -> Names:
+    blocks = shifted(m.send.blocks, m.random.choice([-1, 1]))
+    m.send, m.recv = m.send._replace(blocks=blocks), m.recv._replace(blocks=blocks)
+    return {m.a, m.b}, {None, *range(999)}
+
+
+def shorten_receive(m: Broken) -> Names:
+    block = m.recv.blocks[0]
+    m.recv = m.recv._replace(blocks=(block._replace(length=block.length - 1), *m.recv.blocks[1:]))
+    return {m.b}, {m.at_b}
+
+
+def shorten_message(m: Broken) -> Names:
+    """Its last byte is missing at b, or the message is empty now."""
+    block = m.recv.blocks[-1]
+    blocks = (*m.recv.blocks[:-1], block._replace(length=block.length - 1))
+    m.send, m.recv = m.send._replace(blocks=blocks), m.recv._replace(blocks=blocks)
+    return ({m.b}, {None, *range(999)}) if size_of(m.recv) else ({m.a, m.b}, {m.at_a, m.at_b})
+
+
+def other_owner(m: Broken) -> Names:
+    stranger = next(r for r in range(m.ranks) if r != m.root)
+    blocks = tuple(b._replace(owner=stranger) for b in m.send.blocks)
+    m.send, m.recv = m.send._replace(blocks=blocks), m.recv._replace(blocks=blocks)
+    return {m.a, m.b}, {None, *range(999)}
+
+
+def turn_around(m: Broken) -> Names:
+    m.send, m.recv = Recv(m.b, m.send.blocks), Send(m.a, m.recv.blocks)
+    return {m.a, m.b}, {None, *range(999)}
+
+
+def repeat_send(m: Broken) -> Names:
+    m.lists[m.a].append(m.send)
+    return {m.a}, {len(m.lists[m.a]) - 1}
+
+
+def repeat_receive(m: Broken) -> Names:
+    m.lists[m.b].append(m.recv)
+    return {m.b}, {len(m.lists[m.b]) - 1}
+
+
+def repeat_message(m: Broken) -> Names:
+    m.lists[m.a].append(m.send)
+    m.lists[m.b].append(m.recv)
+    return {m.b}, {len(m.lists[m.b]) - 1}
+
+
+def receive_from_two(m: Broken) -> Names:
+    """Somebody else sends b the same, after both have it."""
+    other = m.other()
+    m.lists[other].append(m.send._replace(peer=m.b))
+    m.lists[m.b].append(m.recv._replace(peer=other))
+    return {m.b}, {len(m.lists[m.b]) - 1}
+
+
+def tell_the_root(m: Broken) -> Names:
+    other = next(r for r in range(m.ranks) if r != m.root)
+    m.lists[other].append(Send(m.root, m.recv.blocks))
+    m.lists[m.root].append(Recv(other, m.recv.blocks))
+    return {m.root}, {len(m.lists[m.root]) - 1}
+
+
+def own_peer(m: Broken) -> Names:
+    m.send = m.send._replace(peer=m.a)
+    return {m.a}, {m.at_a}
+
+
+def no_such_peer(m: Broken) -> Names | None:
+    if m.root:  # the numbers of virtual ranks go around
+        return None
+    m.recv = m.recv._replace(peer=m.random.choice([m.ranks, -1, 10**9]))
+    return {m.b}, {m.at_b}
+
+
+def no_blocks(m: Broken) -> Names:
+    m.send, m.recv = m.send._replace(blocks=()), m.recv._replace(blocks=())
+    return {m.a, m.b}, {m.at_a, m.at_b}
+
+
+def into_scratch(m: Broken) -> Names:
+    m.recv = m.recv._replace(slot=Slot.SCRATCH)
+    return {m.b}, {None, *range(999)}
+
+
+def from_scratch(m: Broken) -> Names:
+    m.send = m.send._replace(slot=Slot.SCRATCH)
+    return {m.a}, {m.at_a}
+
+
+def send_too_early(m: Broken) -> Names | None:
+    """A rank passes on first what it gets later."""
+    passing = [t for t in m.messages if t.source != m.root]
+    if not passing:  # as in a flat tree
+        return None
+    t = m.random.choice(passing)
+    ops = m.lists[t.source]
+    op = ops.pop(t.place_at_source)
+    ops.insert(0, op)
+    same = [o for o in ops if type(o) is type(op) and o.peer == op.peer]
+    if len(same) > 1:  # the order between the two changes too: then the partner may be named
+        return {t.source, t.target}, set(range(999))
+    return {t.source}, {0}
+
+
+Mutation = Callable[[Broken], Names | None]
+MUTATIONS: tuple[Mutation, ...] = (
+    drop_send,
+    drop_receive,
+    drop_message,
+    send_elsewhere,
+    receive_from_elsewhere,
+    shift_send,
+    shift_message,
+    shorten_receive,
+    shorten_message,
+    other_owner,
+    turn_around,
+    repeat_send,
+    repeat_receive,
+    repeat_message,
+    receive_from_two,
+    tell_the_root,
+    own_peer,
+    no_such_peer,
+    no_blocks,
+    into_scratch,
+    from_scratch,
+    send_too_early,
+)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
+def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:
+    for seed in range(6):
+        mutant = Broken(algorithm, seed)
+        verify(mutant.schedule(), POSTAL)  # as long as it is whole
+        names = mutation(mutant)
+        if names is None:
+            continue
+        ranks, steps = names
+        error = violation(mutant.schedule())
+        assert error.rank in ranks, str(error)
+        assert error.step in steps, str(error)

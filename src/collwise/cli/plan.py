@@ -57,7 +57,7 @@ def command(
     )
     drawn = None
     if picture is not None:
-        from collwise.tuning.reports import draw
+        from collwise.tuning.pages import draw
 
         drawn = draw(made, picture)
     if as_json:

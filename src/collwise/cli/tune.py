@@ -56,7 +56,7 @@ def command(
     """
     from collwise.mpi.agreement import on_root
     from collwise.mpi.world import describe, world
-    from collwise.tuning.reports import document, report, rows, summary
+    from collwise.tuning.reports import document, rows, summary
     from collwise.tuning.session import tune
 
     comm = world()
@@ -67,6 +67,8 @@ def command(
         )
 
     def finish() -> None:
+        from collwise.tuning.pages import report
+
         saved = save(found.profile, save_path)
         written = report(found, report_path)
         if as_json:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from collwise.figures import words
+from collwise.model import words
 
 MOST_TICKS = 9
 

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from collwise.figures import words
 from collwise.figures.axes import ratio_axis, size_axis, time_axis
 from collwise.figures.style import (
     BLUE,
@@ -30,6 +29,7 @@ from collwise.figures.style import (
     plain,
 )
 from collwise.measure.race import Interval, Race
+from collwise.model import words
 from collwise.model.profile import MeasuredSize, Mode, Profile
 
 

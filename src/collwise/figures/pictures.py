@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from collwise.figures import words
 from collwise.figures.curves import latency_curves, predicted_against_measured, speedups
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.figures.tree import tree
 from collwise.measure.race import Race
+from collwise.model import words
 from collwise.model.profile import Profile
 from collwise.schedule.data import Schedule
 from collwise.schedule.timing import Timing

@@ -15,26 +15,13 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from collwise.figures import words
 from collwise.figures.curves import usable
 from collwise.figures.pictures import Picture
 from collwise.figures.style import THEME
 from collwise.measure.race import MARGIN, Interval, Race, median_interval
+from collwise.model import words
 from collwise.model.fingerprint import LABELS
 from collwise.model.profile import MedianTime, Mode, Profile
-
-COLUMNS = (
-    "size",
-    "t0",
-    "λ",
-    "algorithm",
-    "predicted",
-    "measured",
-    "library's own",
-    "speed-up",
-    "verdict",
-)
-"""The usual titles of the main table."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +50,7 @@ class Report:
     pictures: Sequence[Picture] = ()
     notes: Sequence[str] = ()
     blocking: Sequence[Race] = ()
-    columns: Sequence[str] = COLUMNS
+    columns: Sequence[str] = ()
 
 
 def render(report: Report) -> str:

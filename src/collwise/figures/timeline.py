@@ -11,7 +11,6 @@ from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from collwise.figures import words
 from collwise.figures.style import (
     BLUE,
     FAINT,
@@ -26,6 +25,7 @@ from collwise.figures.style import (
     look,
     note,
 )
+from collwise.model import words
 from collwise.schedule.timing import Timing, Transfer
 
 MOST_LABELLED_ROWS = 32

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from collwise.figures import words
 from collwise.figures.style import (
     BLUE,
     GREEN,
@@ -26,6 +25,7 @@ from collwise.figures.style import (
     note,
     plain,
 )
+from collwise.model import words
 from collwise.schedule.data import Schedule
 from collwise.schedule.timing import Timing, Transfer
 

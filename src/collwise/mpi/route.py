@@ -1,4 +1,4 @@
-"""One rank's list as the executor walks it: what starts at once, and what each receive sets free."""
+"""One rank's list as the executor walks it: what starts at once, what each receive sets free."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

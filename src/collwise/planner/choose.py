@@ -134,7 +134,7 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates send the same messages in the same order (looked at if not too large)."""
+    """Whether two candidates send the same messages in the same order (small ones only)."""
     if one.predicted != other.predicted or problem.ranks > LARGEST_PLAYED:
         return False
     first, second = (

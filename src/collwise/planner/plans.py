@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, describe
+from collwise.model import words
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
 from collwise.model.machine import Machine
@@ -90,26 +91,16 @@ class Plan:
             f"{p.collective} of {p.nbytes} bytes from rank {p.root} to {p.ranks} ranks",
             f"machine      {self.machine.describe()}",
             f"choice       {self.choice.label}",
-            f"predicted    {format_seconds(self.predicted_s)}",
-            f"lower bound  {format_seconds(self.lower_bound_s)}  ({self.bound.argument})",
-            f"             {format_seconds(self.unsegmented_bound.time_s)}"
+            f"predicted    {words.time(self.predicted_s)}",
+            f"lower bound  {words.time(self.lower_bound_s)}  ({self.bound.argument})",
+            f"             {words.time(self.unsegmented_bound.time_s)}"
             f"  ({self.unsegmented_bound.argument})",
             "candidates",
         ]
         width = max(len(c.label) for c in self.candidates)
         lines += [
-            f"  {c.label:<{width}}  {format_seconds(c.predicted_s):>10}  {c.verdict}"
+            f"  {c.label:<{width}}  {words.time(c.predicted_s):>10}  {c.verdict}"
             for c in self.candidates
         ]
         lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]
         return "\n".join(lines)
-
-
-def format_seconds(time_s: float) -> str:
-    """Seconds for people: 1.25 ms, 830 ns; three significant digits."""
-    if time_s == 0:
-        return "0 s"
-    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(time_s) >= factor:
-            return f"{time_s / factor:.3g} {unit}"
-    return f"{time_s / 1e-9:.3g} ns"

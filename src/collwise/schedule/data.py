@@ -22,7 +22,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 class Slot(IntEnum):
-    """Where a block lives on a rank: the user's input, the user's output, numbered scratch after."""
+    """Where a block lives on a rank: the user's input or output, or scratch, numbered on."""
 
     INPUT = 0
     OUTPUT = 1

@@ -1,17 +1,12 @@
 """Checks of the executor and the communicator on real MPI; run on any number of ranks."""
 
 import gc
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 import numpy as np
-from checks import check, main
+import pytest
 from mpi4py import MPI
 
 import collwise as cw
@@ -24,14 +19,15 @@ from collwise.errors import (
 )
 from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.buffers import Buffer
+from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
 from collwise.mpi.executor import persistent, runner
 from collwise.mpi.progress import ENGINE
+from collwise.mpi.racetrack import Competitor, Track, check_bytes
 from collwise.mpi.world import describe
 from collwise.schedule.data import Block, Problem
-from collwise.mpi import racetrack as races
-from collwise.mpi.campaigns import run_campaign
 from collwise.tuning.session import compare, wins
+from tests.mpi.programs.checks import check, main
 
 SETTINGS = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 300}
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
@@ -97,7 +93,7 @@ def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
             (c, [c, (100, 20), MPI.INT], np.r_[20:120]),
             (a, [a, MPI.INT], first),
             (a, [a, "i"], first),
-            (a, [memoryview(a), 50, pairs], first),
+            (a, [memoryview(a.data), 50, pairs], first),
             (d, [d, 1, vector], np.arange(250).reshape(50, 5)[:, :2].ravel()),
             (e, [e, 1, holes], np.r_[0:30, 100:170]),
             (a, [a, 1, backwards], np.r_[50:100, 0:50]),
@@ -216,7 +212,7 @@ def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
     data, mine, theirs = pattern(200, comm.rank), np.zeros(1), np.full(1, comm.rank + 0.5)
     schedule = cw.ALGORITHMS["broadcast/chain_segmented"].schedule(comm.size, 200, 0, segment=50)
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-    requests = [
+    requests: list[Any] = [
         persistent(schedule, channel, data),
         comm.Send_init(theirs, right),
         comm.Recv_init(mine, left),
@@ -255,12 +251,9 @@ def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
     request = persistent(schedule, channel, bytearray(10))
     request.Start()
-    try:
+    with pytest.raises(RuntimeError) as refusal:
         request.Start()
-    except RuntimeError as refusal:
-        assert "running" in str(refusal)
-    else:
-        raise AssertionError("it was started twice")
+    assert "running" in str(refusal.value)
     request.Wait()
     channel.free()
 
@@ -272,12 +265,9 @@ def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
     ):
-        try:
+        with pytest.raises(InvalidArgument) as refusal:
             persistent(schedule, channel, buffer)
-        except InvalidArgument as refusal:
-            assert "plan" in refusal.remedy
-        else:
-            raise AssertionError("a buffer or communicator of another size was taken")
+        assert "plan" in refusal.value.remedy
     channel.free()
 
 
@@ -287,13 +277,11 @@ def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
     run, request = runner(schedule, channel), persistent(schedule, channel, bytearray(10))
     channel.mark_broken(KeyboardInterrupt())
-    for act in (lambda: run(bytearray(10)), request.Start):
-        try:
+    acts: list[Callable[[], None]] = [lambda: run(bytearray(10)), request.Start]
+    for act in acts:
+        with pytest.raises(BrokenCommunicator) as refusal:
             act()
-        except BrokenCommunicator as refusal:
-            assert "KeyboardInterrupt" in str(refusal)
-        else:
-            raise AssertionError("a broken communicator was used")
+        assert "KeyboardInterrupt" in str(refusal.value)
 
 
 @check
@@ -331,7 +319,9 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
             request.Free()
             assert np.array_equal(a, b)
     if comm.size > 1:
-        assert ours.plan("broadcast", 512).algorithm == "broadcast/postal_tree"
+        made = ours.plan("broadcast", 512)
+        assert made is not None
+        assert made.algorithm == "broadcast/postal_tree"
     for root in (-1, comm.size):
         seen = []
         for which in (ours, comm):
@@ -346,7 +336,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
     duplicate.Bcast(data, 0)
     assert np.array_equal(data, pattern(10, 0))
     duplicate.Free()
-    half = comm.Split(comm.rank % 2, comm.rank)
+    half = MPI.Intracomm(comm.Split(comm.rank % 2, comm.rank))
     part = cw.Comm(half, machine=MACHINE, effort="estimate")
     data = pattern(3000, comm.rank)
     part.Bcast(data, root=part.size - 1)
@@ -368,16 +358,14 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     labels = comm.allgather("" if plan is None else plan.choice.label)
     assert len(set(labels)) == 1
     # An error on rank 0 alone is raised on all ranks.
-    for options, kind in (
+    wrong: list[tuple[dict[str, Any], type[CollwiseError]]] = [
         ({"effort": "gigantic" if comm.rank == 0 else "measure"}, UnknownName),
         ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
-    ):
-        try:
-            cw.Comm(comm, machine=machine, **options)  # type: ignore[arg-type]
-        except kind as problem:
-            assert "did you mean" in str(problem) or "known" in str(problem)
-        else:
-            raise AssertionError("nothing was raised")
+    ]
+    for options, kind in wrong:
+        with pytest.raises(kind) as problem:
+            cw.Comm(comm, machine=machine, **options)
+        assert "did you mean" in str(problem.value) or "known" in str(problem.value)
 
 
 @check
@@ -393,30 +381,25 @@ def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
         return comm.rank
 
     for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
-        try:
+        with pytest.raises(CollwiseError) as problem:
             act()
-        except CollwiseError as problem:
-            assert problem.remedy == "c"
-        else:
-            raise AssertionError("a rank did not hear of the error")
+        assert problem.value.remedy == "c"
     assert everywhere(comm, lambda: comm.rank) == comm.rank
 
 
 @check
 def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
-        try:
+        with pytest.raises(InvalidArgument) as refusal:
             run_campaign(comm, describe(comm), budget_s=1)
-        except InvalidArgument as refusal:
-            assert "2 ranks" in str(refusal)
-            return
-        raise AssertionError("one rank alone measured something")
+        assert "2 ranks" in str(refusal.value)
+        return
     world = describe(comm)
     channel = Channel(comm)
     profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(64, 16384), seed=3)
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
-    track = races.Track(channel, world.crowded)
+    track = Track(channel, world.crowded)
     outcome = compare(track, profile, 2048, comm.size - 1, budget_s=0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
@@ -438,16 +421,12 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
         if comm.rank == comm.size - 1:
             data[42] += 1
 
-    cheat = races.Competitor("careless", careless, lambda: None)
-    try:
-        races.check_bytes(comm, Problem("broadcast", comm.size, 100), data, cheat)
-    except WrongResult as problem:
-        assert f"rank {comm.size - 1}" in str(problem)
-        assert "byte 42" in str(problem)
-    else:
-        raise AssertionError("the wrong byte was not seen")
+    cheat = Competitor("careless", careless, lambda: None)
+    with pytest.raises(WrongResult) as problem:
+        check_bytes(comm, Problem("broadcast", comm.size, 100), data, cheat)
+    assert f"rank {comm.size - 1}" in str(problem.value)
+    assert "byte 42" in str(problem.value)
 
 
 if __name__ == "__main__":
-    begin = time.monotonic()
     main()

@@ -5,21 +5,20 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TypeAlias
 
 from mpi4py import MPI
 
 LIMIT_S = 120
-_CHECKS: list[Callable[[MPI.Intracomm], None]] = []
+Check: TypeAlias = Callable[[MPI.Intracomm], None]
+
+_CHECKS: list[Check] = []
 
 
-def check(function: Callable[[MPI.Intracomm], None]) -> Callable[[MPI.Intracomm], None]:
+def check(function: Check) -> Check:
     """Register a check; its name, with spaces, is its title."""
     _CHECKS.append(function)
     return function
-
-
-def names() -> list[str]:
-    return [function.__name__ for function in _CHECKS]
 
 
 def main() -> None:
@@ -34,7 +33,7 @@ def main() -> None:
         except BaseException:
             complaint = f"rank {comm.rank}: {traceback.format_exc()}"
         complaints = comm.gather(complaint, root=0)
-        if comm.rank == 0:
+        if complaints is not None:
             told = {"name": function.__name__, "complaints": [c for c in complaints if c]}
             print("check:" + json.dumps(told), flush=True)
     faulthandler.cancel_dump_traceback_later()

@@ -1,7 +1,7 @@
 import pytest
-
-from collwise.figures import words
 from tests.figures.examples import T0
+
+from collwise.model import words
 
 
 @pytest.mark.parametrize(

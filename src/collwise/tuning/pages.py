@@ -1,0 +1,105 @@
+"""The HTML report and the pictures of a plan.
+
+Kept apart from tables and documents because drawing loads Matplotlib, which takes seconds: only
+the rank that draws imports this module.
+"""
+
+from pathlib import Path
+
+from collwise.algorithms.registry import ALGORITHMS
+from collwise.errors import InvalidArgument
+from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
+from collwise.figures.report import Report, Row, render
+from collwise.figures.style import save
+from collwise.figures.timeline import timeline
+from collwise.figures.tree import tree
+from collwise.model import words
+from collwise.model.profile import replace_file
+from collwise.planner.plans import Candidate, Plan
+from collwise.schedule.timing import ideal
+from collwise.tuning.reports import rows
+from collwise.tuning.session import Tuning
+
+LARGEST_DRAWN = 4096
+"""Ranks: larger schedules are not drawn."""
+
+
+def report(found: Tuning, path: Path) -> Path:
+    """Write the HTML report of a session; the file is replaced as a whole.
+
+    Raises InvalidArgument if it cannot be written.
+    """
+    races = [o.race for o in found.outcomes if o.race.best not in o.race.libraries]
+    titles, cells = rows(found)
+    made = Report(
+        title=f"Broadcast on {found.profile.provenance.ranks} ranks,"
+        f" {found.profile.fingerprint.mpi_library}",
+        profile=found.profile,
+        races=races,
+        rows=[
+            Row(row, won=outcome.race.winner not in outcome.race.libraries)
+            for row, outcome in zip(cells, found.outcomes, strict=True)
+        ],
+        pictures=(*measured_pictures(found.profile, races), *_chosen_schedule(found)),
+        notes=_notes(found),
+        blocking=[o.blocking for o in found.outcomes],
+        columns=titles,
+    )
+    try:
+        replace_file(path, render(made).encode())
+    except OSError as problem:
+        raise InvalidArgument(
+            f"write the report {path}",
+            problem.strerror or str(problem),
+            "name another file with --report (the profile is saved already)",
+        ) from None
+    return path
+
+
+def _chosen_schedule(found: Tuning) -> tuple[Picture, ...]:
+    """Tree and timeline of the schedule with the largest gain, or of the first that was raced."""
+    raced = [o for o in found.outcomes if o.ours not in o.race.libraries]
+    if not raced:
+        return ()
+    best = max(raced, key=lambda o: (o.race.winner == o.ours, o.speedup.middle))
+    return _pictures(best.plan, best.plan.candidate(best.ours))
+
+
+def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
+    problem = plan.problem
+    schedule = ALGORITHMS[candidate.name].schedule(
+        problem.ranks, problem.nbytes, problem.root, **candidate.settings
+    )
+    gap = plan.machine.message(problem.nbytes).gap
+    return schedule_pictures(ideal(schedule, plan.machine), schedule, gap or None)
+
+
+def draw(plan: Plan, path: Path) -> Path:
+    """Draw the planned schedule as a tree (path) and in time (path with "-timeline" in its name).
+
+    path: .png or .svg.   Raises InvalidArgument for other suffixes, or too many ranks to draw.
+    """
+    if plan.problem.ranks > LARGEST_DRAWN:
+        raise InvalidArgument(
+            "a picture of the schedule",
+            f"{plan.problem.ranks} ranks",
+            f"draw a plan for at most {LARGEST_DRAWN} ranks",
+        )
+    timing = ideal(plan.schedule, plan.machine)
+    gap = plan.machine.message(plan.problem.nbytes).gap or None
+    save(timeline(timing, gap), path.with_stem(f"{path.stem}-timeline"))
+    return save(tree(timing, plan.schedule, gap), path)
+
+
+def _notes(found: Tuning) -> list[str]:
+    """What a reader should know about the races."""
+    dropped = sum(o.race.dropped for o in found.outcomes)
+    bound = [
+        f"{o.race.nbytes} B: {words.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
+        for o in found.outcomes
+    ]
+    return [
+        "Every byte was checked on every rank, before and after every race.",
+        f"{dropped} repetitions were dropped because a rank started late.",
+        "No schedule can beat, by the measured machine: " + "; ".join(bound) + ".",
+    ]

@@ -17,7 +17,7 @@ from collwise.schedule.data import (
     Slot,
     Written,
 )
-from collwise.verifier import PROMISES, verify
+from collwise.verifier import PROMISES, Promise, verify
 
 POSTAL = Machine.postal(t0_s=1, lam=2)
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
@@ -80,8 +80,8 @@ def test_every_collective_has_a_promise(collective: str) -> None:
 def test_the_promise_of_a_broadcast() -> None:
     problem = Problem("broadcast", 3, 10, root=1)
     everything = ((Slot.OUTPUT, Block(1, 0, 10)),)
-    assert PROMISES["broadcast"](problem, 1) == (everything, everything)
-    assert PROMISES["broadcast"](problem, 2) == ((), everything)
+    assert PROMISES["broadcast"](problem, 1) == Promise(everything, everything)
+    assert PROMISES["broadcast"](problem, 2) == Promise((), everything)
 
 
 def test_unknown_collective() -> None:
@@ -140,21 +140,21 @@ STORIES: dict[str, tuple[Schedule, int | None, int | None, Block | None, str]] =
         0,
         0,
         None,
-        "send nothing to rank 1: the message is",
+        "send nothing to rank 1: it is about 0 bytes",
     ),
     "only empty blocks": (
         broadcast([], [Recv(0, (Block(0, 3, 0),))]),
         1,
         0,
         None,
-        "receive 0 bytes at 3 of rank 0's data from rank 0: the message is empty; leave out",
+        "receive 0 bytes at 3 of rank 0's data from rank 0: it is about 0 bytes; leave out",
     ),
     "into the input": (
         broadcast([Send(1, (ALL,))], [Recv(0, (ALL,), Slot.INPUT)]),
         1,
         0,
         ALL,
-        "it would overwrite the user's input; receive into the output or scratch",
+        "it would overwrite the user's input; name the output or scratch",
     ),
     "a send that nobody receives": (
         broadcast([Send(1, (A,)), Send(1, (B,)), Send(1, (C,))], [Recv(0, (A,)), Recv(0, (C,))]),
@@ -209,22 +209,22 @@ STORIES: dict[str, tuple[Schedule, int | None, int | None, Block | None, str]] =
         1,
         1,
         Block(0, 4, 6),
-        "it does not hold bytes 4…9 of rank 0's data in slot 1 by then, but gets data for it only "
-        "at step 2; put the send after step 2",
+        "it does not hold bytes 4…9 of rank 0's data in its output by then, but gets data for it only "
+        "at step 2; put this after step 2",
     ),
     "sent without ever having it": (
         broadcast([], [Send(2, (A,))], [Recv(1, (A,))]),
         1,
         0,
         A,
-        "in slot 1 by then, nor ever; receive the data first",
+        "in its output by then, nor ever; receive the data first",
     ),
     "sent from a slot that has nothing": (
         broadcast([Send(1, (ALL,), Slot.INPUT)], [Recv(0, (ALL,))]),
         0,
         0,
         ALL,
-        "it does not hold bytes 0…9 of rank 0's data in slot 0 by then, nor ever",
+        "it does not hold bytes 0…9 of rank 0's data in its input by then, nor ever",
     ),
     "received by the root": (
         broadcast([Send(1, (ALL,)), Recv(1, (B,))], [Recv(0, (ALL,)), Send(0, (B,))]),

@@ -43,6 +43,10 @@ class Machine:
         """Cost of one message of `nbytes` >= 0 between two idle ranks."""
         raise NotImplementedError
 
+    def combine(self, nbytes: int) -> Fraction | None:
+        """Seconds for combining two vectors of `nbytes`, both ports busy; None if it is free."""
+        return None
+
     def sizes(self) -> tuple[int, ...]:
         """Message sizes in bytes at which the law changes its slope; none for a straight line."""
         return ()
@@ -116,6 +120,9 @@ class Hockney(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         busy = self.alpha + nbytes * self.beta
         return Cost(busy, busy)
+
+    def combine(self, nbytes: int) -> Fraction:  # noqa: D102
+        return nbytes * self.gamma
 
     def describe(self) -> str:  # noqa: D102
         return (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,17 @@ class Slot(IntEnum):
     SCRATCH = 2
 
 
+def scratch(number: int) -> int:
+    """The slot of a rank's scratch space `number` >= 0."""
+    return Slot.SCRATCH + number
+
+
 class Block(NamedTuple):
-    """A piece of one rank's contribution: bytes [offset, offset + length) of what `owner` gave."""
+    """A piece of the data: bytes [offset, offset + length) of what `owner` gave.
+
+    In a collective that combines, all ranks give vectors that fit on one another: there `owner` is
+    the root, and the block is that piece of everybody's vector.
+    """
 
     owner: int
     offset: int
@@ -47,29 +56,97 @@ class Send(NamedTuple):
 
     peer: int
     blocks: tuple[Block, ...]
-    slot: Slot = Slot.OUTPUT
+    slot: int = Slot.OUTPUT
 
 
 class Recv(NamedTuple):
-    """Receive the blocks, in this order, as one message."""
+    """Receive the blocks, in this order, as one message, where nothing has been before."""
 
     peer: int
     blocks: tuple[Block, ...]
-    slot: Slot = Slot.OUTPUT
+    slot: int = Slot.OUTPUT
 
 
-Operation: TypeAlias = Send | Recv
+class Combine(NamedTuple):
+    """Combine the blocks of two slots, left operand first, into a third or one of the two.
+
+    A right operand in scratch is used up.  `into` is no input; it is `left` only if `right` is
+    scratch (as `MPI_Reduce_local` overwrites its right operand).
+    """
+
+    left: int
+    right: int
+    into: int
+    blocks: tuple[Block, ...]
+
+
+class Copy(NamedTuple):
+    """Copy the blocks from one slot into another."""
+
+    source: int
+    into: int
+    blocks: tuple[Block, ...]
+
+
+Message: TypeAlias = Send | Recv
+Local: TypeAlias = Combine | Copy
+Operation: TypeAlias = Message | Local
 
 
 def size_of(operation: Operation) -> int:
-    """Bytes in the message of an operation."""
+    """Bytes that an operation sends, receives, combines or copies."""
     return sum(block.length for block in operation.blocks)
+
+
+def reads(operation: Operation) -> tuple[int, ...]:
+    """The slots whose blocks an operation reads."""
+    match operation:
+        case Send():
+            return (operation.slot,)
+        case Combine():
+            return (operation.left, operation.right)
+        case Copy():
+            return (operation.source,)
+        case Recv():
+            return ()
+
+
+def writes(operation: Operation) -> int | None:
+    """The slot whose blocks an operation writes, None for a send."""
+    match operation:
+        case Recv():
+            return operation.slot
+        case Combine() | Copy():
+            return operation.into
+        case Send():
+            return None
+
+
+def spoils(operation: Operation) -> tuple[int, ...]:
+    """The slots in which an operation changes what was there."""
+    match operation:
+        case Combine():
+            used_up = operation.right >= Slot.SCRATCH and operation.right != operation.into
+            return (operation.into, operation.right) if used_up else (operation.into,)
+        case Recv():
+            return (operation.slot,)
+        case Copy():
+            return (operation.into,)
+        case Send():
+            return ()
+
+
+Order: TypeAlias = Literal["any", "same", "rank"]
+"""How contributions are combined: in any order, in one that is the same on all ranks (they end with
+the same bits), or, beyond that, in the order of the ranks (for operators that do not commute)."""
 
 
 @dataclass(frozen=True)
 class Problem:
     """What a schedule promises: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
 
+    item: bytes of an element >= 1, of which nbytes is a multiple; nothing is cut inside one.
+    order: for collectives that combine, the order in which they do.
     Raises InvalidArgument for a size or a root out of range.
     """
 
@@ -77,9 +154,16 @@ class Problem:
     ranks: int
     nbytes: int
     root: int = 0
+    item: int = 1
+    order: Order = "any"
 
     def __post_init__(self) -> None:
-        for name, word, least in (("ranks", "over", 1), ("nbytes", "of", 0), ("root", "from", 0)):
+        for name, word, least in (
+            ("ranks", "over", 1),
+            ("nbytes", "of", 0),
+            ("root", "from", 0),
+            ("item", "of", 1),
+        ):
             asked = f"{self.collective} {word} `{name}`"
             # As Python's own integer: NumPy's overflow, and cannot tell their bits.
             object.__setattr__(self, name, _whole(getattr(self, name), asked, name, least))
@@ -88,6 +172,12 @@ class Problem:
                 f"{self.collective} from root {self.root}",
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
+            )
+        if self.nbytes % self.item:
+            raise InvalidArgument(
+                f"{self.collective} of elements of {self.item} bytes",
+                f"nbytes = {self.nbytes}, which is no multiple",
+                "give the bytes of whole elements",
             )
 
     @property
@@ -174,13 +264,14 @@ class Schedule:
         operations = self.program.operations((rank - root) % p)
         if root == 0:
             return tuple(operations)
-        return tuple(
-            op._replace(
-                peer=(op.peer + root) % p,
-                blocks=tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks),
-            )
-            for op in operations
-        )
+
+        def renumbered(op: Operation) -> Operation:
+            blocks = tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks)
+            if isinstance(op, Send | Recv):
+                return op._replace(peer=(op.peer + root) % p, blocks=blocks)
+            return op._replace(blocks=blocks)
+
+        return tuple(map(renumbered, operations))
 
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""

@@ -1,9 +1,9 @@
-"""Which receives a send has to wait for: those that last wrote the bytes it sends."""
+"""What an operation has to wait for: those that last wrote the bytes it reads."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from collwise.schedule.data import Block, Operation, Recv, Slot
+from collwise.schedule.data import Block, Operation, Send, reads, spoils, writes
 
 
 class Writers:
@@ -12,7 +12,7 @@ class Writers:
     def __init__(self) -> None:
         self._maps: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = {}
 
-    def write(self, slot: Slot, block: Block, writer: int) -> None:
+    def write(self, slot: int, block: Block, writer: int) -> None:
         """From now on `writer` is the latest writer of the block."""
         if not block.length:
             return
@@ -29,7 +29,7 @@ class Writers:
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
 
-    def of(self, slot: Slot, block: Block) -> set[int]:
+    def of(self, slot: int, block: Block) -> set[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
         found = self._maps.get((slot, block.owner))
         if found is None or not block.length:
@@ -39,20 +39,44 @@ class Writers:
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """For every operation of one rank, the places of the earlier receives it has to wait for.
+    """For every operation of one rank, the places of the earlier ones whose data it reads.
 
-    A receive waits for nothing but its port; a send waits for the data it sends.
+    Those that wrote it last: receives, combines, copies.  A receive reads nothing.
     """
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
-        if isinstance(op, Recv):
-            waits.append(())
+        found: set[int] = set()
+        for slot in reads(op):
             for block in op.blocks:
-                writers.write(op.slot, block, place)
-        else:
-            found: set[int] = set()
+                found |= writers.of(slot, block)
+        waits.append(tuple(sorted(found)))
+        if (slot_written := writes(op)) is not None:
             for block in op.blocks:
-                found |= writers.of(op.slot, block)
-            waits.append(tuple(sorted(found)))
+                writers.write(slot_written, block, place)
+    return waits
+
+
+def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
+    """For every operation of one rank, the earlier sends whose data it writes over.
+
+    Ideal time knows no such waiting, since what is sent has left; who runs the list on real
+    buffers has to complete these sends first.
+    """
+    readers = Writers()
+    before: dict[int, set[int]] = {}  # a send -> earlier sends of some of its bytes
+    waits: list[tuple[int, ...]] = []
+    for place, op in enumerate(operations):
+        found: set[int] = set()
+        for slot in reads(op) if isinstance(op, Send) else spoils(op):
+            for block in op.blocks:
+                found |= readers.of(slot, block)
+        for send in tuple(found):
+            found |= before[send]
+        if isinstance(op, Send):
+            before[place] = found
+            for block in op.blocks:
+                readers.write(op.slot, block, place)
+            found = set()
+        waits.append(tuple(sorted(found)))
     return waits

@@ -5,17 +5,26 @@ a common grid while events are played, and given out as Fractions of a second.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import lcm
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine
-from collwise.schedule.data import Operation, Schedule, Send, size_of
+from collwise.schedule.data import (
+    Combine,
+    Copy,
+    Message,
+    Operation,
+    Recv,
+    Schedule,
+    Send,
+    size_of,
+)
 from collwise.schedule.dependencies import dependencies
 
 
@@ -32,6 +41,16 @@ class Transfer(NamedTuple):
     received: Fraction
 
 
+class Combining(NamedTuple):
+    """One combine in time (exact seconds), on a machine where it takes any."""
+
+    rank: int
+    place: int
+    nbytes: int
+    start: Fraction
+    end: Fraction
+
+
 @dataclass(frozen=True)
 class Timing:
     """The ideal times of a schedule on a machine: exact, in seconds from a common start."""
@@ -39,6 +58,7 @@ class Timing:
     finish: tuple[Fraction, ...]
     """Per rank: when its last operation is done."""
     transfers: tuple[Transfer, ...]
+    combines: tuple[Combining, ...] = ()
 
     @property
     def completion(self) -> Fraction:
@@ -56,41 +76,98 @@ class Timing:
         return tuple(seconds(t) for t in self.finish)
 
 
-class _Rank:
-    """One rank while its list is played: two ports, each with its own queue in list order."""
+class _Law(NamedTuple):
+    """A machine's law on the grid: the numbers of a message, the ticks of a combine, by bytes."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        waits = dependencies(operations)
-        self.operations = operations
-        self.sends = [i for i, op in enumerate(operations) if isinstance(op, Send)]
-        self.receives = [i for i, op in enumerate(operations) if not isinstance(op, Send)]
-        self.waits = waits
-        self.done: dict[int, int] = {}  # receive, by place -> when complete
+    message: Mapping[int, tuple[int, ...]]
+    combine: Mapping[int, int]
+    """Empty on a machine where combining is free."""
+
+
+class _Rank:
+    """One rank while its list is played: two ports, each with its own queue in list order.
+
+    Combining stands in both queues and keeps both ports busy.  Copies are done as soon as their
+    data is here, and so are combines on a machine where they are free.
+    """
+
+    def __init__(self, operations: Sequence[Operation], law: _Law) -> None:
+        self.operations, self.law = operations, law
+        self.waits = dependencies(operations)
+        self.sends, self.receives, self.free = [], [], []
+        for place, op in enumerate(operations):
+            at_ports = bool(law.combine) and isinstance(op, Combine)
+            if at_ports or isinstance(op, Send):
+                self.sends.append(place)
+            if at_ports or isinstance(op, Recv):
+                self.receives.append(place)
+            if not at_ports and isinstance(op, Combine | Copy):
+                self.free.append(place)
+        self.done: dict[int, int] = {}  # receives, combines, copies: place -> when complete
         self.next_send = self.next_receive = 0
         self.send_free = self.receive_free = 0
+        self.receive_used = False
+        self.combined: list[tuple[int, int, int]] = []  # place, start, end
+
+    def settle(self) -> None:
+        """Combine and copy whatever can be by now."""
+        while self.free or self.next_receive < len(self.receives):
+            ready = [p for p in self.free if self._here(p) is not None]
+            for place in ready:
+                self.done[place] = self._here(place) or 0
+            self.free = [p for p in self.free if p not in self.done]
+            if not self._combine() and not ready:
+                return
+
+    def _combine(self) -> bool:
+        """Combine, if that is next at both ports and the data is here."""
+        send, receive = self._head(self.sends, self.next_send), self.receivable(Combine)
+        if receive is None or send != receive or (here := self._here(receive)) is None:
+            return False
+        start = max(here, self.send_free, self.receive_free)
+        end = start + self.law.combine[size_of(self.operations[receive])]
+        self.combined.append((receive, start, end))
+        self.send_free = self.receive_free = self.done[receive] = end
+        self.receive_used = True
+        self.next_send += 1
+        self.next_receive += 1
+        return True
+
+    def _head(self, queue: Sequence[int], position: int) -> int | None:
+        return queue[position] if position < len(queue) else None
+
+    def _here(self, place: int) -> int | None:
+        """When the data of an operation was here, None if it is not."""
+        here = 0
+        for writer in self.waits[place]:
+            if writer not in self.done:
+                return None
+            here = max(here, self.done[writer])
+        return here
 
     def sendable(self) -> tuple[int, int] | None:
         """The next send whose data is here: (place, when the data was here)."""
-        if self.next_send == len(self.sends):
+        place = self._head(self.sends, self.next_send)
+        if place is None or not isinstance(self.operations[place], Send):
             return None
-        place = self.sends[self.next_send]
-        here = 0
-        for receive in self.waits[place]:
-            if receive not in self.done:
-                return None
-            here = max(here, self.done[receive])
-        return place, here
+        here = self._here(place)
+        return None if here is None else (place, here)
 
-    def receivable(self) -> int | None:
-        """The next receive in list order, by place."""
-        if self.next_receive == len(self.receives):
-            return None
-        return self.receives[self.next_receive]
+    def receivable(self, kind: type[Recv | Combine] = Recv) -> int | None:
+        """What is next at the receive port, by place, if it is of this kind."""
+        place = self._head(self.receives, self.next_receive)
+        return place if place is not None and isinstance(self.operations[place], kind) else None
+
+    def message(self, place: int) -> Message:
+        """The send or receive at a place."""
+        op = self.operations[place]
+        assert isinstance(op, Send | Recv)
+        return op
 
     def stuck(self) -> int | None:
         """Where the list stands, None if it is done."""
         waiting = self.sends[self.next_send :][:1] + self.receives[self.next_receive :][:1]
-        return min(waiting, default=None)
+        return min(waiting + self.free, default=None)
 
 
 class _Record(NamedTuple):
@@ -109,28 +186,47 @@ def ideal(schedule: Schedule, machine: Machine) -> Timing:
 
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    ranks = [_Rank(operations) for operations in schedule.lists]
-    sizes = {size_of(op) for rank in ranks for op in rank.operations}
+    operations = [op for rank in schedule.lists for op in rank]
+    sizes = {size_of(op) for op in operations if isinstance(op, Send | Recv)}
     numbers = machine_numbers(machine, sizes)
-    grid = lcm(*(x.denominator for law in numbers.values() for x in law)) if numbers else 1
-    law = {size: tuple(int(x * grid) for x in numbers[size]) for size in sizes}
-    records = _play(machine)(ranks, law)
+    combining = {size_of(op) for op in operations if isinstance(op, Combine)}
+    costs = {n: cost for n in combining if (cost := machine.combine(n)) is not None}
+    exact = [x for law in numbers.values() for x in law] + list(costs.values())
+    grid = lcm(*(x.denominator for x in exact))
+    law = _Law(
+        {size: tuple(int(x * grid) for x in numbers[size]) for size in sizes},
+        {size: int(cost * grid) for size, cost in costs.items()},
+    )
+    ranks = [_Rank(operations, law) for operations in schedule.lists]
+    records = _play(machine)(ranks, law.message)
     for number, rank in enumerate(ranks):
         if (place := rank.stuck()) is not None:
             op = rank.operations[place]
+            verb = type(op).__name__.lower()
             raise InvalidSchedule(
-                f"rank {number}, step {place}: {type(op).__name__.lower()} with rank {op.peer}",
+                f"rank {number}, step {place}: {verb}"
+                + (f" with rank {op.peer}" if isinstance(op, Send | Recv) else ""),
                 "it never completes: the ranks wait for each other, or nobody answers",
                 rank=number,
                 step=place,
             )
-    finish = [0] * len(ranks)
+    finish = [max(rank.done.values(), default=0) for rank in ranks]
     for r in records:
         finish[r.source] = max(finish[r.source], r.sent)
-        finish[r.target] = max(finish[r.target], r.received)
     return Timing(
         tuple(Fraction(t, grid) for t in finish),
         tuple(Transfer(*r[:5], *(Fraction(t, grid) for t in r[5:])) for r in records),
+        tuple(
+            Combining(
+                number,
+                place,
+                size_of(rank.operations[place]),
+                Fraction(start, grid),
+                Fraction(end, grid),
+            )
+            for number, rank in enumerate(ranks)
+            for place, start, end in rank.combined
+        ),
     )
 
 
@@ -145,16 +241,16 @@ def machine_numbers(machine: Machine, sizes: set[int]) -> dict[int, tuple[Fracti
     return {size: tuple(machine.message(size)) for size in sizes}
 
 
-_Law = dict[int, tuple[int, ...]]
+_Messages: TypeAlias = Mapping[int, tuple[int, ...]]
 
 
-def _play(machine: Machine) -> Callable[[list[_Rank], _Law], list[_Record]]:
+def _play(machine: Machine) -> Callable[[list[_Rank], _Messages], list[_Record]]:
     if isinstance(machine, LogGP):
         return _play_loggp
     return _play_hockney if isinstance(machine, Hockney) else _play_postal
 
 
-def _play_postal(ranks: list[_Rank], law: _Law) -> list[_Record]:
+def _play_postal(ranks: list[_Rank], law: _Messages) -> list[_Record]:
     """A send waits for its port and its data, a receipt for the message and the one before."""
     records: list[_Record] = []
     under_way: dict[tuple[int, int], deque[tuple[int, int]]] = {}  # (place at source, start)
@@ -163,16 +259,18 @@ def _play_postal(ranks: list[_Rank], law: _Law) -> list[_Record]:
         number = awake.popleft()
         rank = ranks[number]
         while True:
+            rank.settle()
             place = rank.receivable()
             if place is not None:
-                peer = rank.operations[place].peer
+                peer = rank.message(place).peer
                 if queue := under_way.get((peer, number)):
                     at_source, start = queue.popleft()
                     nbytes = size_of(ranks[peer].operations[at_source])
                     gap, latency = law[nbytes]
                     received = start + latency
-                    if rank.next_receive:
+                    if rank.receive_used:
                         received = max(received, rank.receive_free + gap)
+                    rank.receive_used = True
                     rank.receive_free = rank.done[place] = received
                     rank.next_receive += 1
                     records.append(
@@ -184,7 +282,7 @@ def _play_postal(ranks: list[_Rank], law: _Law) -> list[_Record]:
             if (ready := rank.sendable()) is None:
                 break
             place, here = ready
-            op = rank.operations[place]
+            op = rank.message(place)
             start = max(here, rank.send_free)
             rank.send_free = start + law[size_of(op)][0]
             rank.next_send += 1
@@ -193,7 +291,7 @@ def _play_postal(ranks: list[_Rank], law: _Law) -> list[_Record]:
     return records
 
 
-def _play_hockney(ranks: list[_Rank], law: _Law) -> list[_Record]:
+def _play_hockney(ranks: list[_Rank], law: _Messages) -> list[_Record]:
     """A transfer starts when both ports are free and the data is held; it keeps both busy."""
     records: list[_Record] = []
     awake = deque(range(len(ranks)))
@@ -201,10 +299,10 @@ def _play_hockney(ranks: list[_Rank], law: _Law) -> list[_Record]:
     def transfer(source: int, target: int) -> bool:
         a, b = ranks[source], ranks[target]
         ready, at_target = a.sendable(), b.receivable()
-        if ready is None or at_target is None or b.operations[at_target].peer != source:
+        if ready is None or at_target is None or b.message(at_target).peer != source:
             return False
         place, here = ready
-        op = a.operations[place]
+        op = a.message(place)
         if op.peer != target:
             return False
         start = max(here, a.send_free, b.receive_free)
@@ -219,14 +317,15 @@ def _play_hockney(ranks: list[_Rank], law: _Law) -> list[_Record]:
     while awake:
         number = awake.popleft()
         rank = ranks[number]
+        rank.settle()
         if (ready := rank.sendable()) is not None:
-            transfer(number, rank.operations[ready[0]].peer)
+            transfer(number, rank.message(ready[0]).peer)
         if (place := rank.receivable()) is not None:
-            transfer(rank.operations[place].peer, number)
+            transfer(rank.message(place).peer, number)
     return records
 
 
-def _play_loggp(ranks: list[_Rank], law: _Law) -> list[_Record]:
+def _play_loggp(ranks: list[_Rank], law: _Messages) -> list[_Record]:
     """One processor per rank; messages are processed in the order in which they arrive.
 
     Of a send and an arrival that could use the processor at the same moment, the send goes first.
@@ -239,10 +338,11 @@ def _play_loggp(ranks: list[_Rank], law: _Law) -> list[_Record]:
     for rank in ranks:
         by_peer: dict[int, list[int]] = {}
         for place in rank.receives:
-            by_peer.setdefault(rank.operations[place].peer, []).append(place)
+            by_peer.setdefault(rank.message(place).peer, []).append(place)
         matching.append(by_peer)
 
     def next_action(number: int) -> tuple[int, int] | None:
+        ranks[number].settle()
         actions = []
         if (ready := ranks[number].sendable()) is not None:
             actions.append((max(cpu[number], send_gap[number], ready[1]), 0))
@@ -266,7 +366,7 @@ def _play_loggp(ranks: list[_Rank], law: _Law) -> list[_Record]:
         if kind == 0:
             ready = rank.sendable()
             assert ready is not None
-            op = rank.operations[ready[0]]
+            op = rank.message(ready[0])
             o, gap, _, latency = law[size_of(op)]
             cpu[number], send_gap[number] = now + o, now + gap
             rank.next_send += 1

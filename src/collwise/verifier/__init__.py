@@ -1,8 +1,9 @@
 """Proves a schedule right, whoever made it, or explains the first thing that is wrong with it.
 
 Read in this order: `promises` (what is right), `flow` (partners, and what is held), `progress` (no
-deadlock), `ports` (no rank does two things at once in ideal time); `atlas` and `words` serve them.
-Nothing here knows an algorithm, or takes anything over from the timing engine: that is checked too.
+deadlock), `contributions` (of what it is combined), `ports` (no rank does two things at once in
+ideal time); `atlas` and `words` serve them.  Nothing here knows an algorithm, or takes anything
+over from the timing engine: that is checked too.
 """
 
 from fractions import Fraction
@@ -12,6 +13,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.data import Schedule, Written
 from collwise.schedule.timing import ideal
 from collwise.verifier.atlas import Atlas
+from collwise.verifier.contributions import check_contributions
 from collwise.verifier.flow import check_holdings, check_operations, check_partners
 from collwise.verifier.ports import check_ports
 from collwise.verifier.progress import check_progress
@@ -40,7 +42,8 @@ def check_flow(schedule: Schedule) -> None:
     """Prove all that needs no machine: partners, data and progress.
 
     Every message has its partner with the same blocks; what is sent is held; nothing is received
-    twice; what is owed is there in the end; no deadlock, under buffered and under blocking sends.
+    twice; what is owed is there in the end, made of every contribution once and in the order that
+    the problem promises; no deadlock, under buffered and under blocking sends.
     Raises as `verify` does.
     """
     problem = schedule.problem
@@ -58,4 +61,6 @@ def check_flow(schedule: Schedule) -> None:
     promises = [PROMISES[problem.collective](problem, rank) for rank in range(problem.ranks)]
     atlas = Atlas(lists, promises)
     check_holdings(lists, promises, atlas)
-    check_progress(lists, promises, atlas)
+    check_progress(lists)
+    if promises[problem.root].combined:
+        check_contributions(lists, problem, promises, atlas)

@@ -4,30 +4,40 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from collwise.errors import InvalidSchedule
-from collwise.schedule.data import Recv, Send, Slot
+from collwise.schedule.data import Combine, Recv, Send, Slot, reads, spoils, writes
 from collwise.verifier.atlas import Atlas
 from collwise.verifier.promises import Promise
-from collwise.verifier.words import Lists, told_blocks, wrong
+from collwise.verifier.words import Lists, told_blocks, told_slot, wrong
 
 
 def check_operations(lists: Lists) -> None:
     """Each operation makes sense by itself."""
-    ranks = len(lists)
     for rank, operations in enumerate(lists):
         for step, op in enumerate(operations):
-            if not 0 <= op.peer < ranks:
-                seen, remedy = f"there are {ranks} ranks", f"name a peer from 0 to {ranks - 1}"
-                wrong(lists, rank, step, seen, remedy)
-            if op.peer == rank:
-                wrong(lists, rank, step, "this is the rank itself", "leave the message out")
+            if isinstance(op, Send | Recv):
+                _check_peer(lists, rank, step, op.peer)
             if negative := [b for b in op.blocks if b.length < 0]:
                 seen, remedy = "a length is negative", "give blocks a length of 0 or more"
                 wrong(lists, rank, step, seen, remedy, negative[0])
             if not any(b.length for b in op.blocks):
-                wrong(lists, rank, step, "the message is empty", "leave out messages of 0 bytes")
-            if isinstance(op, Recv) and op.slot == Slot.INPUT:
+                wrong(lists, rank, step, "it is about 0 bytes", "leave out empty operations")
+            if Slot.INPUT in spoils(op):
                 seen = "it would overwrite the user's input"
-                wrong(lists, rank, step, seen, "receive into the output or scratch", op.blocks[0])
+                wrong(lists, rank, step, seen, "name the output or scratch", op.blocks[0])
+            if isinstance(op, Combine) and (
+                op.left == op.right or (op.into == op.left and op.right < Slot.SCRATCH)
+            ):
+                seen = "its operands lie where they cannot be combined"
+                remedy = "take two slots; combine into the left one only if the right is scratch"
+                wrong(lists, rank, step, seen, remedy, op.blocks[0])
+
+
+def _check_peer(lists: Lists, rank: int, step: int, peer: int) -> None:
+    if not 0 <= peer < len(lists):
+        seen, remedy = f"there are {len(lists)} ranks", f"name a peer from 0 to {len(lists) - 1}"
+        wrong(lists, rank, step, seen, remedy)
+    if peer == rank:
+        wrong(lists, rank, step, "this is the rank itself", "leave the message out")
 
 
 def check_partners(lists: Lists) -> None:
@@ -37,7 +47,7 @@ def check_partners(lists: Lists) -> None:
         for step, op in enumerate(operations):
             if isinstance(op, Send):
                 pairs.setdefault((rank, op.peer), ([], []))[0].append(step)
-            else:
+            elif isinstance(op, Recv):
                 pairs.setdefault((op.peer, rank), ([], []))[1].append(step)
     for (a, b), (sends, receives) in sorted(pairs.items()):
         both = list(zip(sends, receives, strict=False))
@@ -60,31 +70,39 @@ def check_partners(lists: Lists) -> None:
 
 
 def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> None:
-    """In list order: what is sent is held, what is received is new; in the end all is there."""
+    """In list order: what is read is held, what is received is new; in the end all is there."""
     for rank, (operations, promise) in enumerate(zip(lists, promises, strict=True)):
-        held = atlas.holding(promise.given)
+        held, owed = atlas.holding(promise.given), atlas.holding(promise.owed)
+        touched = dict(held)  # including what was used up
         for step, op in enumerate(operations):
-            has = held.get(op.slot, 0)
             pieces = atlas.pieces(op.blocks)
             if beyond := pieces & ~atlas.exists:
                 block = atlas.first(beyond)
                 seen = f"there is no such data as {told_blocks([block])}"
                 wrong(lists, rank, step, seen, "stay within the data that a rank is given", block)
-            if isinstance(op, Send):
-                if missing := pieces & ~has:
-                    _not_held(lists, rank, step, atlas, missing)
-                continue
-            for block in op.blocks:
-                if again := atlas.pieces([block]) & has:
-                    first = not again & held.get(op.slot, 0)
-                    _held_already(lists, rank, step, atlas, again, first)
-                has |= atlas.pieces([block])
-            held[op.slot] = has
-        for slot, pieces in atlas.holding(promise.owed).items():
+            for slot in reads(op):
+                if missing := pieces & ~held.get(slot, 0):
+                    _not_held(lists, rank, step, atlas, slot, missing)
+            if isinstance(op, Recv):
+                has = touched.get(op.slot, 0)
+                for block in op.blocks:
+                    if again := atlas.pieces([block]) & has:
+                        first = not again & touched.get(op.slot, 0)
+                        _held_already(lists, rank, step, atlas, again, first)
+                    has |= atlas.pieces([block])
+            if Slot.OUTPUT in spoils(op) and (beyond := pieces & ~owed.get(Slot.OUTPUT, 0)):
+                seen, block = "it is owed nothing there: it has no output", atlas.first(beyond)
+                wrong(lists, rank, step, seen, "keep it in scratch", block)
+            for slot in spoils(op):
+                touched[slot] = touched.get(slot, 0) | pieces
+                held[slot] = held.get(slot, 0) & ~pieces
+            if (into := writes(op)) is not None:
+                held[into] |= pieces
+        for slot, pieces in owed.items():
             if missing := pieces & ~held.get(slot, 0):
                 block = atlas.first(missing)
                 raise InvalidSchedule(
-                    f"rank {rank}, at the end: {told_blocks([block])} in its {slot.name.lower()}",
+                    f"rank {rank}, at the end: {told_blocks([block])} in {told_slot(slot)}",
                     f"none of its {len(operations)} operations brings them",
                     "send them to this rank, from one that has them",
                     rank=rank,
@@ -92,29 +110,36 @@ def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> N
                 )
 
 
-def _receipt(lists: Lists, rank: int, slot: Slot, atlas: Atlas, pieces: int) -> int | None:
-    """The first step at which the rank receives any of the pieces."""
+def _writing(lists: Lists, rank: int, slot: int, atlas: Atlas, pieces: int) -> int | None:
+    """The first step at which any of the pieces are written."""
     for step, op in enumerate(lists[rank]):
-        if isinstance(op, Recv) and op.slot == slot and atlas.pieces(op.blocks) & pieces:
+        if slot in spoils(op) and atlas.pieces(op.blocks) & pieces:
             return step
     return None
 
 
-def _not_held(lists: Lists, rank: int, step: int, atlas: Atlas, missing: int) -> NoReturn:
-    block, slot = atlas.first(missing), lists[rank][step].slot
-    seen = f"it does not hold {told_blocks([block])} in slot {slot} by then, "
-    later = _receipt(lists, rank, slot, atlas, missing)
-    if later is None:
+def _not_held(
+    lists: Lists, rank: int, step: int, atlas: Atlas, slot: int, missing: int
+) -> NoReturn:
+    block = atlas.first(missing)
+    seen = f"it does not hold {told_blocks([block])} in {told_slot(slot)} by then, "
+    when = _writing(lists, rank, slot, atlas, missing)
+    if when is None:
         wrong(lists, rank, step, seen + "nor ever", "receive the data first", block)
-    remedy = f"put the send after step {later}"
-    wrong(lists, rank, step, seen + f"but gets data for it only at step {later}", remedy, block)
+    if when < step:
+        remedy = "combine first what is used once only"
+        wrong(lists, rank, step, seen + f"it was used up after step {when}", remedy, block)
+    remedy = f"put this after step {when}"
+    wrong(lists, rank, step, seen + f"but gets data for it only at step {when}", remedy, block)
 
 
 def _held_already(
     lists: Lists, rank: int, step: int, atlas: Atlas, again: int, first: bool
 ) -> NoReturn:
     """first: the rank did not hold the pieces before this message."""
-    block, before = atlas.first(again), _receipt(lists, rank, lists[rank][step].slot, atlas, again)
+    op = lists[rank][step]
+    assert isinstance(op, Recv)
+    block, before = atlas.first(again), _writing(lists, rank, op.slot, atlas, again)
     if first:
         since = "from this very message"
     else:

@@ -1,6 +1,6 @@
 """Ports: a timing is checked against the laws of its machine, by other means than made it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
@@ -9,9 +9,9 @@ from typing import NamedTuple
 from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
 from collwise.model.machine import LogGP, Machine
-from collwise.schedule.data import Recv, Schedule, Send, Slot, size_of
+from collwise.schedule.data import Combine, Copy, Recv, Schedule, Send, size_of
+from collwise.schedule.dependencies import dependencies
 from collwise.schedule.timing import Timing, Transfer
-from collwise.verifier.atlas import Atlas
 from collwise.verifier.words import Lists, wrong
 
 
@@ -75,20 +75,29 @@ def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
             _Event(received - law.processing, received, t.place_at_target, law)
         )
     one_processor = not machine.independent_ports
-    atlas = Atlas(lists, ())
+    for c in timing.combines:
+        cost, start, end = machine.combine(c.nbytes), ticks(c.start), ticks(c.end)
+        if cost is None or end - start != cost * unit:
+            _late(lists, c.rank, c.place, "it is combined in another time than the machine takes")
+        event = _Event(start, end, c.place, _Law(end - start, end - start, 0, 0))
+        sends[c.rank].append(event)
+        receipts[c.rank].append(event)
+    free = {Copy} if machine.combine(1) is not None else {Copy, Combine}
     for rank in range(len(lists)):
-        _check_complete(lists, rank, sends[rank] + receipts[rank], timing.finish[rank] * unit)
+        events = {event.step: event for event in (*sends[rank], *receipts[rank])}
+        _check_complete(lists, rank, free, sends[rank] + receipts[rank], timing.finish[rank] * unit)
         _check_sends(lists, rank, sorted(sends[rank]))
         if one_processor:
             _check_processor(lists, rank, sends[rank], receipts[rank])
         else:
             _check_receipts(lists, rank, sorted(receipts[rank], key=lambda e: (e.end, e.step)))
-        _check_data(lists, rank, atlas, sends[rank], receipts[rank])
+        _check_data(lists, rank, events)
 
 
 def _laws(machine: Machine, lists: Lists) -> dict[int, tuple[Fraction, ...]]:
     laws: dict[int, tuple[Fraction, ...]] = {}
-    for size in {size_of(op) for operations in lists for op in operations}:
+    messages = (op for operations in lists for op in operations if isinstance(op, Send | Recv))
+    for size in {size_of(op) for op in messages}:
         gap, latency = machine.message(size)
         if isinstance(machine, LogGP):
             body = (size - 1) * machine.G
@@ -119,13 +128,27 @@ def _check_match(lists: Lists, t: Transfer) -> None:
             )
 
 
-def _check_complete(lists: Lists, rank: int, events: Sequence[_Event], finish: Fraction) -> None:
-    """Every operation is in the timing, once, and the rank is done with the last of them."""
+def _check_complete(
+    lists: Lists,
+    rank: int,
+    free: Collection[type],
+    events: Sequence[_Event],
+    finish: Fraction,
+) -> None:
+    """Every operation is in the timing, once, and the rank is done with the last of them.
+
+    Combines are events of both ports; what takes no time (of the types `free`) is not there.
+    """
     steps = sorted(event.step for event in events)
-    for step in range(len(lists[rank])):
-        if steps[step : step + 1] != [step]:
+    wanted = [
+        step
+        for step, op in enumerate(lists[rank])
+        for _ in range(0 if type(op) in free else 2 if isinstance(op, Combine) else 1)
+    ]
+    for i, step in enumerate(wanted):
+        if steps[i : i + 1] != [step]:
             _late(lists, rank, step, "it is not in the timing, or an earlier one is there twice")
-    if len(steps) > len(lists[rank]):
+    if len(steps) > len(wanted):
         _late(lists, rank, steps[-1], "it is in the timing twice")
     if finish != max((event.end for event in events), default=0):
         seen = "it is done with its last operation at another time"
@@ -165,19 +188,14 @@ def _check_processor(
             _late(lists, rank, event.step, f"it is less than a gap after step {before.step}")
 
 
-def _check_data(
-    lists: Lists, rank: int, atlas: Atlas, sends: Sequence[_Event], receipts: Sequence[_Event]
-) -> None:
-    """What a rank receives at all, it has received before it sends it."""
-    missing: dict[Slot, int] = {}
-    for event in receipts:
-        op = lists[rank][event.step]
-        missing[op.slot] = missing.get(op.slot, 0) | atlas.pieces(op.blocks)
-    arrivals = sorted((e.end, e.step) for e in receipts)[::-1]
-    for event in sorted(sends):
-        while arrivals and arrivals[-1][0] <= event.begin:
-            op = lists[rank][arrivals.pop()[1]]
-            missing[op.slot] &= ~atlas.pieces(op.blocks)
-        op = lists[rank][event.step]
-        if atlas.pieces(op.blocks) & missing.get(op.slot, 0):
-            _late(lists, rank, event.step, "it begins before its data is received")
+def _check_data(lists: Lists, rank: int, events: Mapping[int, _Event]) -> None:
+    """Nothing begins before what it reads is there."""
+    done: dict[int, int] = {}
+    for step, (op, waits) in enumerate(zip(lists[rank], dependencies(lists[rank]), strict=True)):
+        here, event = max((done[w] for w in waits), default=0), events.get(step)
+        if event is None:  # a copy, or a combine that is free
+            done[step] = here
+            continue
+        if not isinstance(op, Recv) and event.begin < here:
+            _late(lists, rank, step, "it begins before its data is received")
+        done[step] = event.end

@@ -3,36 +3,43 @@
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
-from collwise.schedule.data import Operation, Recv, Send
-from collwise.verifier.atlas import Atlas
-from collwise.verifier.promises import Promise
+from collwise.schedule.data import Message, Operation, Recv, Send
+from collwise.schedule.dependencies import dependencies
 from collwise.verifier.words import Lists, wrong
 
-_Port: TypeAlias = tuple[int, type[Operation]]
+_Port: TypeAlias = tuple[int, type[Message]]
 """The port of a rank for sends, or that for receives."""
 
 
-def check_progress(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> None:
+def check_progress(lists: Lists) -> None:
     """Run the lists to the end; raises InvalidSchedule where ranks wait in a circle.
 
     Every rank has a port for sends and one for receives, each in list order.  A blocking send is
     done when its data is held and its receiver has come to the receive; a buffered send, when its
     data is held.  So what blocking sends can do, buffered ones can do as well.
     """
-    blocking = _Play(lists, promises, atlas, buffered=False)
+    blocking = _Play(lists, buffered=False)
     if blocking.run():
-        buffered = _Play(lists, promises, atlas, buffered=True)
+        buffered = _Play(lists, buffered=True)
         (buffered if buffered.run() else blocking).explain()
+
+
+def _receives_awaited(operations: Sequence[Operation]) -> list[set[int]]:
+    """For every operation the receives it waits for, through combines and copies too."""
+    awaited: list[set[int]] = []
+    for step, (op, waits) in enumerate(zip(operations, dependencies(operations), strict=True)):
+        receive = isinstance(op, Recv)
+        awaited.append({step} if receive else set().union(*(awaited[w] for w in waits)))
+    return awaited
 
 
 class _Play:
     """How far every port has come."""
 
-    def __init__(
-        self, lists: Lists, promises: Sequence[Promise], atlas: Atlas, buffered: bool
-    ) -> None:
-        self.lists, self.atlas, self.buffered = lists, atlas, buffered
-        self.held = [atlas.holding(promise.given) for promise in promises]
+    def __init__(self, lists: Lists, *, buffered: bool) -> None:
+        self.lists, self.buffered = lists, buffered
+        self.received: list[set[int]] = [set() for _ in lists]
+        self.waits = [_receives_awaited(operations) for operations in lists]
         self.todo: dict[_Port, list[int]] = {  # the steps to come, the next one last
             (rank, kind): [i for i, op in enumerate(ops) if isinstance(op, kind)][::-1]
             for rank, ops in enumerate(lists)
@@ -53,12 +60,15 @@ class _Play:
     def _peer(self, port: _Port) -> int | None:
         """With whom the next operation of a port is."""
         steps = self.todo[port]
-        return self.lists[port[0]][steps[-1]].peer if steps else None
+        if not steps:
+            return None
+        op = self.lists[port[0]][steps[-1]]
+        assert isinstance(op, Send | Recv)
+        return op.peer
 
     def _lacks(self, rank: int) -> bool:
         """Whether the next send of a rank still waits for its data."""
-        op = self.lists[rank][self.todo[rank, Send][-1]]
-        return bool(self.atlas.pieces(op.blocks) & ~self.held[rank].get(op.slot, 0))
+        return not self.waits[rank][self.todo[rank, Send][-1]] <= self.received[rank]
 
     def _send(self, rank: int) -> int | None:
         """Do the next send if it can be done; the rank that may go on then."""
@@ -78,8 +88,7 @@ class _Play:
         if peer is None or not self.under_way.get((peer, rank)):
             return None
         self.under_way[peer, rank] -= 1
-        op, held = self.lists[rank][self.todo[rank, Recv].pop()], self.held[rank]
-        held[op.slot] = held.get(op.slot, 0) | self.atlas.pieces(op.blocks)
+        self.received[rank].add(self.todo[rank, Recv].pop())
         following = self._peer((rank, Recv))
         return peer if following is None else following
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn, TypeAlias
 
 from collwise.errors import InvalidSchedule
-from collwise.schedule.data import Block, Operation, Send
+from collwise.schedule.data import Block, Combine, Operation, Recv, Send, Slot
 
 Lists: TypeAlias = Sequence[Sequence[Operation]]
 """The operations of every rank."""
@@ -23,10 +23,25 @@ def told_blocks(blocks: Iterable[Block]) -> str:
     return ", ".join(shown[:3]) + more or "nothing"
 
 
+def told_slot(slot: int) -> str:
+    """A slot in words."""
+    if slot < Slot.SCRATCH:
+        return f"its {Slot(slot).name.lower()}"
+    return f"its scratch {slot - Slot.SCRATCH}"
+
+
 def told(operation: Operation) -> str:
     """An operation in words."""
-    verb, to = ("send", "to") if isinstance(operation, Send) else ("receive", "from")
-    return f"{verb} {told_blocks(operation.blocks)} {to} rank {operation.peer}"
+    blocks = told_blocks(operation.blocks)
+    match operation:
+        case Send():
+            return f"send {blocks} to rank {operation.peer}"
+        case Recv():
+            return f"receive {blocks} from rank {operation.peer}"
+        case Combine():
+            left, right = told_slot(operation.left), told_slot(operation.right)
+            return f"combine {left} and {right} into {told_slot(operation.into)}, {blocks}"
+    return f"copy {told_slot(operation.source)} into {told_slot(operation.into)}, {blocks}"
 
 
 def wrong(

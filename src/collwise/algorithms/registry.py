@@ -1,7 +1,7 @@
 """The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem, Program, Schedule
+from collwise.schedule.data import Order, Problem, Program, Schedule, keeps
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
@@ -45,6 +45,8 @@ class Algorithm:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
     """True if it may send less than everything in one message."""
+    order: Callable[[Problem], Order] = lambda problem: "rank"
+    """In which order it combines (one that combines nothing: in any you like)."""
 
     @property
     def collective(self) -> str:
@@ -74,17 +76,44 @@ class Algorithm:
             )
         return {name: self.parameters[name].read(given[name]) for name in self.parameters}
 
-    def schedule(self, ranks: int, nbytes: int, root: int = 0, **settings: Any) -> Schedule:
+    def schedule(
+        self,
+        ranks: int,
+        nbytes: int,
+        root: int = 0,
+        *,
+        item: int = 1,
+        order: Order | None = None,
+        **settings: Any,
+    ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
-        Raises InvalidArgument for a root, a size or a setting out of range.
+        item: bytes of an element, inside which nothing is cut.   order: in which contributions have
+        to be combined; None for whichever the algorithm has.
+        Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
+        algorithm does not keep.
         """
-        problem = Problem(self.collective, ranks, nbytes, root)
+        problem = Problem(self.collective, ranks, nbytes, root, item)
+        kept = self.order(problem)
+        if order is not None and not keeps(kept, order):
+            raise InvalidArgument(
+                f"{self.name} in the order {order!r}",
+                f"it combines in the order {kept!r}",
+                "choose an algorithm that keeps the order, or an operator that does not need it",
+            )
+        problem = replace(problem, order=kept if order is None else order)
         read = self.settings(settings)
         return Schedule(problem, self.build(problem, read), describe(self.name, read))
 
     def predict(
-        self, machine: Machine, ranks: int, nbytes: int, root: int = 0, **settings: Any
+        self,
+        machine: Machine,
+        ranks: int,
+        nbytes: int,
+        root: int = 0,
+        *,
+        item: int = 1,
+        **settings: Any,
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
@@ -97,7 +126,7 @@ class Algorithm:
                 f"a machine whose ranks send and receive with one processor ({machine.kind})",
                 "take schedule.timing.ideal(schedule, machine), as plan() does",
             )
-        problem = Problem(self.collective, ranks, nbytes, root)
+        problem = Problem(self.collective, ranks, nbytes, root, item)
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)

@@ -3,6 +3,7 @@
 Positions are bytes of everybody's vector; a cut never falls inside an element.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from collwise.schedule.data import (
     Columns,
     Combine,
     Copy,
+    Ints,
     Operation,
     Problem,
     Program,
@@ -40,9 +42,25 @@ class Span(NamedTuple):
 
     def parts(self, count: int, item: int) -> list["Span"]:
         """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
-        items = (self.stop - self.start) // item
-        cuts = [self.start - (-items * part // count) * item for part in range(count + 1)]
+        cuts = [self._cut(part, count, item) for part in range(count + 1)]
         return [Span(low, high) for low, high in pairwise(cuts)]
+
+    def around(self, first: int, number: int, count: int, item: int) -> tuple[Block, ...]:
+        """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
+        first %= count
+        ends = first + number
+        cuts = (
+            self._cut(part, count, item) for part in (first, min(ends, count), max(ends, count))
+        )
+        low, high, beyond = cuts
+        start = Span(self.start, self.start + beyond - self.stop)
+        return Span(low, high).blocks + start.blocks
+
+    def _cut(self, part: int, count: int, item: int) -> int:
+        """Where a part begins; parts beyond the last are the first ones, a vector further on."""
+        turns, part = divmod(part, count)
+        items = (self.stop - self.start) // item
+        return self.start + (turns * items - (-items * part // count)) * item
 
 
 class ByRank(Program):
@@ -65,6 +83,30 @@ class Alone(ByRank):
         return [Copy(Slot.INPUT, Slot.OUTPUT, whole)] if whole else []
 
 
+def hear(
+    children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
+) -> tuple[list[Operation], int]:
+    """Receive from children, one after another, and combine; the list, and where the value lies.
+
+    What comes in is the right operand, and the last of it goes into the slot `result`, if given.
+    mirrored: it is the left operand.
+    """
+    operations: list[Operation] = []
+    value: int = Slot.INPUT
+    names = list(children)
+    for number, child in enumerate(names):
+        received = into = scratch(number + 1)
+        if mirrored:
+            into = scratch(0)
+        if result is not None and number == len(names) - 1:
+            received, into = received if mirrored else result, result
+        left, right = (received, value) if mirrored else (value, received)
+        operations.append(Recv(child, (piece,), received))
+        operations.append(Combine(left, right, into, (piece,)))
+        value = into
+    return operations, value
+
+
 @dataclass(frozen=True)
 class UpTree(Program):
     """Everybody's vectors are combined up the tree, in the order of the ranks, by segments.
@@ -81,22 +123,25 @@ class UpTree(Program):
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         for piece in pieces(self.nbytes, self.segment):
-            value: int = Slot.INPUT
-            for number, child in enumerate(reversed(children)):
-                last = rank == 0 and number == len(children) - 1
-                slot = Slot.OUTPUT if last else scratch(number)
-                operations.append(Recv(child, (piece,), slot))
-                operations.append(Combine(value, slot, slot, (piece,)))
-                value = slot
+            heard, value = hear(reversed(children), piece, None if rank else Slot.OUTPUT)
+            operations += heard
             if rank:
                 operations.append(Send(parent, (piece,), value))
         return operations
 
+    def lengths(self) -> Ints:  # noqa: D102
+        return self._turn() * len(pieces(self.nbytes, self.segment))
+
+    def _turn(self) -> Ints:
+        """Operations of every rank for a segment: what it hears, and all but the root send."""
+        heard = 2 * np.bincount(self.tree.edges().parent, minlength=self.tree.size)
+        return heard + (np.arange(self.tree.size) > 0)
+
     def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
         child = np.arange(1, self.tree.size, dtype=np.int64)
-        heard = 2 * np.bincount(parent, minlength=self.tree.size)  # receive and combine
-        turn = heard + (np.arange(self.tree.size) > 0)  # operations per segment
+        turn = self._turn()
+        heard = turn - (np.arange(self.tree.size) > 0)
         return Columns.stack(
             [
                 Columns(

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, UnknownName
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -139,6 +139,17 @@ def spoils(operation: Operation) -> tuple[int, ...]:
 Order: TypeAlias = Literal["any", "same", "rank"]
 """How contributions are combined: in any order, in one that is the same on all ranks (they end with
 the same bits), or, beyond that, in the order of the ranks (for operators that do not commute)."""
+ORDERS: tuple[Order, ...] = ("any", "same", "rank")
+"""The weakest first: who keeps one of them keeps those before it."""
+
+
+def keeps(kept: Order, asked: Order) -> bool:
+    """Whether one order is as good as another that is asked for."""
+    return ORDERS.index(kept) >= ORDERS.index(asked)
+
+
+ROOTLESS = ("allreduce",)
+"""Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,14 @@ class Problem:
                 f"{self.collective} from root {self.root}",
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
+            )
+        if self.order not in ORDERS:
+            raise UnknownName.of("order", self.order, ORDERS)
+        if self.root and self.collective in ROOTLESS:
+            raise InvalidArgument(
+                f"{self.collective} with root {self.root}",
+                "it has no root: all ranks get the result",
+                "leave the root out",
             )
         if self.nbytes % self.item:
             raise InvalidArgument(
@@ -237,6 +256,10 @@ class Program(ABC):
     @abstractmethod
     def columns(self) -> Columns:
         """The same for all ranks."""
+
+    def lengths(self) -> Ints | None:
+        """How many operations every rank has; None if the last of each is always a message."""
+        return None
 
 
 @dataclass(frozen=True)

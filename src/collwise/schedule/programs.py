@@ -195,6 +195,9 @@ class Chained(Program):
             )
             stacked.append(Columns(c.source, c.target, at_source, at_target, c.offset, c.length))
             done = done.copy()
+            if (lengths := part.lengths()) is not None:
+                done += lengths
+                continue
             np.maximum.at(done, c.source, at_source + 1)
             np.maximum.at(done, c.target, at_target + 1)
         return Columns.stack(stacked)

@@ -20,9 +20,11 @@ from collwise.schedule.data import (
     Copy,
     Message,
     Operation,
+    Problem,
     Recv,
     Schedule,
     Send,
+    Written,
     size_of,
 )
 from collwise.schedule.dependencies import dependencies
@@ -228,6 +230,18 @@ def ideal(schedule: Schedule, machine: Machine) -> Timing:
             for place, start, end in rank.combined
         ),
     )
+
+
+def ideal_alike(operations: Sequence[Operation], machine: Machine) -> Fraction:
+    """Exact seconds of a schedule in which all ranks do the same: one of them stands for all.
+
+    What it sends, it receives itself: its k-th message is the k-th that it gets.
+    """
+    mirrored = tuple(
+        op._replace(peer=0) if isinstance(op, Send | Recv) else op for op in operations
+    )
+    schedule = Schedule(Problem("one rank for all", 1, 0), Written((mirrored,)))
+    return ideal(schedule, machine).completion
 
 
 def machine_numbers(machine: Machine, sizes: set[int]) -> dict[int, tuple[Fraction, ...]]:

@@ -52,6 +52,7 @@ def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
     exact = _laws(machine, lists)
     unit = lcm(
         *{x.denominator for t in timing.transfers for x in (t.start, t.sent, t.received)},
+        *{x.denominator for c in timing.combines for x in (c.start, c.end)},
         *(x.denominator for law in exact.values() for x in law),
     )
 

@@ -1,0 +1,1 @@
+"""Allreduce: everybody has a vector, in the end everybody has all of them combined."""

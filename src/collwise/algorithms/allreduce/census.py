@@ -1,0 +1,98 @@
+"""The census: every rank combines all contributions, in T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+
+Every rank does the same, relative to its own number, so each ends with another order of combining:
+for operators whose result does not depend on it.  Where λ is no integer, the census for ⌈λ⌉ delays
+receives, that for ⌊λ⌋ sends.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
+from collwise.algorithms.combining import unless_alone
+from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.model import postal
+from collwise.model.machine import Machine
+from collwise.schedule.combining import ByRank, Span
+from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
+from collwise.schedule.timing import ideal_alike
+
+_T, _S = scratch(0), scratch(1)
+"""A rank's two running values: with its own contribution, and without it."""
+
+
+@dataclass(frozen=True)
+class Census(ByRank):
+    """The census of all ranks for the integer latency k."""
+
+    problem: Problem
+    k: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p = self.problem.ranks
+        if not (whole := Span(0, self.problem.nbytes).blocks):
+            return []
+        messages = postal.census_rounds(p, self.k)
+        last_use = max((m.sent for m in messages if m.state == "S"), default=0)
+        events = sorted(
+            [(m.sent, 1, i) for i, m in enumerate(messages)]
+            + [(m.received + 1, 0, i) for i, m in enumerate(messages)]
+        )  # what is received in a round is there for what is sent in the next
+        with_own, without = int(Slot.INPUT), -1
+        operations: list[Operation] = []
+        for when, sends, i in events:
+            message = messages[i]
+            if sends:
+                value = without if message.state == "S" else with_own
+                operations.append(Send((rank - message.shift) % p, whole, value))
+                continue
+            received = scratch(2 + i)
+            into = Slot.OUTPUT if i == len(messages) - 1 else _T
+            operations.append(Recv((rank + message.shift) % p, whole, received))
+            operations.append(Combine(received, with_own, into, whole))
+            with_own = into
+            if when <= last_use:
+                if without >= 0:
+                    operations.append(Combine(received, without, _S, whole))
+                    without = _S
+                else:
+                    without = received
+        return operations
+
+
+def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time: str) -> None:
+    def build(problem: Problem, settings: Settings) -> Census:
+        return Census(problem, rounded(settings["lam"]))
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        return ideal_alike(build(problem, settings).operations(0), machine)
+
+    register(
+        Algorithm(
+            name=f"allreduce/census_{name}",
+            summary=summary,
+            source=("Bruck1996 §3",),
+            time=time,
+            build=unless_alone(build),
+            predicted=predicted,
+            choices=at_machine,
+            parameters={"lam": LAM},
+            order=lambda problem: "any",
+        )
+    )
+
+
+_register(
+    "delay_receive",
+    ceil,
+    "the census for ⌈λ⌉: as if messages came later than they do",
+    "T_λ(p)·t0 for an integer λ, else at most (T_⌈λ⌉(p) − ⌈λ⌉ + λ)·t0",
+)
+_register(
+    "delay_send",
+    floor,
+    "the census for ⌊λ⌋: as if sending took longer than it does",
+    "T_λ(p)·t0 for an integer λ, else (qλ + r)·t0, where T_⌊λ⌋(p) = q⌊λ⌋ + r",
+)

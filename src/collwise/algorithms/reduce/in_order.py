@@ -1,0 +1,68 @@
+"""Reduce in the order of the ranks to any root, for operators that do not commute.
+
+The ranks from the root on combine up a λ-tree that the root leads; the ranks below it up a mirrored
+one, led by the rank before the root, which hands its result over at the end.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from collwise.algorithms.broadcast import postal_tree
+from collwise.algorithms.combining import unless_alone, up_tree_time
+from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.model.machine import Machine
+from collwise.schedule.combining import ByRank, Span, hear
+from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
+
+
+@dataclass(frozen=True)
+class InOrder(ByRank):
+    """Virtual ranks 0 … p − root − 1 are the root and those above it, the others those below."""
+
+    problem: Problem
+    lam: Fraction
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p, root = self.problem.ranks, self.problem.root
+        if not (whole := Span(0, self.problem.nbytes).blocks):
+            return []
+        if below := rank >= p - root:  # counted downwards: rank p − 1 leads
+            parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
+            parent, children = p - 1 - parent if rank < p - 1 else 0, [p - 1 - c for c in children]
+        else:
+            parent, _, children = postal_tree.tree(p - root, self.lam).family(rank)
+        result = None if rank or root else Slot.OUTPUT
+        operations, value = hear(reversed(children), whole[0], result, mirrored=below)
+        if rank:
+            return [*operations, Send(parent, whole, value)]
+        if root:
+            received = scratch(len(children) + 1)
+            operations.append(Recv(p - 1, whole, received))
+            operations.append(Combine(received, value, Slot.OUTPUT, whole))
+        return operations
+
+
+def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    p, root, nbytes, lam = problem.ranks, problem.root, problem.nbytes, settings["lam"]
+    above = up_tree_time(postal_tree.tree(p - root, lam), nbytes, machine)
+    if not root:
+        return above
+    cost = machine.message(nbytes)
+    received = up_tree_time(postal_tree.tree(root, lam), nbytes, machine) + cost.latency
+    if p - root > 1:
+        received = max(received, above + cost.gap)
+    return received + (machine.combine(nbytes) or 0)
+
+
+register(
+    Algorithm(
+        name="reduce/in_order",
+        summary="two λ-trees, of the ranks below the root and of the others: in the ranks' order",
+        source=("BarNoyKipnis1994", "MPICH"),
+        time="max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
+        build=unless_alone(lambda problem, settings: InOrder(problem, settings["lam"])),
+        predicted=_time,
+        choices=postal_tree.at_machine,
+        parameters={"lam": postal_tree.LAM},
+    )
+)

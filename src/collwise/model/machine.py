@@ -8,7 +8,7 @@ Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them 
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -169,9 +169,11 @@ class Measured(Machine):
     times never falling.  Inside a segment t0 and λ·t0 are straight lines between points; from a
     segment's last point up to the next one's first, the last line goes on; so it does beyond the
     last point.  Below the first point both are constant.  Build one with `measured`.
+    combining: (bytes, exact seconds) of combining two vectors, ascending; straight lines likewise.
     """
 
     segments: tuple[tuple[Point, ...], ...]
+    combining: tuple[tuple[int, Fraction], ...] = ()
     kind = "measured"
 
     def __post_init__(self) -> None:
@@ -185,6 +187,22 @@ class Measured(Machine):
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return _measured_cost(self, nbytes)
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        if not self.combining:
+            return None
+        return _measured_combine(self, nbytes)
+
+    def with_combining(self, points: Iterable[tuple[int, Number]]) -> "Measured":
+        """The same machine, on which combining takes these times: (bytes, seconds), ascending.
+
+        Times that fall are raised to the largest before them.
+        """
+        made, most = [], Fraction(0)
+        for nbytes, time_s in points:
+            most = max(most, _picoseconds(_not_negative(time_s, "time_s")))
+            made.append((nbytes, most))
+        return replace(self, combining=tuple(made))
 
     def planning_lam(self, nbytes: int) -> Fraction:
         """The measured λ with a small denominator (`exact.rounded_latency` says which, and why)."""
@@ -213,6 +231,16 @@ def _measured_cost(machine: Measured, nbytes: int) -> Cost:
     gap = low.gap + share * (high.gap - low.gap)
     latency = low.latency + share * (high.latency - low.latency)
     return Cost(gap, max(gap, latency))  # beyond the points the two lines may cross
+
+
+@lru_cache(maxsize=4096)
+def _measured_combine(machine: Measured, nbytes: int) -> Fraction:
+    points = machine.combining
+    if nbytes <= points[0][0] or len(points) == 1:
+        return points[0][1]
+    index = min(bisect_left(points, nbytes, key=lambda p: p[0]), len(points) - 1)
+    (low, before), (high, after) = points[index - 1], points[index]
+    return before + Fraction(nbytes - low, high - low) * (after - before)
 
 
 PICOSECOND = Fraction(1, 10**12)

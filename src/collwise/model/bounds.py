@@ -29,16 +29,17 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     Some first byte must reach every rank: T_λ(p)·t0 with the least t0 and the least λ·t0 of all
     sizes up to nbytes.  And all bytes must leave the root: nbytes times the least t0(x)/x, and then
-    the last message must arrive, (λ − 1)·t0 after it left.  The larger of the two counts.
+    the last message must arrive, (λ − 1)·t0 after it left (before, where λ < 1, as LogGP can have
+    it).  The larger of the two counts.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
     costs = {x: machine.message(x) for x in _corners(machine, nbytes)}
     gap = min(cost.gap for cost in costs.values())
-    latency = max(gap, min(cost.latency for cost in costs.values()))
-    hops = postal.broadcast_time(ranks, latency / gap) * gap if gap else latency
+    latency = min(cost.latency for cost in costs.values())
+    hops = _informing(ranks, gap, latency)
     volume = nbytes * min(cost.gap / x for x, cost in costs.items())
-    volume += max(Fraction(0), min(cost.latency - cost.gap for cost in costs.values()))
+    volume += min(cost.latency - cost.gap for cost in costs.values())
     if hops >= volume:
         return Bound(hops, "T_λ(p)·t0, with the least t0 and λ·t0 of any size")
     return Bound(volume, "all bytes leave the root at its best rate, and the last one arrives")
@@ -51,13 +52,14 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    cost = machine.message(nbytes)
-    if not cost.gap:
-        return Bound(cost.latency, "one message's latency")
-    return Bound(
-        postal.broadcast_time(ranks, max(Fraction(1), cost.lam)) * cost.gap,
-        "T_λ(p)·t0, if everything goes in one message",
-    )
+    time = _informing(ranks, *machine.message(nbytes))
+    return Bound(time, "T_λ(p)·t0, if everything goes in one message")
+
+
+def _informing(ranks: int, gap: Fraction, latency: Fraction) -> Fraction:
+    """T_λ(p)·t0 in seconds.  A gap above the latency counts as that: it can only be faster so."""
+    gap = min(gap, latency)
+    return postal.broadcast_time(ranks, latency / gap) * gap if gap else latency
 
 
 _BOUNDS = {"broadcast": (broadcast, broadcast_unsegmented)}
@@ -77,7 +79,10 @@ def bounds(collective: str, machine: Machine, ranks: int, nbytes: int) -> tuple[
 def _corners(machine: Machine, nbytes: int) -> set[int]:
     """Sizes among which the least t0, λ·t0, (λ − 1)·t0 and t0/x of all sizes 1 … nbytes are found.
 
-    All four are monotone between the sizes at which the laws change slope or jump.
+    All four are monotone between the sizes at which the laws change slope or jump.  The exception
+    is LogGP's t0/x where o > g: it can be least in between, so that a root may send faster than at
+    either end.  The bound holds all the same, since no rank receives faster: a receipt of x bytes
+    takes max(o, g) + (x − 1)G, which over x is monotone, and at the ends no less than t0/x.
     """
     knots = {x + d for x in machine.sizes() for d in (-1, 0)}
     return {x for x in knots | {1, nbytes} if 1 <= x <= nbytes}

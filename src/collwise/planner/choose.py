@@ -23,8 +23,8 @@ from collwise.schedule.timing import ideal
 Score: TypeAlias = Callable[[Algorithm, Problem, Machine, Mapping[str, Any]], Fraction]
 """The exact time in seconds that an algorithm will take."""
 
-LARGEST_PLAYED = 4096
-"""Schedules of more ranks than this are not played out for a prediction."""
+LARGEST_COMPARED = 4096
+"""Schedules of more ranks than this are not compared, message by message."""
 
 
 def predicted(
@@ -37,7 +37,6 @@ def predicted(
     return ideal(algorithm.schedule(p.ranks, p.nbytes, p.root, **settings), machine).completion
 
 
-@lru_cache(maxsize=4096)
 def plan(
     collective: str,
     *,
@@ -58,10 +57,23 @@ def plan(
     """
     if not isinstance(machine, Machine):
         raise InvalidArgument(
-            f"a plan on machine {machine!r}",
-            f"a {type(machine).__name__}",
+            f"a plan of a {collective} on a machine",
+            f"the machine is a {type(machine).__name__}",
             "give a collwise.Machine, such as profile.machine",
         )
+    return _plan(collective, ranks, nbytes, machine, root, algorithm, score)
+
+
+@lru_cache(maxsize=4096, typed=True)  # 8.0 ranks are refused, whether or not 8 were planned before
+def _plan(
+    collective: str,
+    ranks: int,
+    nbytes: int,
+    machine: Machine,
+    root: int,
+    algorithm: str | None,
+    score: Score,
+) -> Plan:
     among = algorithms_for(collective)
     if algorithm is not None:
         among = (find(algorithm, collective),)
@@ -115,7 +127,7 @@ def _why_not(candidate: Candidate, choice: Candidate) -> str:
     if choice.predicted == 0:
         return "slower"
     slower = float((candidate.predicted - choice.predicted) / choice.predicted)
-    return f"{slower:.0%} slower" if slower >= 0.005 else "less than 1% slower"
+    return f"{slower:.0%} slower" if slower > 0.005 else "less than 1% slower"
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
@@ -135,7 +147,7 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
     """Whether two candidates send the same messages in the same order (small ones only)."""
-    if one.predicted != other.predicted or problem.ranks > LARGEST_PLAYED:
+    if one.predicted != other.predicted or problem.ranks > LARGEST_COMPARED:
         return False
     first, second = (
         ALGORITHMS[c.name].schedule(problem.ranks, problem.nbytes, problem.root, **c.settings)
@@ -150,18 +162,19 @@ def decided(
     """The plan after a race: `winner` is a candidate's label, or that of the library's own.
 
     medians_s: measured medians in seconds by label.   library: the label of the library's own.
+    Raises KeyError if the winner is neither.
     """
-    measured = [
+    measured = tuple(
         replace(c, measured_s=medians_s.get(c.label), verdict=_raced(c, medians_s, winner))
         for c in estimate.candidates
-    ]
+    )
     if winner == library:
         own = medians_s[library]
         reason = "chosen: nothing beat it clearly"
         choice = Candidate(LIBRARY, {}, exact(own), reason, own)
         return replace(estimate, choice=choice, candidates=(choice, *measured))
-    choice = next(c for c in measured if c.label == winner)
-    return replace(estimate, choice=choice, candidates=tuple(measured))
+    raced = replace(estimate, candidates=measured)
+    return replace(raced, choice=raced.candidate(winner))
 
 
 def _raced(candidate: Candidate, medians_s: Mapping[str, float], winner: str) -> str:
@@ -169,4 +182,6 @@ def _raced(candidate: Candidate, medians_s: Mapping[str, float], winner: str) ->
         return "chosen: the fastest measured, clearly ahead of the library"
     if candidate.label not in medians_s:
         return f"not raced; {candidate.verdict}"
+    if medians_s[candidate.label] < medians_s[winner]:
+        return "raced; not clearly ahead of the library"
     return "raced; not the fastest"

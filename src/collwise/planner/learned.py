@@ -1,7 +1,7 @@
 """What races have taught, applied to sizes that were not raced."""
 
 from collections.abc import Iterable
-from math import log2
+from fractions import Fraction
 
 from collwise.measure.race import LIBRARY
 from collwise.model.records import Form, Win
@@ -19,13 +19,19 @@ def learned_choice(
     on every rank: it depends on nothing else.
     """
     near = [
-        (abs(log2(max(win.nbytes, 1) / max(nbytes, 1))), win.nbytes, win)
+        (_ratio(win.nbytes, nbytes), win.nbytes, win)
         for win in wins
         if (win.collective, win.form, win.ranks) == (collective, form, ranks)
     ]
     if not near:
         return None
-    distance, _, win = min(near, key=lambda row: row[:2])
-    if distance > log2(REACH) or win.decision == LIBRARY:
+    ratio, _, win = min(near, key=lambda row: row[:2])
+    if ratio > REACH or win.decision == LIBRARY:
         return None
     return win.algorithm
+
+
+def _ratio(one: int, other: int) -> Fraction:
+    """How many times as large the larger one is, exactly; 0 bytes count as 1."""
+    low, high = sorted((max(one, 1), max(other, 1)))
+    return Fraction(high, low)

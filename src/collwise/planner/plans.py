@@ -1,12 +1,14 @@
 """What planning gives: a plan that can be read, printed and sent, and does nothing by itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, describe
+from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
 from collwise.model import words
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
@@ -22,7 +24,7 @@ class Candidate:
     """
 
     name: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(hash=False)
     predicted: Fraction
     verdict: str = ""
     measured_s: float | None = None
@@ -46,10 +48,10 @@ class Plan:
     machine: Machine
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """Every candidate, the fastest first; each verdict says why it is not the choice."""
+    """Every candidate, the fastest predicted first; each verdict says why it is not the choice."""
     bound: Bound
     unsegmented_bound: Bound
-    excluded: Mapping[str, str]
+    excluded: Mapping[str, str] = field(hash=False)
     """Algorithms that do not apply here, and why."""
 
     @property
@@ -81,17 +83,35 @@ class Plan:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The chosen schedule; one rank's list is made when it is asked for."""
+        """The chosen schedule; one rank's list is made when it is asked for.
+
+        Raises InvalidArgument where the library's own was chosen.
+        """
+        if self.algorithm == LIBRARY:
+            raise InvalidArgument(
+                "the schedule of this plan",
+                "a race chose the library's own, whose schedule nobody else knows",
+                "run the library's collective, or plan one of our algorithms by its name",
+            )
         p = self.problem
         return ALGORITHMS[self.algorithm].schedule(p.ranks, p.nbytes, p.root, **self.settings)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the schedule, which is made again from the rest (and cannot always be sent)."""
+        return {name: value for name, value in vars(self).items() if name != "schedule"}
+
     def __str__(self) -> str:
-        p = self.problem
+        p, measured_s = self.problem, self.choice.measured_s
         lines = [
             f"{p.collective} of {p.nbytes} bytes from rank {p.root} to {p.ranks} ranks",
             f"machine      {self.machine.describe()}",
             f"choice       {self.choice.label}",
-            f"predicted    {words.time(self.predicted_s)}",
+        ]
+        if self.algorithm != LIBRARY:  # the model does not know the library's schedule
+            lines.append(f"predicted    {words.time(self.predicted_s)}")
+        if measured_s is not None:
+            lines.append(f"measured     {words.time(measured_s)}")
+        lines += [
             f"lower bound  {words.time(self.lower_bound_s)}  ({self.bound.argument})",
             f"             {words.time(self.unsegmented_bound.time_s)}"
             f"  ({self.unsegmented_bound.argument})",

@@ -50,9 +50,8 @@ def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
     if problem.ranks < 2:
         return []
     if both := postal.alpha_intersection(problem.ranks, lam):
-        low, high = max(both[0], Fraction(1, 2)), both[1]
-        if low < high:
-            return [{"alpha": _simplest(low, high)}]
+        low, high = both  # above 1/2, always
+        return [{"alpha": _simplest(max(low, Fraction(1, 2)), high)}]
     return [{"alpha": Fraction(percent, 100)} for percent in range(50, 76, 2)]
 
 

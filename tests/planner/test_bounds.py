@@ -1,0 +1,299 @@
+"""Lower bounds: nothing is faster, on any machine; and where they can be met, they are."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
+from collwise.errors import InvalidArgument
+from collwise.model import postal
+from collwise.model.bounds import bounds
+from collwise.model.machine import Machine, measured
+from collwise.planner.choose import plan
+from collwise.schedule.data import Block, Operation, Problem, Recv, Schedule, Send, Written, size_of
+from collwise.schedule.timing import ideal
+from collwise.verifier import verify
+from tests.planner.machines import HOCKNEY, LOGGP, MEASURED, POSTAL, STEEP, any_machine
+
+F = Fraction
+
+
+def bound(machine: Machine, ranks: int, nbytes: int) -> Fraction:
+    return bounds("broadcast", machine, ranks, nbytes)[0].time
+
+
+def unsegmented(machine: Machine, ranks: int, nbytes: int) -> Fraction:
+    return bounds("broadcast", machine, ranks, nbytes)[1].time
+
+
+# --- no registered algorithm is faster ---
+
+
+def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dict[str, Any]:
+    """Any settings, not only those that a planner would try."""
+    ways: dict[str, st.SearchStrategy[Any]] = {
+        "segment": st.integers(max(1, nbytes // 25), nbytes + 1),
+        "k": st.integers(2, 7),
+        "lam": st.builds(F, st.integers(4, 24), st.integers(1, 4)),
+        "alpha": st.builds(F, st.integers(10, 19), st.just(20)),
+    }
+    assert ways.keys() >= algorithm.parameters.keys(), "a new parameter: say how to draw it"
+    return {name: data.draw(ways[name]) for name in algorithm.parameters}
+
+
+@pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> None:
+    machine = data.draw(any_machine)
+    ranks = data.draw(st.integers(2, 40))
+    nbytes = data.draw(st.integers(1, 600))
+    chosen = some_settings(data, algorithm, nbytes)
+    schedule = algorithm.schedule(ranks, nbytes, **chosen)
+    time = ideal(schedule, machine).completion
+    assert bound(machine, ranks, nbytes) <= time
+    if not algorithm.segmented:
+        assert unsegmented(machine, ranks, nbytes) <= time
+
+
+@pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
+def test_no_plan_is_faster(machine: Machine) -> None:
+    """Every candidate, for few ranks and for many, for short messages and for long ones."""
+    for ranks in (2, 3, 7, 100):
+        for nbytes in (1, 7, 999, 1000, 4095, 4096, 1 << 20):
+            made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine)
+            assert 0 < made.bound.time <= min(c.predicted for c in made.candidates)
+            for candidate in made.candidates:
+                if not ALGORITHMS[candidate.name].segmented:
+                    assert made.unsegmented_bound.time <= candidate.predicted
+
+
+# --- no schedule whatever is faster ---
+
+
+@st.composite
+def broadcasts(draw: st.DrawFn) -> Schedule:
+    """Any broadcast: blocks of any lengths, each from any rank that has it, in any order."""
+    ranks = draw(st.integers(2, 6))
+    nbytes = draw(st.integers(1, 300))
+    cuts = sorted(draw(st.sets(st.integers(1, 299), max_size=4)) & set(range(1, nbytes)))
+    edges = [0, *cuts, nbytes]
+    blocks = [Block(0, a, b - a) for a, b in pairwise(edges)]
+    held: list[set[Block]] = [set(blocks), *(set() for _ in range(ranks - 1))]
+    lists: list[list[Operation]] = [[] for _ in range(ranks)]
+    while pairs := [
+        (source, target)
+        for source in range(ranks)
+        for target in range(ranks)
+        if held[source] - held[target]
+    ]:
+        source, target = draw(st.sampled_from(pairs))
+        news = sorted(held[source] - held[target])
+        message = tuple(draw(st.lists(st.sampled_from(news), min_size=1, unique=True)))
+        lists[source].append(Send(target, message))
+        lists[target].append(Recv(source, message))
+        held[target] |= set(message)
+    return Schedule(Problem("broadcast", ranks, nbytes), Written(tuple(map(tuple, lists))))
+
+
+@given(broadcasts(), any_machine)
+@settings(max_examples=200, deadline=None)
+def test_no_schedule_is_faster(schedule: Schedule, machine: Machine) -> None:
+    p = schedule.problem
+    verify(schedule)
+    time = ideal(schedule, machine).completion
+    assert bound(machine, p.ranks, p.nbytes) <= time
+    if all(size_of(op) == p.nbytes for operations in schedule.lists for op in operations):
+        assert unsegmented(machine, p.ranks, p.nbytes) <= time
+
+
+# --- where a bound can be met, it is ---
+
+
+@cache
+def trees(size: int) -> tuple[tuple[Any, ...], ...]:
+    """Every ordered tree of so many ranks, as the tuple of its children's trees."""
+    return tuple(forests(size - 1))
+
+
+def forests(size: int) -> Iterator[tuple[Any, ...]]:
+    if size == 0:
+        yield ()
+    for first in range(1, size + 1):
+        for tree in trees(first):
+            for rest in forests(size - first):
+                yield (tree, *rest)
+
+
+def written(tree: tuple[Any, ...], nbytes: int) -> Schedule:
+    """The broadcast of whole messages down a tree, each rank serving its children in order."""
+    lists: list[list[Operation]] = []
+    message = (Block(0, 0, nbytes),)
+
+    def grow(node: tuple[Any, ...]) -> int:
+        rank = len(lists)
+        lists.append([])
+        for child in node:
+            target = grow(child)
+            lists[rank].append(Send(target, message))
+            lists[target].insert(0, Recv(rank, message))
+        return rank
+
+    grow(tree)
+    return Schedule(Problem("broadcast", len(lists), nbytes), Written(tuple(map(tuple, lists))))
+
+
+def test_all_trees_are_there() -> None:
+    assert [len(trees(n)) for n in range(1, 8)] == [1, 1, 2, 5, 14, 42, 132]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine.postal(t0_s=3, lam=1),
+        POSTAL,
+        Machine.postal(t0_s="0.5", lam="7/2"),
+        Machine.postal(t0_s=1, lam=9),
+        HOCKNEY,
+        MEASURED,
+        STEEP,
+    ],
+    ids=lambda m: m.kind,
+)
+def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
+    """By brute force over all trees."""
+    for ranks in range(1, 8):
+        for nbytes in (1, 999, 5000):
+            best = min(ideal(written(t, nbytes), machine).completion for t in trees(ranks))
+            assert unsegmented(machine, ranks, nbytes) == best
+
+
+@pytest.mark.parametrize("lam", ["1", "5/4", "9/5", "2", "3", "17/2", "40"])
+def test_the_postal_bound_is_met_by_the_tree(lam: str) -> None:
+    """One t0 for every size: segments cannot help, and the λ-tree takes T_λ(p)·t0."""
+    machine = Machine.postal(t0_s="1.7e-3", lam=lam)
+    for ranks in (2, 3, 4, 5, 7, 8, 9, 13, 20, 21, 34, 50, 64):
+        made = plan("broadcast", ranks=ranks, nbytes=4096, machine=machine)
+        least = postal.broadcast_time(ranks, lam) * F(17, 10_000)
+        assert made.bound.time == made.unsegmented_bound.time == made.choice.predicted == least
+        assert made.bound.argument.startswith("T_λ(p)·t0, with the least t0")
+        assert made.unsegmented_bound.argument == "T_λ(p)·t0, if everything goes in one message"
+
+
+def test_two_ranks_on_a_hockney_machine() -> None:
+    """One message of all bytes is best, and so fast is the bound."""
+    for nbytes in (1, 2, 100, 10**9):
+        made = plan("broadcast", ranks=2, nbytes=nbytes, machine=HOCKNEY)
+        assert made.bound.time == made.choice.predicted == F("5e-6") + nbytes * F("1e-9")
+    assert made.bound.argument.startswith("all bytes leave the root")
+
+
+def test_two_ranks_on_a_loggp_machine() -> None:
+    """L + 2o + (n − 1)G, where the gap is no less than the overhead."""
+    machine = Machine.loggp(L_s=7, o_s=2, g_s=3, G_s=1)
+    for nbytes in (1, 2, 50, 4000):
+        made = plan("broadcast", ranks=2, nbytes=nbytes, machine=machine)
+        assert made.bound.time == made.choice.predicted == 7 + 4 + nbytes - 1
+
+
+SEGMENTED = ALGORITHMS["broadcast/chain_segmented"]
+
+
+def test_the_best_size_just_before_a_protocol_ends() -> None:
+    """Eager messages cost 1 up to 999 bytes: ten of them make the best of 9990 bytes."""
+    machine = measured([[(8, 1, 1)], [(1000, 100, 1), (2000, 900, 1)]])
+    times = [SEGMENTED.predict(machine, 2, 9990, segment=n) for n in range(900, 1100)]
+    assert bound(machine, 2, 9990) == times[99] == min(times) == 10
+
+
+def test_the_best_size_at_which_a_protocol_begins() -> None:
+    """The line of the eager sizes would be far above the first point of the next protocol."""
+    machine = measured([[(8, 1, 1), (16, 100, 1)], [(1000, 100, 1), (2000, 300, 1)]])
+    assert machine.message(999).gap > 100 * machine.message(1000).gap > 0
+    times = [SEGMENTED.predict(machine, 2, 10_000, segment=n) for n in range(900, 1100)]
+    assert bound(machine, 2, 10_000) == times[100] == min(times) == 1000
+
+
+def test_a_size_between_two_measured_ones_is_never_needed() -> None:
+    """The slow twin: the least of each cost over all sizes, one by one."""
+    for machine in (POSTAL, HOCKNEY, MEASURED, STEEP):
+        for nbytes in (1, 7, 15, 17, 998, 999, 1000, 1001, 4095, 4097):
+            costs = {x: machine.message(x) for x in range(1, nbytes + 1)}
+            gap = min(c.gap for c in costs.values())
+            latency = min(c.latency for c in costs.values())
+            rate = min(c.gap / x for x, c in costs.items())
+            tail = min(c.latency - c.gap for c in costs.values())
+            for ranks in (2, 9):
+                hops = postal.broadcast_time(ranks, latency / gap) * gap
+                assert bound(machine, ranks, nbytes) == max(hops, nbytes * rate + tail)
+
+
+@given(any_machine, st.integers(1, 300), st.integers(2, 30))
+@settings(deadline=None)
+def test_more_work_is_never_bounded_by_less(machine: Machine, nbytes: int, ranks: int) -> None:
+    """More ranks take no less time; and a bound for all schedules is none above one for some."""
+    every, whole = bounds("broadcast", machine, ranks, nbytes)
+    assert bound(machine, ranks + 1, nbytes) >= every.time
+    assert every.time <= whole.time
+    assert every.time_s == float(every.time)
+
+
+# --- LogGP, where the gap can be longer than the latency, and the overhead than the gap ---
+
+
+@pytest.mark.parametrize("nbytes", [1, 40])
+def test_a_gap_longer_than_the_latency(nbytes: int) -> None:
+    """The sender's gap delays its next message, not this one: a chain is faster than T_1(p)·t0."""
+    machine = Machine.loggp(L_s=1, o_s=1, g_s=10, G_s=0)
+    chain = ALGORITHMS["broadcast/chain"]
+    for ranks in (2, 3, 4, 5, 9):
+        best = min(
+            ideal(chain.schedule(ranks, nbytes), machine).completion,
+            ideal(ALGORITHMS["broadcast/binomial"].schedule(ranks, nbytes), machine).completion,
+        )
+        assert 0 < bound(machine, ranks, nbytes) <= best
+        assert 0 < unsegmented(machine, ranks, nbytes) <= best
+    assert bound(machine, 2, nbytes) == unsegmented(machine, 2, nbytes) == 3
+
+
+def test_an_overhead_longer_than_the_gap() -> None:
+    """Messages of 2 bytes leave the root best, but single bytes are received best."""
+    machine = Machine.loggp(L_s=0, o_s=5, g_s=0, G_s=6)
+    assert machine.message(2).gap / 2 < min(machine.message(1).gap, machine.message(20).gap / 20)
+    times = {n: ideal(SEGMENTED.schedule(2, 20, segment=n), machine) for n in range(1, 21)}
+    assert bound(machine, 2, 20) == times[1].completion == 105
+    assert min(t.completion for t in times.values()) == 105
+
+
+@pytest.mark.parametrize(
+    ("machine", "latency"),
+    [
+        (Machine.hockney(alpha_s=0, beta_s=0), 0),
+        (Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=0), 0),
+        (Machine.loggp(L_s=3, o_s=0, g_s=0, G_s=0), 3),
+        (Machine.loggp(L_s=0, o_s=0, g_s=4, G_s=0), 0),
+    ],
+)
+def test_messages_that_cost_nothing(machine: Machine, latency: int) -> None:
+    for ranks in (2, 9):
+        flat = ALGORITHMS["broadcast/flat"].schedule(ranks, 5)
+        assert bound(machine, ranks, 5) == unsegmented(machine, ranks, 5) == latency
+        assert ideal(flat, machine).completion >= latency
+
+
+def test_nothing_to_send() -> None:
+    for machine in (POSTAL, HOCKNEY, LOGGP, MEASURED):
+        for ranks, nbytes in ((1, 8), (8, 0), (1, 0)):
+            for found in bounds("broadcast", machine, ranks, nbytes):
+                assert tuple(found) == (0, "nothing has to be sent")
+
+
+def test_a_collective_without_bounds() -> None:
+    with pytest.raises(InvalidArgument, match="for 'sort': there is none; known: broadcast"):
+        bounds("sort", POSTAL, 4, 8)

@@ -1,0 +1,215 @@
+"""The choice: the least predicted time among all that applies, and exactly what it would take."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+
+from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
+from collwise.model.machine import Machine
+from collwise.planner import choose
+from collwise.planner.choose import plan
+from collwise.schedule.data import Problem, Schedule
+from collwise.schedule.timing import ideal
+from collwise.verifier import verify
+from tests.planner.machines import LOGGP, MACHINES, MEASURED, POSTAL
+
+each_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+SIZES = (0, 1, 700, 20_000)
+
+
+@each_machine
+def test_against_brute_force(machine: Machine) -> None:
+    """Play every choice of every algorithm: the plan is the fastest, its prediction exact."""
+    for ranks, nbytes in product((1, 2, 3, 9, 16), SIZES):
+        root = ranks // 2
+        problem = Problem("broadcast", ranks, nbytes, root)
+        played = {
+            algorithm.name: min(
+                ideal(algorithm.schedule(ranks, nbytes, root, **choice), machine).completion
+                for choice in choices
+            )
+            for algorithm in algorithms_for("broadcast")
+            if (choices := list(algorithm.choices(problem, machine)))
+        }
+        made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine, root=root)
+        assert {c.name: c.predicted for c in made.candidates} == played
+        assert made.choice.predicted == min(played.values())
+        assert ideal(made.schedule, machine).completion == made.choice.predicted
+        assert made.excluded.keys() == {a.name for a in algorithms_for("broadcast")} - set(played)
+
+
+@each_machine
+def test_what_a_plan_says_of_itself(machine: Machine) -> None:
+    made = plan("broadcast", ranks=11, nbytes=9000, machine=machine, root=3)
+    assert made.problem == made.schedule.problem == Problem("broadcast", 11, 9000, 3)
+    assert made.machine is machine
+    assert (made.algorithm, made.settings) == (made.choice.name, made.choice.settings)
+    assert made.schedule.algorithm == made.choice.label
+    assert made.predicted_s == float(made.choice.predicted)
+    assert made.lower_bound_s == float(made.bound.time)
+    assert made.bound.time <= made.choice.predicted
+    assert made.schedule is made.schedule
+    verify(made.schedule, machine)
+    times = [c.predicted for c in made.candidates]
+    assert times == sorted(times)
+    assert made.candidates[0] is made.choice is made.candidate(made.choice.label)
+    assert all(c.measured_s is None for c in made.candidates)
+    assert len({c.name for c in made.candidates} | set(made.excluded)) == len(ALGORITHMS)
+    with pytest.raises(KeyError, match="broadcast/quicksort"):
+        made.candidate("broadcast/quicksort")
+
+
+@each_machine
+@pytest.mark.parametrize("ranks", [2, 6, 40])
+def test_more_choices_are_never_slower(machine: Machine, ranks: int) -> None:
+    """The field is as fast as its fastest algorithm planned alone, the only candidate then."""
+    made = plan("broadcast", ranks=ranks, nbytes=5000, machine=machine)
+    alone = [
+        plan("broadcast", ranks=ranks, nbytes=5000, machine=machine, algorithm=c.name)
+        for c in made.candidates
+    ]
+    assert [a.candidates for a in alone] == [(a.choice,) for a in alone]
+    assert [a.choice.label for a in alone] == [c.label for c in made.candidates]
+    assert min(a.choice.predicted for a in alone) == made.choice.predicted
+    assert all(not a.excluded for a in alone)
+
+
+def test_an_algorithm_by_its_name() -> None:
+    long, short = (
+        plan("broadcast", ranks=9, nbytes=100, machine=POSTAL, algorithm=name)
+        for name in ("broadcast/knomial", "knomial")
+    )
+    assert long == short
+    assert long.algorithm == "broadcast/knomial"
+    # The best radix of those it proposes.
+    problem = Problem("broadcast", 9, 100)
+    knomial = ALGORITHMS["broadcast/knomial"]
+    times = [knomial.predict(POSTAL, 9, 100, **c) for c in knomial.choices(problem, POSTAL)]
+    assert long.choice.predicted == min(times) < max(times)
+
+
+def simplicity(name: str) -> tuple[bool, int]:
+    return ALGORITHMS[name].segmented, len(ALGORITHMS[name].parameters)
+
+
+def test_of_equally_fast_ones_the_simplest() -> None:
+    """λ = 1 makes several trees the best; the binomial tree is the one without parameters."""
+    machine = Machine.postal(t0_s=1, lam=1)
+    made = plan("broadcast", ranks=8, nbytes=1000, machine=machine)
+    tied = [c for c in made.candidates if c.predicted == made.choice.predicted]
+    assert len(tied) > 3
+    assert made.algorithm == "broadcast/binomial"
+    assert [simplicity(c.name) for c in tied] == sorted(simplicity(c.name) for c in tied)
+    assert {c.verdict for c in tied[1:]} == {"equally fast; the choice is the simpler one"}
+
+
+def test_whole_messages_before_segments() -> None:
+    made = plan("broadcast", ranks=8, nbytes=1000, machine=POSTAL, score=lambda *_: Fraction(1))
+    order = [simplicity(c.name) for c in made.candidates]
+    assert order == sorted(order)
+    assert order[0] == (False, 0)
+    assert (True, 0) in order
+
+
+def test_why_not() -> None:
+    """Each verdict says how much slower, and only the choice is chosen."""
+    seen = set()
+    for machine, ranks in product((POSTAL, MEASURED), (2, 3, 5, 8, 13)):
+        made = plan("broadcast", ranks=ranks, nbytes=50_000, machine=machine)
+        assert made.choice.verdict == "chosen: the least predicted time"
+        for candidate in made.candidates[1:]:
+            ratio = candidate.predicted / made.choice.predicted - 1
+            if ratio == 0:
+                assert candidate.verdict.startswith("equally fast")
+            elif ratio <= Fraction(5, 1000):
+                assert candidate.verdict == "less than 1% slower"
+            else:
+                percent = int(candidate.verdict.removesuffix("% slower"))
+                assert abs(percent - 100 * ratio) <= Fraction(1, 2)
+                assert percent >= 1
+            seen.add(candidate.verdict.rpartition("%")[2])
+    assert len(seen) >= 2
+
+
+@pytest.mark.parametrize(
+    ("time", "verdict"),
+    [
+        (200, "equally fast; the choice is the simpler one"),
+        (Fraction(20_001, 100), "less than 1% slower"),
+        (201, "less than 1% slower"),
+        (202, "1% slower"),
+        (600, "200% slower"),
+    ],
+)
+def test_how_much_slower(time: Fraction, verdict: str) -> None:
+    def score(algorithm: Algorithm, *_: object) -> Fraction:
+        return Fraction(200 if algorithm.short_name == "flat" else time)
+
+    made = plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, score=score)
+    assert made.algorithm == "broadcast/flat" or verdict.startswith("equally")
+    assert {c.verdict for c in made.candidates[1:]} == {verdict}
+
+
+def test_slower_than_nothing() -> None:
+    def score(algorithm: Algorithm, *_: object) -> Fraction:
+        return Fraction(algorithm.short_name != "flat")
+
+    made = plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, score=score)
+    assert made.algorithm == "broadcast/flat"
+    assert {c.verdict for c in made.candidates[1:]} == {"slower"}
+
+
+def test_a_score_of_ones_own() -> None:
+    """It is asked for every choice of every algorithm, with the problem and the machine."""
+    asked: list[str] = []
+
+    def most_segments(
+        algorithm: Algorithm, problem: Problem, machine: Machine, settings: Mapping[str, Any]
+    ) -> Fraction:
+        assert problem == Problem("broadcast", 6, 3000, 1)
+        assert machine is POSTAL
+        asked.append(algorithm.name)
+        return Fraction(-settings.get("k", 0), 7)
+
+    made = plan("broadcast", ranks=6, nbytes=3000, machine=POSTAL, root=1, score=most_segments)
+    assert made.choice.label == "broadcast/knomial(k=4)"
+    assert made.choice.predicted == Fraction(-4, 7)
+    assert set(asked) == {c.name for c in made.candidates}
+    assert asked.count("broadcast/knomial") == 3  # k = 2, 3, 4
+    # The bounds are the machine's, whatever the score.
+    usual = plan("broadcast", ranks=6, nbytes=3000, machine=POSTAL, root=1)
+    assert made.bound == usual.bound
+    assert usual.algorithm != made.algorithm
+
+
+def test_nothing_to_send() -> None:
+    for ranks, nbytes in ((1, 100), (5, 0), (1, 0)):
+        made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=MEASURED)
+        assert made.choice.predicted == made.bound.time == made.unsegmented_bound.time == 0
+        assert len(made.schedule.columns()) == 0
+
+
+def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On machines with independent ports not even a schedule is made."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("planning made or played a schedule")
+
+    monkeypatch.setattr(choose, "ideal", never)
+    monkeypatch.setattr(Algorithm, "schedule", never)
+    for name in ("rank", "columns"):
+        monkeypatch.setattr(Schedule, name, never)
+    made = plan("broadcast", ranks=57, nbytes=5757, machine=MEASURED)
+    assert "predicted" in str(made)
+    with pytest.raises(AssertionError, match="made or played"):
+        plan("broadcast", ranks=57, nbytes=5757, machine=LOGGP)
+
+
+def test_a_million_ranks() -> None:
+    made = plan("broadcast", ranks=1 << 20, nbytes=512, machine=MEASURED)
+    assert made.choice.predicted >= made.bound.time > 0
+    assert "broadcast/scatter_ring" in made.excluded
+    assert made.schedule.rank(777_777)

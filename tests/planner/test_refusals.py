@@ -1,0 +1,78 @@
+"""What a planner refuses, and the words it has for it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from collwise.algorithms.registry import algorithms_for
+from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.planner.choose import plan
+from tests.figures.examples import profile
+from tests.planner.machines import HOCKNEY, POSTAL
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"root": 4}, InvalidArgument, "broadcast from root 4: there are 4 ranks; give a root"),
+        ({"root": -1}, InvalidArgument, "root = -1; give an integer of at least 0"),
+        ({"nbytes": -8}, InvalidArgument, "broadcast of `nbytes`: nbytes = -8; give an integer"),
+        ({"nbytes": 1.5}, InvalidArgument, "nbytes = 1.5"),
+        ({"ranks": 0}, InvalidArgument, "broadcast over `ranks`: ranks = 0; give an integer"),
+        ({"machine": None}, InvalidArgument, "the machine is a NoneType; give a collwise.Machine"),
+        ({"machine": [1.5, 2]}, InvalidArgument, "the machine is a list; "),
+        ({"machine": profile()}, InvalidArgument, "is a Profile; .*such as profile.machine"),
+        ({"algorithm": "binominal"}, UnknownName, "algorithm 'binominal'.*did you mean broadcast/"),
+        ({"algorithm": ""}, UnknownName, "algorithm ''.*known: broadcast/"),
+        ({"collective": "braodcast"}, UnknownName, "did you mean broadcast"),
+        ({"collective": "sort"}, UnknownName, "collective 'sort': there is none; known: broadcast"),
+    ],
+)
+def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) -> None:
+    good: dict[str, Any] = {"collective": "broadcast", "ranks": 4, "nbytes": 8, "machine": POSTAL}
+    plan(**good)
+    with pytest.raises(error, match=text) as caught:
+        plan(**(good | changes))
+    assert caught.value.exit_code == 2
+
+
+def test_near_names_are_those_of_the_registry() -> None:
+    with pytest.raises(UnknownName) as caught:
+        plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, algorithm="scater_ring")
+    assert "broadcast/scatter_ring" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "nbytes"),
+    [("scatter_ring", 2, 1000), ("scatter_allgather", 8, 5), ("chain_segmented", 4, 100)],
+)
+def test_an_algorithm_that_does_not_apply(name: str, ranks: int, nbytes: int) -> None:
+    """Asked for by name it is an error; among others it is listed with the reason."""
+    with pytest.raises(InvalidArgument) as caught:
+        plan("broadcast", ranks=ranks, nbytes=nbytes, machine=HOCKNEY, algorithm=name)
+    assert caught.value.asked == f"broadcast/{name} for {nbytes} bytes on {ranks} ranks"
+    assert caught.value.remedy == "choose another algorithm"
+    among_others = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=HOCKNEY)
+    assert among_others.excluded[f"broadcast/{name}"] == caught.value.seen
+
+
+@pytest.mark.parametrize("change", [lambda n: float(n), lambda n: True if n == 1 else float(n)])
+def test_a_cached_plan_excuses_nothing(change: Callable[[int], Any]) -> None:
+    """8.0 equals 8, but is refused before and after 8 was planned."""
+    for ranks, nbytes, root in ((8, 16, 1), (2, 1, 1)):
+        plan("broadcast", ranks=ranks, nbytes=nbytes, root=root, machine=POSTAL)
+        for odd in (
+            {"ranks": change(ranks), "nbytes": nbytes, "root": root},
+            {"ranks": ranks, "nbytes": change(nbytes), "root": root},
+            {"ranks": ranks, "nbytes": nbytes, "root": change(root)},
+        ):
+            with pytest.raises(InvalidArgument, match="give an integer"):
+                plan("broadcast", machine=POSTAL, **odd)
+
+
+def test_something_applies_everywhere() -> None:
+    assert len(algorithms_for("broadcast")) > 1
+    for ranks in (1, 2, 3, 5000):
+        for nbytes in (0, 1, 2, 1 << 31):
+            assert plan("broadcast", ranks=ranks, nbytes=nbytes, machine=HOCKNEY).candidates

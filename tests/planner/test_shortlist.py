@@ -1,0 +1,73 @@
+"""The shortlist: few, close to the best, no schedule twice."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from collwise.algorithms.registry import ALGORITHMS, Algorithm
+from collwise.model.machine import Machine
+from collwise.planner.choose import plan, shortlist
+from collwise.planner.plans import Candidate, Plan
+from tests.planner.machines import MACHINES, MEASURED, POSTAL
+
+
+def rows(estimate: Plan, candidate: Candidate) -> list[tuple[int, ...]]:
+    p = estimate.problem
+    algorithm = ALGORITHMS[candidate.name]
+    return algorithm.schedule(p.ranks, p.nbytes, p.root, **candidate.settings).columns().rows()
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@pytest.mark.parametrize("most", [1, 2, 3, 20])
+def test_few_and_close(machine: Machine, most: int) -> None:
+    for ranks, nbytes, within in ((2, 100, 1.5), (5, 4000, 1.0), (9, 70_000, 2.5), (8, 100, 40)):
+        estimate = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine, root=1)
+        picked = shortlist(estimate, most, within)
+        assert 1 <= len(picked) <= most
+        assert picked[0] == estimate.choice
+        limit = estimate.choice.predicted * Fraction(str(within))
+        assert all(c.predicted <= limit for c in picked)
+        assert all(rows(estimate, a) != rows(estimate, b) for a, b in combinations(picked, 2))
+        if len(picked) < most:  # nobody was passed over but doubles
+            kept = [rows(estimate, c) for c in picked]
+            rest = [c for c in estimate.candidates if c.predicted <= limit and c not in picked]
+            assert all(rows(estimate, c) in kept for c in rest)
+
+
+def test_equal_schedules_run_once() -> None:
+    """The λ-tree and the α-tree of 8 ranks at λ = 9/5 are the same; other trees are as fast."""
+    estimate = plan("broadcast", ranks=8, nbytes=100, machine=POSTAL)
+    table, tree = (
+        estimate.candidate(f"broadcast/{name}(lam=9/5)") for name in ("alpha_table", "postal_tree")
+    )
+    assert table.predicted == tree.predicted == estimate.choice.predicted
+    assert rows(estimate, table) == rows(estimate, tree)
+    everybody = shortlist(estimate, 100, 100)
+    assert (tree in everybody) + (table in everybody) == 1
+    assert len(everybody) < len(estimate.candidates)
+
+
+def test_equally_fast_but_different_ones_both_run() -> None:
+    estimate = plan("broadcast", ranks=3, nbytes=8, machine=Machine.postal(t0_s=1, lam=1))
+    picked = shortlist(estimate, 10, 1)
+    assert len(picked) > 1
+    assert len({c.predicted for c in picked}) == 1
+
+
+def test_very_many_ranks_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimate = plan("broadcast", ranks=1 << 20, nbytes=8, machine=POSTAL)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("made a schedule of a million ranks")
+
+    monkeypatch.setattr(Algorithm, "schedule", never)
+    picked = shortlist(estimate)
+    assert len(picked) == 3
+    assert picked[0].predicted == picked[1].predicted
+
+
+def test_nobody_is_as_close_as_asked() -> None:
+    estimate = plan("broadcast", ranks=8, nbytes=100, machine=MEASURED)
+    assert shortlist(estimate, most=0) == ()
+    assert shortlist(estimate, within=0.5) == ()

@@ -1,0 +1,73 @@
+"""Sessions as they come from MPI: real plans, made-up samples."""
+
+import numpy as np
+
+from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
+from collwise.mpi.racetrack import BLOCKING
+from collwise.planner.choose import decided, plan, shortlist
+from collwise.tuning.session import Outcome, Tuning, wins
+from tests.figures.examples import profile
+
+RANKS = 5
+PROFILE = profile()
+
+
+def outcome(
+    nbytes: int = 4096,
+    gain: float = 1.5,
+    blocking_gain: float = 0.8,
+    repetitions: int = 30,
+    noise: float = 0.02,
+    dropped: int = 0,
+    algorithm: str | None = None,
+) -> Outcome:
+    """A race that the planned schedule wins by `gain`; as blocking calls, by `blocking_gain`.
+
+    The library's persistent form is a tenth slower than its blocking one.
+    """
+    estimate = plan(
+        "broadcast",
+        ranks=RANKS,
+        nbytes=nbytes,
+        machine=PROFILE.machine,
+        root=1,
+        algorithm=algorithm,
+    )
+    picked = shortlist(estimate)
+    middles = {LIBRARY: 1e-5, LIBRARY_PERSISTENT: 1.1e-5}
+    for place, candidate in enumerate(picked):
+        middles[candidate.label] = 1e-5 / gain * (1 + place)
+        middles[candidate.label + BLOCKING] = 1e-5 / blocking_gain * (1 + place)
+    random = np.random.default_rng(nbytes)
+    everything = Race(
+        "broadcast",
+        RANKS,
+        nbytes,
+        1,
+        {
+            label: tuple(map(float, middle * random.lognormal(0, noise, repetitions)))
+            for label, middle in middles.items()
+        },
+        {candidate.label: candidate.predicted_s for candidate in picked},
+        dropped,
+    )
+    blocking = {label for label in middles if label.endswith(BLOCKING)}
+    persistent = everything.among(middles.keys() - blocking)
+    medians = {label: median.middle for label, median in persistent.medians.items()}
+    return Outcome(
+        decided(estimate, medians, persistent.winner, persistent.library),
+        persistent,
+        everything.among(blocking | {LIBRARY}),
+    )
+
+
+def alone(nbytes: int = 8) -> Outcome:
+    """A size at which nothing but the library's own ran."""
+    made = outcome(nbytes)
+    own = made.race.among([LIBRARY, LIBRARY_PERSISTENT])
+    return Outcome(made.plan, own, made.race.among([LIBRARY]))
+
+
+def session(*outcomes: Outcome) -> Tuning:
+    """What `tune` gives for these."""
+    return Tuning(PROFILE.with_wins(win for o in outcomes for win in wins(o)), outcomes)

@@ -1,0 +1,226 @@
+"""Tables, summaries and JSON documents of sessions, races and plans."""
+
+import json
+from typing import Any
+
+import pytest
+
+from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
+from collwise.model import words
+from collwise.mpi.racetrack import BLOCKING
+from collwise.planner.choose import plan
+from collwise.tuning.reports import (
+    Rows,
+    document,
+    measured_rows,
+    plan_document,
+    race_document,
+    race_rows,
+    race_summary,
+    rows,
+    summary,
+)
+from tests.figures.examples import point, profile
+from tests.planner.machines import HOCKNEY, MACHINES
+from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+
+NOTHING_TO_RACE = "nothing to race: the library's own stays"
+
+
+def columns(table: Rows) -> dict[str, list[str]]:
+    """A table by its titles; every row has a cell for each of them."""
+    titles, cells = table
+    assert len(set(titles)) == len(titles)
+    assert {len(row) for row in cells} == {len(titles)}
+    assert all(isinstance(cell, str) for row in cells for cell in row)
+    return {title: [row[i] for row in cells] for i, title in enumerate(titles)}
+
+
+def as_json(value: Any) -> Any:
+    """The document after a journey; raises ValueError for NaN and infinities."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def test_one_row_for_every_size() -> None:
+    found = session(outcome(512, 1.5), outcome(65536, 0.7))
+    table = columns(rows(found))
+    assert table["bytes"] == ["512", "65536"]
+    for i, made in enumerate(found.outcomes):
+        assert table["t0"][i] == words.time(made.t0_s)
+        assert float(table["λ"][i]) == pytest.approx(made.lam, rel=0.01)
+        assert f"broadcast/{table['algorithm'][i]}" == made.ours
+        assert table["predicted"][i] == words.time(made.predicted_s)
+        assert table["measured"][i] == words.time(made.measured.middle)
+        assert table["library's own"][i] == words.time(made.library.middle)
+        gain = made.speedup
+        assert table["speed-up"][i] == f"{gain.middle:.2f} ({gain.low:.2f} … {gain.high:.2f})"
+        assert table["verdict"][i] == made.race.verdict
+    assert "× as fast as" in table["verdict"][0]
+    assert table["verdict"][1] == "the library's own is faster"
+
+
+def test_nothing_to_race() -> None:
+    table = columns(rows(session(alone(8), outcome(512))))
+    assert [title for title, cells in table.items() if cells[0] != "-"] == ["bytes", "verdict"]
+    assert table["bytes"][0] == "8"
+    assert table["verdict"][0] == NOTHING_TO_RACE
+    assert table["verdict"][1] != NOTHING_TO_RACE
+
+
+def test_an_interval_without_an_end() -> None:
+    """Two repetitions say nothing of how far the ratio could be off."""
+    few = outcome(repetitions=2)
+    for table in (rows(session(few)), race_rows(few)):
+        assert any("(0.00 … ∞)" in cell for row in table[1] for cell in row)
+        assert not any("inf" in cell for row in table[1] for cell in row)
+    assert race_document(few)["speedup_interval"] == [0.0, None]
+    as_json(race_document(few))
+
+
+def test_a_summary() -> None:
+    found = session(outcome(512, 1.5), outcome(4096, 0.7), outcome(65536, 2.0), alone(8))
+    lines = summary(found)
+    assert lines[0] == f"verdict  {found.profile.verdict}"
+    gains = [found.outcomes[i].speedup.middle for i in (0, 2)]
+    assert lines[1] == (
+        "races    collwise is clearly ahead at 2 of 4 sizes, by"
+        f" {gains[0]:.2f}× (512 B), {gains[1]:.2f}× (65536 B)"
+    )
+    assert lines[2] == "checked  every byte on every rank, before and after every race"
+    assert len(lines) == 3
+    lost = summary(session(outcome(512, 0.7)))
+    assert "clearly ahead at 0 of 1 sizes; elsewhere the library's own stays" in lost[1]
+
+
+def test_advice_is_passed_on() -> None:
+    found = session(outcome())
+    advised = type(found)(profile(advice=("close the browser", "use 4 ranks")), found.outcomes)
+    assert summary(advised)[3:] == ["advice   close the browser", "advice   use 4 ranks"]
+
+
+def test_measured_sizes() -> None:
+    bare = point(
+        100, "blocking", lam_interval=None, lam_experiments=(None, 1.25), segment=0, verdict="odd"
+    )
+    table = columns(
+        measured_rows(profile([point(8, "nonblocking", lam_interval=(1.4, 1.6)), bare]))
+    )
+    assert table["bytes"] == ["8", "100"]
+    assert table["sends"] == ["nonblocking", "blocking"]
+    assert table["t0"] == [words.time(point(8, "nonblocking").t0_s), words.time(bare.t0_s)]
+    assert table["λ"] == ["1.5", "1.5"]
+    assert table["95 %"] == ["1.4 … 1.6", "-"]
+    assert table["experiments 1, 2"] == ["1.47, 1.53", "-, 1.25"]
+    assert table["protocol"] == ["1", "1"]
+    assert table["verdict"] == ["stable", "odd"]
+
+
+def test_every_competitor_of_a_race() -> None:
+    """The fastest first, blocking calls too, all against the library's plain collective."""
+    made = outcome(4096, gain=1.5, blocking_gain=1.2)
+    table = columns(race_rows(made))
+    assert sorted(table["competitor"]) == sorted({*made.race.samples, *made.blocking.samples})
+    assert {LIBRARY, LIBRARY_PERSISTENT, made.ours, made.ours + BLOCKING} <= {*table["competitor"]}
+    both = {**made.race.medians, **made.blocking.medians}
+    times = [both[label].middle for label in table["competitor"]]
+    assert times == sorted(times)
+    assert table["median"] == [words.time(time) for time in times]
+    gains = dict(zip(table["competitor"], table["speed-up over library"], strict=True))
+    assert gains[LIBRARY] == "1.00 (1.00 … 1.00)"
+    assert gains[LIBRARY_PERSISTENT].startswith("0.9")
+    assert gains[made.ours].startswith("1.5")
+    assert gains[made.ours + BLOCKING].startswith("1.2")
+    for label, predicted in zip(table["competitor"], table["predicted"], strict=True):
+        expected = made.race.predicted_s.get(label)
+        assert predicted == ("-" if expected is None else words.time(expected))
+    middle = both[made.ours]
+    place = table["competitor"].index(made.ours)
+    assert table["95 %"][place] == f"{words.time(middle.low)} … {words.time(middle.high)}"
+
+
+def test_what_a_race_rests_on() -> None:
+    made = outcome(repetitions=20, dropped=3)
+    verdict, samples, checked = race_summary(made)
+    assert verdict == f"verdict  {made.race.verdict}"
+    assert samples.startswith("samples  20 repetitions of each, ")
+    assert samples.endswith("; 3 dropped because a rank started late")
+    assert "every byte" in checked
+    assert "  1 repetition of each" in race_summary(outcome(repetitions=1))[1]
+
+
+@pytest.mark.parametrize("gain", [1.5, 1.0, 0.6])
+def test_a_race_as_json(gain: float) -> None:
+    made = outcome(4096, gain=gain, dropped=2)
+    found = as_json(race_document(made))
+    assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", RANKS, 4096)
+    assert (found["root"], found["dropped"]) == (1, 2)
+    assert found["algorithm"] == made.ours
+    assert found["ours_s"] == made.measured.middle
+    assert found["library_s"] == made.race.medians[LIBRARY].middle
+    assert found["speedup"] == pytest.approx(found["library_s"] / found["ours_s"])
+    assert found["ratio"] == pytest.approx(found["ours_s"] / found["library_s"])
+    low, high = found["speedup_interval"]
+    assert low <= found["speedup"] <= high
+    assert found["winner"] == (made.ours if gain == 1.5 else LIBRARY)
+    assert found["verdict"] == made.race.verdict
+    assert (found["t0_s"], found["lam"]) == (made.t0_s, made.lam)
+    assert found["lower_bound_s"] == made.plan.lower_bound_s
+    assert found["predicted_s"] == made.predicted_s >= found["lower_bound_s"] > 0
+
+
+def test_competitors_as_json() -> None:
+    """Each once, with all its samples."""
+    made = outcome(4096, repetitions=7)
+    found = as_json(race_document(made))["competitors"]
+    samples = {one["label"]: tuple(one["samples_s"]) for one in found}
+    assert len(samples) == len(found)
+    assert samples == {**made.race.samples, **made.blocking.samples}
+    for one in found:
+        low, high = one["interval_s"]
+        assert low <= one["median_s"] <= high
+        assert one["predicted_s"] == made.race.predicted_s.get(one["label"])
+
+
+def test_a_race_of_the_library_alone_as_json() -> None:
+    found = as_json(race_document(alone(8)))
+    assert found["algorithm"] == found["winner"] == LIBRARY
+    assert found["predicted_s"] is None
+    assert found["speedup"] == found["ratio"] == 1
+    assert [one["label"] for one in found["competitors"]] == [LIBRARY, LIBRARY_PERSISTENT]
+
+
+def test_a_session_as_json() -> None:
+    found = session(outcome(512), alone(8), outcome(0))
+    made = as_json(document(found))
+    assert made["races"] == [as_json(race_document(o)) for o in found.outcomes]
+    assert made["profile"] == json.loads(found.profile.to_json())
+    assert len(made["profile"]["wins"]) == len(found.profile.wins) > 0
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_a_plan_as_json(machine: Any) -> None:
+    made = plan("broadcast", ranks=2, nbytes=3000, machine=machine, root=1)
+    found = as_json(plan_document(made, "a test"))
+    assert found["machine"] == machine.describe()
+    assert found["machine_from"] == "a test"
+    assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", 2, 3000)
+    assert (found["root"], found["algorithm"]) == (1, made.algorithm)
+    assert found["settings"] == {name: str(value) for name, value in made.settings.items()}
+    assert found["predicted_s"] == made.predicted_s
+    assert (found["lower_bound_s"], found["lower_bound"]) == (
+        made.lower_bound_s,
+        made.bound.argument,
+    )
+    assert found["unsegmented_bound_s"] == made.unsegmented_bound.time_s
+    assert [tuple(one.values()) for one in found["candidates"]] == [
+        (c.label, c.predicted_s, c.verdict) for c in made.candidates
+    ]
+    assert found["excluded"] == made.excluded
+    assert found["excluded"]
+
+
+def test_fractions_among_the_settings() -> None:
+    made = plan("broadcast", ranks=9, nbytes=8, machine=PROFILE.machine, algorithm="postal_tree")
+    assert as_json(plan_document(made, ""))["settings"] == {"lam": str(made.settings["lam"])}
+    flat = plan("broadcast", ranks=9, nbytes=8, machine=HOCKNEY, algorithm="flat")
+    assert plan_document(flat, "")["settings"] == {}

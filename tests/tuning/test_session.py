@@ -1,0 +1,89 @@
+"""What a session's outcomes say of themselves, and what is learned from them."""
+
+from math import isfinite
+
+import pytest
+
+from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.model.profile import Profile
+from collwise.mpi.racetrack import BLOCKING
+from collwise.planner.learned import learned_choice
+from collwise.tuning.session import wins
+from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+
+
+def test_an_outcome() -> None:
+    made = outcome(4096, gain=1.5)
+    ours = made.plan.choice
+    assert made.ours == made.race.winner == ours.label
+    assert made.predicted_s == ours.predicted_s
+    assert made.measured == made.race.medians[ours.label]
+    assert ours.measured_s == made.measured.middle
+    assert made.library == made.race.medians[LIBRARY]
+    assert made.speedup.middle == made.library.middle / made.measured.middle
+    cost = PROFILE.machine.message(4096)
+    assert (made.t0_s, made.lam) == (float(cost.gap), float(cost.lam))
+
+
+def test_what_is_learned() -> None:
+    """Both forms are decided apart; the algorithm goes without the mark of its form."""
+    made = outcome(4096, gain=1.5, blocking_gain=0.8)
+    blocking, persistent = wins(made)
+    for win, race in ((blocking, made.blocking), (persistent, made.race)):
+        assert (win.collective, win.ranks, win.nbytes, win.root) == ("broadcast", RANKS, 4096, 1)
+        assert made.plan.candidate(made.ours).name == win.algorithm
+        assert win.ours_s == race.medians[race.best].middle
+        assert win.library_s == race.medians[LIBRARY].middle
+        assert (win.speedup_low, win.speedup_high) == race.speedup(race.best)[1:]
+    assert (blocking.form, blocking.decision) == ("blocking", "library")
+    assert (persistent.form, persistent.decision) == ("persistent", "collwise")
+    assert made.blocking.best == made.ours + BLOCKING
+    settings = made.plan.candidate(made.ours).settings
+    assert persistent.settings == {name: str(value) for name, value in settings.items()}
+
+
+def test_settings_are_learned_as_text() -> None:
+    """λ is a fraction, which JSON does not know."""
+    learned = wins(outcome(512, algorithm="postal_tree"))
+    assert [set(win.settings) for win in learned] == [{"lam"}, {"lam"}]
+    assert all(isinstance(win.settings["lam"], str) for win in learned)
+
+
+def test_a_small_gain_is_the_librarys() -> None:
+    made = outcome(512, gain=1 + MARGIN / 2, blocking_gain=1.01, noise=1e-4)
+    assert made.race.speedup(made.ours).low > 1
+    assert [win.decision for win in wins(made)] == ["library", "library"]
+    assert made.plan.algorithm == LIBRARY
+    verdicts = {c.verdict for c in made.plan.candidates[1:] if c.measured_s is not None}
+    assert "raced; not clearly ahead of the library" in verdicts
+
+
+def test_where_nothing_is_learned() -> None:
+    assert wins(alone()) == []
+    few = outcome(repetitions=2)
+    assert not isfinite(few.speedup.high)
+    assert wins(few) == []
+
+
+def test_a_profile_knows_what_was_learned() -> None:
+    """From races to the choice of a later run, through the profile's file."""
+    found = session(outcome(512, 0.7, 0.7), outcome(65536, 1.6, 1.4), alone(8))
+    assert len(found.profile.wins) == 4
+    learned = Profile.from_json(found.profile.to_json()).wins
+    won = found.outcomes[1].plan.choice.name
+    assert learned_choice(learned, "broadcast", "persistent", RANKS, 65536) == won
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 100_000) == won
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 512) is None
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 8) is None
+
+
+@pytest.mark.parametrize("own", [LIBRARY, LIBRARY_PERSISTENT])
+def test_the_librarys_faster_form_counts(own: str) -> None:
+    """Whichever of the two it is."""
+    made = outcome(4096, gain=1.05)
+    slower = {LIBRARY, LIBRARY_PERSISTENT} - {own}
+    race = made.race.among(made.race.samples.keys() - slower)
+    assert race.library == own
+    assert race.speedup(race.best).middle == pytest.approx(
+        made.race.medians[own].middle / made.measured.middle
+    )

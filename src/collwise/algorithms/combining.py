@@ -17,7 +17,7 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.timing import ideal, ideal_alike
 from collwise.schedule.trees import Shape, Tree
 
-LARGEST_PLAYED = 256
+LARGEST_PLAYED = 130
 """Ranks up to which schedules in which ranks differ are played rank by rank for their time."""
 
 Build = Callable[[Problem, Settings], Program]
@@ -63,27 +63,25 @@ def played(problem: Problem, machine: Machine, program: Program) -> Fraction:
 
 
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
-    """Seconds of an exchange: exact where all ranks are alike, or on up to LARGEST_PLAYED ranks.
+    """Seconds of an exchange: exact on up to LARGEST_PLAYED ranks, or where all ranks are alike."""
+    exchange = Exchange(problem, stages)
+    if exchange.is_alike() or problem.ranks > LARGEST_PLAYED:
+        return exchange_estimate(problem, machine, stages)
+    return played(problem, machine, exchange)
 
-    Beyond, for a reduce the time of the allreduce; for lengths that do not divide, that of the next
+
+def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
+    """Seconds of an exchange, from above, in O(messages of one rank); exact if ranks are alike.
+
+    For a reduce it is the time of the allreduce; for lengths that do not divide, that of the next
     one that does; with ranks left over, what they take at most before and after.
     """
-    exchange = Exchange(problem, stages)
-    if exchange.is_alike():
-        return ideal_alike(exchange.operations(0), machine)
-    if problem.ranks <= LARGEST_PLAYED:
-        return played(problem, machine, exchange)
     core = prod(stage.radix for stage in stages)
     unit = problem.item * prod(stage.radix for stage in stages if stage.divided)
-    even = replace(
-        problem,
-        collective="allreduce",
-        root=0,
-        ranks=core,
-        nbytes=-(-problem.nbytes // unit) * unit,
-    )
+    nbytes = -(-problem.nbytes // unit) * unit
+    even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
     time = ideal_alike(Exchange(even, stages).operations(0), machine)
-    if exchange.extra:
+    if core < problem.ranks:
         time += 2 * machine.message(problem.nbytes).latency
         time += machine.combine(problem.nbytes) or 0
     return time

@@ -11,7 +11,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
-from collwise.schedule.data import Order, Problem, Program, Schedule, keeps
+from collwise.schedule.data import COMBINING, Order, Problem, Program, Schedule, keeps
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
@@ -46,7 +46,7 @@ class Algorithm:
     segmented: bool = False
     """True if it may send less than everything in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
-    """In which order it combines (one that combines nothing: in any you like)."""
+    """In which order it combines, if it does."""
 
     @property
     def collective(self) -> str:
@@ -94,7 +94,7 @@ class Algorithm:
         algorithm does not keep.
         """
         problem = Problem(self.collective, ranks, nbytes, root, item)
-        kept = self.order(problem)
+        kept = self.order(problem) if self.collective in COMBINING else "any"
         if order is not None and not keeps(kept, order):
             raise InvalidArgument(
                 f"{self.name} in the order {order!r}",

@@ -62,7 +62,45 @@ def _informing(ranks: int, gap: Fraction, latency: Fraction) -> Fraction:
     return postal.broadcast_time(ranks, latency / gap) * gap if gap else latency
 
 
-_BOUNDS = {"broadcast": (broadcast, broadcast_unsegmented)}
+def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
+    """For every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+
+    A broadcast's bounds hold for its time-reverse, in which free combining changes nothing: every
+    rank's contribution must reach the root, which receives nbytes at least.  And every rank but the
+    root sends nbytes at least, every byte is combined p − 1 times: some rank has its share of it,
+    (p − 1)/p·n of receiving at the best rate and of combining, which keeps its ports busy.
+    """
+    return _combining(machine, ranks, nbytes, sent=1)
+
+
+def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
+    """For every allreduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+
+    As for a reduce; but n bytes have to be sent p − 1 times to be combined, and p − 1 times more to
+    be known everywhere, so the share of some rank is 2(p − 1)/p·n.  Source: [PatarasukYuan2009].
+    """
+    return _combining(machine, ranks, nbytes, sent=2)
+
+
+def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
+    least = broadcast(machine, ranks, nbytes)
+    if ranks == 1 or nbytes == 0:
+        return least
+    corners = _corners(machine, nbytes)
+    rate = min(machine.message(x).gap / x for x in corners)
+    combine = min((machine.combine(x) or Fraction(0)) / x for x in corners)
+    share = Fraction(ranks - 1, ranks) * nbytes * (sent * rate + combine)
+    if share > least.time:
+        times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
+        return Bound(share, f"some rank has its share: {times} of the bytes, and of combining")
+    return Bound(least.time, least.argument.replace("leave the root", "reach a rank"))
+
+
+_BOUNDS = {
+    "broadcast": (broadcast, broadcast_unsegmented),
+    "reduce": (reduce, broadcast_unsegmented),
+    "allreduce": (allreduce, broadcast_unsegmented),
+}
 
 
 def bounds(collective: str, machine: Machine, ranks: int, nbytes: int) -> tuple[Bound, Bound]:

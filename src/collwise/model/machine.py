@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ class Machine:
 
     def planning_lam(self, nbytes: int) -> Fraction:
         """The λ for which trees are built for messages of this size."""
-        return self.message(nbytes).lam
+        return max(self.message(nbytes).lam, Fraction(1))  # LogGP's gap may exceed its latency
 
     def describe(self) -> str:
         """One line for people."""
@@ -175,6 +175,17 @@ class Measured(Machine):
     segments: tuple[tuple[Point, ...], ...]
     combining: tuple[tuple[int, Fraction], ...] = ()
     kind = "measured"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since plans are cached by machine, and Fractions are slow to hash."""
+        return hash((self.segments, self.combining))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"segments": self.segments, "combining": self.combining}
 
     def __post_init__(self) -> None:
         points = [p for segment in self.segments for p in segment]

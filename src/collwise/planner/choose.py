@@ -16,8 +16,9 @@ from collwise.measure.race import LIBRARY
 from collwise.model.bounds import bounds
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
+from collwise.planner.legal import legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import Problem
+from collwise.schedule.data import COMBINING, Order, Problem, keeps
 from collwise.schedule.timing import ideal
 
 Score: TypeAlias = Callable[[Algorithm, Problem, Machine, Mapping[str, Any]], Fraction]
@@ -33,8 +34,9 @@ def predicted(
     """The default score: the closed form where it is exact, else the schedule's ideal time."""
     p = problem
     if machine.independent_ports:
-        return algorithm.predict(machine, p.ranks, p.nbytes, p.root, **settings)
-    return ideal(algorithm.schedule(p.ranks, p.nbytes, p.root, **settings), machine).completion
+        return algorithm.predict(machine, p.ranks, p.nbytes, p.root, item=p.item, **settings)
+    schedule = algorithm.schedule(p.ranks, p.nbytes, p.root, item=p.item, order=p.order, **settings)
+    return ideal(schedule, machine).completion
 
 
 def plan(
@@ -44,41 +46,61 @@ def plan(
     nbytes: int,
     machine: Machine,
     root: int = 0,
+    op: str = "sum",
+    dtype: Any = "float64",
+    order: Order | None = None,
     algorithm: str | None = None,
     score: Score = predicted,
 ) -> Plan:
     """Choose the fastest schedule of a collective on a machine.  Cheap, printable, inert.
 
-    ranks: number of ranks, >= 1.   nbytes: bytes to broadcast, >= 0.   machine: a `Machine`, for
-    instance `profile.machine`.   algorithm: take this one ("broadcast/chain" or "chain"), with its
-    best settings.   score: predicts the time; the default is exact.
-    Raises InvalidArgument for a size or root out of range, UnknownName for an unknown collective
-    or algorithm (with the near names).
+    ranks: number of ranks, >= 1.   nbytes: bytes of the message, or of everybody's vector, >= 0.
+    machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
+    op, dtype: where vectors are combined, the operator ("sum", "max", "noncommutative", …) and the
+    type of the elements, which say what is legal.   order: to combine in no weaker order ("rank").
+    algorithm: take this one ("broadcast/chain" or "chain"), with its best settings.
+    score: predicts the time; the default is exact.
+    Raises InvalidArgument for a size or root out of range, or an algorithm that is not legal,
+    UnknownName for an unknown collective, operator or algorithm (with the near names).
+    """
+    algorithms_for(collective)
+    if collective not in COMBINING:
+        return plan_for(Problem(collective, ranks, nbytes, root), machine, algorithm, score=score)
+    allowed = legal(collective, op, dtype, order)
+    problem = Problem(collective, ranks, nbytes, root, allowed.item, allowed.order)
+    return plan_for(problem, machine, algorithm, reason=allowed.reason, score=score)
+
+
+def plan_for(
+    problem: Problem,
+    machine: Machine,
+    algorithm: str | None = None,
+    *,
+    reason: str = "",
+    score: Score = predicted,
+) -> Plan:
+    """Choose for a problem as it stands.  reason: why its order is asked for.
+
+    Otherwise as `plan`.
     """
     if not isinstance(machine, Machine):
         raise InvalidArgument(
-            f"a plan of a {collective} on a machine",
+            f"a plan of {problem.collective} on a machine",
             f"the machine is a {type(machine).__name__}",
             "give a collwise.Machine, such as profile.machine",
         )
-    return _plan(collective, ranks, nbytes, machine, root, algorithm, score)
+    return _plan(problem, machine, algorithm, reason, score)
 
 
-@lru_cache(maxsize=4096, typed=True)  # 8.0 ranks are refused, whether or not 8 were planned before
+@lru_cache(maxsize=4096)
 def _plan(
-    collective: str,
-    ranks: int,
-    nbytes: int,
-    machine: Machine,
-    root: int,
-    algorithm: str | None,
-    score: Score,
+    problem: Problem, machine: Machine, algorithm: str | None, reason: str, score: Score
 ) -> Plan:
+    collective, ranks, nbytes = problem.collective, problem.ranks, problem.nbytes
     among = algorithms_for(collective)
     if algorithm is not None:
         among = (find(algorithm, collective),)
-    problem = Problem(collective, ranks, nbytes, root)
-    candidates, excluded = _candidates(among, problem, machine, score)
+    candidates, excluded = _candidates(among, problem, machine, reason, score)
     if not candidates:
         name, why = next(iter(excluded.items()))
         raise InvalidArgument(
@@ -95,14 +117,18 @@ def _plan(
         every,
         unsegmented,
         excluded,
+        reason,
     )
 
 
 def _candidates(
-    among: Iterable[Algorithm], problem: Problem, machine: Machine, score: Score
+    among: Iterable[Algorithm], problem: Problem, machine: Machine, reason: str, score: Score
 ) -> tuple[list[Candidate], dict[str, str]]:
     candidates, excluded = [], {}
     for algorithm in among:
+        if problem.collective in COMBINING and not keeps(algorithm.order(problem), problem.order):
+            excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
+            continue
         choices = list(algorithm.choices(problem, machine))
         if not choices:
             excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
@@ -149,10 +175,7 @@ def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
     """Whether two candidates send the same messages in the same order (small ones only)."""
     if one.predicted != other.predicted or problem.ranks > LARGEST_COMPARED:
         return False
-    first, second = (
-        ALGORITHMS[c.name].schedule(problem.ranks, problem.nbytes, problem.root, **c.settings)
-        for c in (one, other)
-    )
+    first, second = (candidate.schedule(problem) for candidate in (one, other))
     return first.columns().rows() == second.columns().rows()
 
 

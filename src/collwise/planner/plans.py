@@ -15,6 +15,12 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem, Schedule
 
+ORDER_WORDS = {
+    "any": "any order",
+    "same": "the same on all ranks",
+    "rank": "that of the ranks",
+}
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -39,6 +45,13 @@ class Candidate:
         """The predicted time as a float, in seconds."""
         return seconds(self.predicted)
 
+    def schedule(self, problem: Problem) -> Schedule:
+        """Its schedule for a problem."""
+        p = problem
+        return ALGORITHMS[self.name].schedule(
+            p.ranks, p.nbytes, p.root, item=p.item, order=p.order, **self.settings
+        )
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -53,6 +66,8 @@ class Plan:
     unsegmented_bound: Bound
     excluded: Mapping[str, str] = field(hash=False)
     """Algorithms that do not apply here, and why."""
+    reason: str = ""
+    """Why contributions are combined in the order that they are (of the problem)."""
 
     @property
     def algorithm(self) -> str:
@@ -93,17 +108,20 @@ class Plan:
                 "a race chose the library's own, whose schedule nobody else knows",
                 "run the library's collective, or plan one of our algorithms by its name",
             )
-        p = self.problem
-        return ALGORITHMS[self.algorithm].schedule(p.ranks, p.nbytes, p.root, **self.settings)
+        return self.choice.schedule(self.problem)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the schedule, which is made again from the rest (and cannot always be sent)."""
         return {name: value for name, value in vars(self).items() if name != "schedule"}
 
     def __str__(self) -> str:
-        p, measured_s = self.problem, self.choice.measured_s
+        measured_s = self.choice.measured_s
         lines = [
-            f"{p.collective} of {p.nbytes} bytes from rank {p.root} to {p.ranks} ranks",
+            str(self.problem),
+            *(
+                [f"order        {ORDER_WORDS[self.problem.order]}: {self.reason}"]
+                * bool(self.reason)
+            ),
             f"machine      {self.machine.describe()}",
             f"choice       {self.choice.label}",
         ]

@@ -148,6 +148,8 @@ def keeps(kept: Order, asked: Order) -> bool:
     return ORDERS.index(kept) >= ORDERS.index(asked)
 
 
+COMBINING = ("reduce", "allreduce")
+"""Collectives that combine everybody's vectors."""
 ROOTLESS = ("allreduce",)
 """Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
 
@@ -198,6 +200,16 @@ class Problem:
                 f"nbytes = {self.nbytes}, which is no multiple",
                 "give the bytes of whole elements",
             )
+
+    def __str__(self) -> str:
+        where = {
+            "broadcast": f"from rank {self.root} to {self.ranks} ranks",
+            "reduce": f"from {self.ranks} ranks to rank {self.root}",
+        }
+        return (
+            f"{self.collective} of {self.nbytes} bytes"
+            f" {where.get(self.collective, f'on {self.ranks} ranks')}"
+        )
 
     @property
     def whole(self) -> Block:

@@ -6,7 +6,6 @@ the rank that draws imports this module.
 
 from pathlib import Path
 
-from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
 from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
 from collwise.figures.report import Report, Row, render
@@ -67,9 +66,7 @@ def _chosen_schedule(found: Tuning) -> tuple[Picture, ...]:
 
 def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
     problem = plan.problem
-    schedule = ALGORITHMS[candidate.name].schedule(
-        problem.ranks, problem.nbytes, problem.root, **candidate.settings
-    )
+    schedule = candidate.schedule(problem)
     gap = plan.machine.message(problem.nbytes).gap
     return schedule_pictures(ideal(schedule, plan.machine), schedule, gap or None)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
@@ -183,12 +182,7 @@ def compare(
 
 def _schedules(problem: Problem, candidates: Iterable[Candidate]) -> dict[str, Schedule]:
     """The schedules of candidates, by label."""
-    return {
-        c.label: ALGORITHMS[c.name].schedule(
-            problem.ranks, problem.nbytes, problem.root, **c.settings
-        )
-        for c in candidates
-    }
+    return {candidate.label: candidate.schedule(problem) for candidate in candidates}
 
 
 def _prove(schedules: Iterable[Schedule]) -> None:

@@ -8,7 +8,7 @@ combines them in the order of the ranks.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from collwise.algorithms.combining import exchange_time, unless_alone
+from collwise.algorithms.combining import exchange_estimate, exchange_time, unless_alone
 from collwise.algorithms.registry import Algorithm, Settings, register, whole
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem
@@ -29,7 +29,11 @@ def stages(problem: Problem, radix: int) -> tuple[Stage, ...]:
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    return [{"radix": radix} for radix in RADICES if radix < problem.ranks]
+    radices = [radix for radix in RADICES if radix < problem.ranks]
+    if not radices:
+        return []
+    best = min(radices, key=lambda k: exchange_estimate(problem, machine, stages(problem, k)))
+    return [{"radix": best}]
 
 
 def _time(problem: Problem, machine: Machine, radix: int) -> Fraction:

@@ -1,5 +1,7 @@
 """From a measurement to a profile: exact fractions become floats with units, and a verdict."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from collwise.measure.campaign import Measurement
@@ -7,15 +9,19 @@ from collwise.measure.fit import Fit, Law, Median
 from collwise.measure.stability import judge, judge_fit
 from collwise.model.exact import seconds
 from collwise.model.fingerprint import Fingerprint
-from collwise.model.profile import MeasuredSize, MedianTime, Mode, Profile, Provenance
+from collwise.model.profile import CombineTime, MeasuredSize, MedianTime, Mode, Profile, Provenance
 
 
 def build_profile(
-    measurement: Measurement, fingerprint: Fingerprint, provenance: Provenance
+    measurement: Measurement,
+    fingerprint: Fingerprint,
+    provenance: Provenance,
+    combining: Iterable[CombineTime] = (),
 ) -> Profile:
     """The profile that a measurement gives on the machine of this fingerprint.
 
     provenance: of this session; ranks, seed, budget_s and elapsed_s are the measurement's.
+    combining: what combining takes, if that was measured too.
     """
     judgement = judge(
         measurement,
@@ -38,6 +44,7 @@ def build_profile(
             for fit, segment in zip(measurement.fits, measurement.segments, strict=True)
         ),
         medians=tuple(_median(median) for median in measurement.medians),
+        combining=tuple(combining),
     )
 
 

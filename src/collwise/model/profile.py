@@ -23,6 +23,7 @@ from collwise.model.fingerprint import Fingerprint
 from collwise.model.machine import Measured, measured
 from collwise.model.records import (
     UNITS,
+    CombineTime,
     MeasuredSize,
     MedianTime,
     Mode,
@@ -34,6 +35,7 @@ from collwise.model.records import (
 
 __all__ = [
     "ENVIRONMENT",
+    "CombineTime",
     "Fingerprint",
     "MeasuredSize",
     "MedianTime",
@@ -63,6 +65,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     provenance: Provenance
     points: tuple[MeasuredSize, ...]
     medians: tuple[MedianTime, ...] = ()
+    combining: tuple[CombineTime, ...] = ()
     wins: tuple[Win, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,6 +83,8 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
                 seen = f"points[{i}].segment = {point.segment}"
                 raise ValueError(f"{seen}: segments count up from 0 in each mode")
             last[point.mode] = point.nbytes, point.segment
+        if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
+            raise ValueError("combining: an operator, type and length is there twice")
         if len({win.key for win in self.wins}) < len(self.wins):
             raise ValueError("wins: two of them are about the same collective, ranks, size, root")
 
@@ -104,6 +109,23 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
             [(point.nbytes, point.t0_s, point.lam) for point in segment]
             for _, segment in groupby(points, key=lambda point: point.segment)
         )
+
+    def machine_combining(self, op: str, dtype: str) -> Measured:
+        """The machine with what combining takes for an operator and a type.
+
+        Where that was not measured, it is any measured one of the same type, or else any; where
+        nothing was, combining is free.
+        """
+        for like in (
+            lambda t: (t.op, t.dtype) == (op, dtype),
+            lambda t: t.dtype == dtype,
+            lambda t: True,
+        ):
+            if found := [t for t in self.combining if like(t)]:
+                chosen = [t for t in found if (t.op, t.dtype) == (found[0].op, found[0].dtype)]
+                points = sorted((t.nbytes, t.median_s) for t in chosen)
+                return self.machine.with_combining(points)
+        return self.machine
 
     @property
     def disagreement(self) -> float | None:

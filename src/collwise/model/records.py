@@ -62,6 +62,19 @@ class MedianTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
+class CombineTime(Record, frozen=True, kw_only=True):
+    """What it takes to combine two vectors, on the slowest rank."""
+
+    op: str
+    """As the planner names operators: sum, max, …"""
+    dtype: str
+    """As NumPy names types: float64, int32, …"""
+    nbytes: Count
+    median_s: NotNegative
+    interval_s: Interval
+    repetitions: Count
+
+
 class Provenance(Record, frozen=True, kw_only=True):
     """Where, when and how a profile was made."""
 

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable
 from mpi4py import MPI
 
 from collwise.measure.campaign import SIZES, Campaign, Measurement
+from collwise.measure.combining import cells, slowest
 from collwise.measure.result import build_profile
 from collwise.model.profile import Profile
 from collwise.mpi.agreement import on_root
+from collwise.mpi.combiner import time_cells
 from collwise.mpi.prober import Prober
 from collwise.mpi.world import World
+
+COMBINING_SHARE = 0.1
+"""Of the time budget."""
 
 Report = Callable[[float], None]
 """Told how far it is, from 0 to 1 (on rank 0)."""
@@ -25,15 +30,17 @@ def run_campaign(
     seed: int = 0,
     report: Report = lambda done: None,
 ) -> Profile:
-    """Measure t0 and λ on `comm` and return the profile, the same on all ranks.  Collective.
+    """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
-    budget_s: seconds.   sizes: bytes of a message; the usual ones if not given.
+    budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
+    message; the usual ones if not given.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = SIZES if sizes is None else tuple(sizes)
 
     def new() -> Campaign:
-        return Campaign(comm.Get_size(), sizes=chosen, budget_s=budget_s, seed=seed)
+        share = budget_s * (1 - COMBINING_SHARE)
+        return Campaign(comm.Get_size(), sizes=chosen, budget_s=share, seed=seed)
 
     largest = on_root(comm, lambda: max(new().sizes))
     campaign = new() if comm.Get_rank() == 0 else None
@@ -45,9 +52,14 @@ def run_campaign(
             campaign.record(batch, samples, time.perf_counter() - begin)
             report(campaign.progress)
 
+    mine = time_cells(cells(), budget_s * COMBINING_SHARE)
+    gathered = comm.gather(mine, root=0)
+
     def result() -> Profile:
         assert campaign is not None
+        assert gathered is not None
         measurement: Measurement = campaign.result()
-        return build_profile(measurement, world.fingerprint(), world.provenance())
+        combining = slowest(gathered)
+        return build_profile(measurement, world.fingerprint(), world.provenance(), combining)
 
     return on_root(comm, result)

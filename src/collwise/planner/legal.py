@@ -66,6 +66,8 @@ def _needed(collective: str, op: str, kind: np.dtype[Any]) -> tuple[Order, str]:
         return "any", "there is one result only"
     if op == "commutative":
         return "same", "nobody knows whether the operator rounds"
+    if op in ("sum", "prod") and kind.kind in "iu" and kind.itemsize < 4:
+        return "same", f"{op} of {kind} saturates on some MPI libraries"
     inexact = kind.names is not None or kind.kind in "fcV"
     if op in (*ARITHMETIC, *LOCATING) and inexact:
         what = "rounds" if op in ("sum", "prod") else "minds the order of NaN and ±0"

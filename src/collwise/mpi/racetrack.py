@@ -6,38 +6,23 @@ Every competitor's bytes are checked on every rank, before and after the timing.
 import gc
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.errors import WrongResult
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
-from collwise.mpi.agreement import everywhere
+from collwise.measure.race import Race
 from collwise.mpi.channel import Channel
 from collwise.mpi.clock import CommonClock, StartingLine
-from collwise.mpi.executor import persistent, runner
+from collwise.mpi.courses import Competitor, course
 from collwise.schedule.data import Problem, Schedule
 
-BLOCKING = " (blocking)"
-"""What is added to a candidate's label where it ran as a blocking call."""
-Bytes: TypeAlias = NDArray[np.uint8]
 _WARM_UPS = 3
 _FEWEST = 3
 _CHUNK_S = 0.05
 _MOST_IN_CHUNK = 50
-
-
-class Competitor(NamedTuple):
-    """Something that does the collective on the race's buffer."""
-
-    label: str
-    run: Callable[[], object]
-    free: Callable[[], object]
 
 
 @dataclass
@@ -63,23 +48,29 @@ def race(
     schedules: Mapping[str, Schedule],
     predicted_s: Mapping[str, float],
     *,
+    op: str = "sum",
+    dtype: str = "float64",
     budget_s: float,
     repetitions: int = 300,
     seed: int = 0,
 ) -> Race:
-    """Race the schedules, by label, against the library's own broadcast.  Collective.
+    """Race the schedules, by label, against the library's own collective.  Collective.
 
-    budget_s: seconds for this race.   repetitions: the most of them.
-    Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank.
+    op, dtype: what vectors are combined with, and their elements.   budget_s: seconds for this
+    race.   repetitions: the most of them.
+    Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
+    UnknownName for an operator that cannot be raced with.
     """
-    data = np.zeros(max(problem.nbytes, 1), dtype=np.uint8)[: problem.nbytes]
-    competitors = _competitors(track, problem, schedules, data)
+    on = course(track.channel, problem, op, dtype)
+    competitors = on.libraries()
+    for label, schedule in schedules.items():
+        competitors += on.candidates(label, schedule)
     try:
         for competitor in competitors:
-            check_bytes(track.comm, problem, data, competitor)
+            on.check(competitor)
         samples, dropped = _time(track, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
-            check_bytes(track.comm, problem, data, competitor)
+            on.check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -92,63 +83,6 @@ def race(
         dict(predicted_s),
         dropped,
     )
-
-
-def _competitors(
-    track: Track, problem: Problem, schedules: Mapping[str, Schedule], data: Bytes
-) -> list[Competitor]:
-    comm, root = track.comm, problem.root
-    spec = [data, problem.nbytes, MPI.BYTE]
-    nothing = lambda: None  # noqa: E731
-    found = [Competitor(LIBRARY, lambda: comm.Bcast(spec, root), nothing)]
-    try:
-        request = comm.Bcast_init(spec, root)
-    except (NotImplementedError, MPI.Exception):
-        pass  # a library older than MPI-4: it has no persistent broadcast to race against
-    else:
-        found.append(_persistent(LIBRARY_PERSISTENT, request))
-    for label, schedule in schedules.items():
-        found.append(_persistent(label, persistent(schedule, track.channel, spec)))
-        once = partial(runner(schedule, track.channel), spec)
-        found.append(Competitor(label + BLOCKING, once, nothing))
-    return found
-
-
-def _persistent(label: str, request: object) -> Competitor:
-    start, wait, free = request.Start, request.Wait, request.Free  # type: ignore[attr-defined]
-
-    def run() -> None:
-        start()
-        wait()
-
-    return Competitor(label, run, free)
-
-
-def check_bytes(
-    comm: MPI.Intracomm,
-    problem: Problem,
-    data: Bytes,
-    competitor: Competitor,
-) -> None:
-    """Run it once and compare every byte on every rank; raise WrongResult if one is off."""
-    # Neighbouring blocks of any usual length differ: the pattern's period is a prime.
-    salt = sum(competitor.label.encode())
-    expected = ((np.arange(problem.nbytes, dtype=np.int64) * 31 + salt) % 251).astype(np.uint8)
-    data[:] = expected if comm.Get_rank() == problem.root else 255 - expected
-    competitor.run()
-
-    def compare() -> None:
-        wrong = np.flatnonzero(data != expected)
-        if len(wrong):
-            raise WrongResult(
-                f"{competitor.label}: {problem.collective} of {problem.nbytes} bytes from rank"
-                f" {problem.root}",
-                f"on rank {comm.Get_rank()} {len(wrong)} bytes are wrong, the first is byte"
-                f" {wrong[0]}",
-                "please report this with the output of `collwise doctor`",
-            )
-
-    everywhere(comm, compare)
 
 
 def _time(

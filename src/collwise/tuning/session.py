@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from collwise.algorithms.registry import collectives
 from collwise.errors import InvalidArgument
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
@@ -12,15 +13,18 @@ from collwise.model.records import Form
 from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
-from collwise.mpi.racetrack import BLOCKING, Track, race
+from collwise.mpi.courses import BLOCKING
+from collwise.mpi.racetrack import Track, race
 from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import Problem, Schedule
+from collwise.schedule.data import COMBINING, ROOTLESS, Problem, Schedule
 from collwise.verifier import verify
 
 SIZES = (8, 512, 4096, 65536, 1048576)
 """Bytes raced by default: short, the paper's packet, around eager limits, long."""
+COLLECTIVES = collectives()
+"""Raced by default: all for which there are algorithms."""
 MEASURING_SHARE = 0.4
 """Of the time budget; the races share the rest."""
 LARGEST_PROVED = 256
@@ -28,6 +32,34 @@ LARGEST_PROVED = 256
 
 Progress = Callable[[str, float], None]
 """Told what is being done and how far the whole is, from 0 to 1 (on rank 0)."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is planned and raced: a collective, bytes, a root, and how vectors are combined."""
+
+    collective: str
+    nbytes: int
+    root: int = 0
+    op: str = "sum"
+    dtype: str = "float64"
+
+    def __str__(self) -> str:
+        return f"{self.collective} of {self.nbytes} bytes"
+
+    def plan(self, profile: Profile, ranks: int, algorithm: str | None = None) -> Plan:
+        """The plan on a measured machine."""
+        combines = self.collective in COMBINING
+        return plan(
+            self.collective,
+            ranks=ranks,
+            nbytes=self.nbytes,
+            machine=profile.machine_combining(self.op, self.dtype) if combines else profile.machine,
+            root=self.root,
+            op=self.op,
+            dtype=self.dtype,
+            algorithm=algorithm,
+        )
 
 
 @dataclass(frozen=True)
@@ -91,14 +123,18 @@ def tune(
     world: World,
     *,
     budget_s: float,
+    collectives: Sequence[str] = COLLECTIVES,
     sizes: Sequence[int] = SIZES,
     root: int = 0,
+    op: str = "sum",
+    dtype: str = "float64",
     seed: int = 0,
     progress: Progress = lambda what, done: None,
 ) -> Tuning:
-    """Measure, plan, race and learn broadcasts of these sizes.  Collective over `comm`.
+    """Measure, plan, race and learn collectives of these sizes.  Collective over `comm`.
 
-    budget_s: seconds for everything.   sizes: bytes, >= 0.
+    budget_s: seconds for everything.   sizes: bytes, >= 0 (where vectors are combined, in whole
+    elements).   op, dtype: with what they are combined.
     Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
     """
     if not budget_s > 0:
@@ -113,12 +149,14 @@ def tune(
             report=lambda done: progress("measuring t0 and λ", done * MEASURING_SHARE),
         )
         track = Track(channel, world.crowded)
-        share = budget_s * (1 - MEASURING_SHARE) / max(len(sizes), 1)
+        races = [(collective, nbytes) for collective in collectives for nbytes in sizes]
+        share = budget_s * (1 - MEASURING_SHARE) / max(len(races), 1)
         outcomes = []
-        for number, nbytes in enumerate(sizes):
-            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(sizes)
-            progress(f"racing broadcasts of {nbytes} bytes", done)
-            outcomes.append(compare(track, profile, nbytes, root, budget_s=share, seed=seed))
+        for number, (collective, nbytes) in enumerate(races):
+            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(races)
+            task = Task(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
+            progress(f"racing: {task}", done)
+            outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
         progress("done", 1.0)
     finally:
         channel.free()
@@ -130,31 +168,19 @@ def tune(
 def compare(
     track: Track,
     profile: Profile,
-    nbytes: int,
-    root: int = 0,
+    task: Task,
     *,
     budget_s: float,
     repetitions: int = 300,
     seed: int = 0,
     algorithm: str | None = None,
 ) -> Outcome:
-    """Plan one broadcast, prove the candidates right, race them, decide.  Collective.
+    """Plan one collective, prove the candidates right, race them, decide.  Collective.
 
     algorithm: race this one only.
     """
     comm = track.comm
-
-    def estimate() -> Plan:
-        return plan(
-            "broadcast",
-            ranks=comm.Get_size(),
-            nbytes=nbytes,
-            machine=profile.machine,
-            root=root,
-            algorithm=algorithm,
-        )
-
-    estimated = everywhere(comm, estimate)
+    estimated = everywhere(comm, lambda: task.plan(profile, comm.Get_size(), algorithm))
     picked = shortlist(estimated)
     schedules = _schedules(estimated.problem, picked)
     if comm.Get_size() <= LARGEST_PROVED:
@@ -165,6 +191,8 @@ def compare(
         estimated.problem,
         schedules,
         predictions,
+        op=task.op,
+        dtype=task.dtype,
         budget_s=budget_s,
         repetitions=repetitions,
         seed=seed,

@@ -93,3 +93,13 @@ class BrokenCommunicator(CollwiseError):
     """A communicator on which a collective was interrupted half-way."""
 
     exit_code = 1
+
+
+class LabUnavailable(CollwiseError):
+    """Emulated hosts cannot be made here: a permission, a device or a program is missing."""
+
+
+class LabFailed(CollwiseError):
+    """Emulated hosts that were lost, or a command on them that did not end in time."""
+
+    exit_code = 1

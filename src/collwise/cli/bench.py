@@ -7,7 +7,7 @@ import click
 from collwise.cli import output
 from collwise.cli.profiles import profile_for, profile_option
 from collwise.cli.ranks import on_ranks
-from collwise.cli.sizes import SIZE
+from collwise.cli.values import BUDGET, SIZE
 
 _QUICK_S = 3.0
 """Seconds to measure where there is no profile."""
@@ -20,7 +20,7 @@ _QUICK_S = 3.0
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=BUDGET,
     default=5.0,
     show_default=True,
     help="Seconds for the race.",
@@ -52,17 +52,21 @@ def command(
     Competitors: mpi4py's Comm.Bcast, the library's persistent broadcast, and planned schedules, as
     persistent requests and as blocking calls.  The slowest rank's time counts.
     """
-    from collwise.algorithms.registry import algorithms_for
+    from collwise.algorithms.registry import algorithms_for, find
     from collwise.mpi.agreement import on_root
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.racetrack import Track
     from collwise.mpi.world import describe, world
+    from collwise.schedule.data import Problem
     from collwise.tuning.reports import race_document, race_rows, race_summary
     from collwise.tuning.session import compare
 
-    algorithms_for(collective)
     comm = world()
+    algorithms_for(collective)
+    if algorithm is not None:
+        find(algorithm, collective)
+    Problem(collective, comm.size, nbytes, root)  # refuses what is out of range, before measuring
     here = describe(comm)
     channel = Channel(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))

@@ -11,6 +11,8 @@ def command(as_json: bool) -> int:
     """Check MPI, launcher, profile and permissions; exit code 1 if something is wrong."""
     from collwise.tuning.checkup import checkup
 
+    if not output.is_rank_zero():
+        return 0  # under a launcher one answer is enough
     with output.progress(quiet=as_json) as progress:
         findings = list(checkup(progress))
     if as_json:

@@ -1,12 +1,13 @@
 """How commands fail: one clear line, the right exit code, no traceback, nobody left waiting."""
 
 import contextlib
+import errno
 import os
 import sys
 import time
 import traceback
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -24,13 +25,16 @@ def failing_clearly() -> Iterator[None]:
     On MPI, ranks that all fail alike end in order; a rank that fails alone ends the others, since
     they would wait for it forever.
     """
+    stdout = sys.stdout
     try:
         yield
     except SystemExit as end:
+        # Where nobody reads any more, rich and click exit with 1, and click wraps the stream.
+        if isinstance(end.__context__, BrokenPipeError) or sys.stdout is not stdout:
+            leave(0)
         leave(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
-    except click.exceptions.Abort:
-        say("interrupted")
-        leave(130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _interrupted()
     except click.ClickException as problem:
         if _rank() == 0:
             problem.show()
@@ -38,14 +42,14 @@ def failing_clearly() -> Iterator[None]:
     except CollwiseError as problem:
         say(f"collwise: {problem}")
         leave(problem.exit_code)
-    except KeyboardInterrupt:
-        say("interrupted")
-        leave(130)
     except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         leave(0)
-    except Exception:
+    except Exception as problem:
+        if _stems_from(problem, KeyboardInterrupt):  # Ctrl-C in an import of compiled modules
+            _interrupted()
+        if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            sys.stderr.write(f"collwise: write the result: {problem.strerror}; make room for it\n")
+            leave(1, alone=True)
         sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
         traceback.print_exc()
         leave(1, alone=True)
@@ -57,9 +61,25 @@ def say(message: str) -> None:
         click.echo(message, err=True)
 
 
-def leave(code: int, *, alone: bool = False) -> None:
+def _interrupted() -> NoReturn:
+    """End all ranks at once: a rank within MPI would notice the interruption much later."""
+    say("collwise: interrupted")
+    leave(130, alone=True)
+
+
+def _stems_from(problem: BaseException | None, kind: type[BaseException]) -> bool:
+    while problem is not None and not isinstance(problem, kind):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
+
+
+def leave(code: int, *, alone: bool = False) -> NoReturn:
     """End the process with an exit code; on MPI, end the others if they do not end alike."""
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:  # nobody reads it, or there is no room: do not try again at the very end
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if code and (mpi := _running_mpi()) is not None and (alone or not _all_arrive(mpi)):
         if not alone:
             sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")

@@ -8,13 +8,13 @@ import click
 from collwise.cli import output
 from collwise.cli.profiles import save, save_option
 from collwise.cli.ranks import on_ranks
-from collwise.cli.sizes import SIZES
+from collwise.cli.values import BUDGET, SIZES
 
 
 @click.command("measure")
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=BUDGET,
     default=20.0,
     show_default=True,
     help="Seconds to measure at most.",

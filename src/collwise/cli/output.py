@@ -40,7 +40,9 @@ def console(stream: str = "out") -> Console:
         *streams, width = told.split()
         terminal = stream in streams
         return Console(file=file, force_terminal=terminal, width=int(width) if terminal else 160)
-    return Console(file=file, width=None if file.isatty() else 160)
+    if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
+        return Console(file=file, force_terminal=False, width=160)
+    return Console(file=file)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -7,24 +7,24 @@ import click
 
 from collwise.cli import output
 from collwise.cli.profiles import machine_from, profile_option
-from collwise.cli.sizes import SIZE
+from collwise.cli.values import EXACT, RANKS, SIZE
 
 
 @click.command("plan")
 @click.argument("collective", default="broadcast")
-@click.option("-n", "--ranks", type=int, required=True, help="Number of ranks.")
+@click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks.")
 @click.option("--bytes", "nbytes", type=SIZE, required=True, help="Bytes, such as 512 or 64k.")
 @click.option("--root", type=int, default=0, show_default=True, help="Rank that has the message.")
 @click.option("--algorithm", help="Take this algorithm, with its best settings.")
-@click.option("--t0", metavar="SECONDS", help="Postal machine: t0 of every message.")
-@click.option("--lam", metavar="λ", help="Postal machine: λ, such as 4, 1.8 or 9/5.")
-@click.option("--alpha", metavar="SECONDS", help="Hockney machine: start-up.")
-@click.option("--beta", metavar="SECONDS", help="Hockney machine: per byte.")
-@click.option("--gamma", metavar="SECONDS", help="Hockney machine: per combined byte.")
-@click.option("--latency", metavar="SECONDS", help="LogGP machine: L.")
-@click.option("--overhead", metavar="SECONDS", help="LogGP machine: o.")
-@click.option("--gap", metavar="SECONDS", help="LogGP machine: g.")
-@click.option("--per-byte", metavar="SECONDS", help="LogGP machine: G.")
+@click.option("--t0", type=EXACT, metavar="SECONDS", help="Postal machine: t0 of every message.")
+@click.option("--lam", type=EXACT, metavar="λ", help="Postal machine: λ, such as 4, 1.8 or 9/5.")
+@click.option("--alpha", type=EXACT, metavar="SECONDS", help="Hockney machine: start-up.")
+@click.option("--beta", type=EXACT, metavar="SECONDS", help="Hockney machine: per byte.")
+@click.option("--gamma", type=EXACT, metavar="SECONDS", help="Hockney machine: per combined byte.")
+@click.option("--latency", type=EXACT, metavar="SECONDS", help="LogGP machine: L.")
+@click.option("--overhead", type=EXACT, metavar="SECONDS", help="LogGP machine: o.")
+@click.option("--gap", type=EXACT, metavar="SECONDS", help="LogGP machine: g.")
+@click.option("--per-byte", type=EXACT, metavar="SECONDS", help="LogGP machine: G.")
 @click.option(
     "--picture",
     type=click.Path(path_type=Path, dir_okay=False),

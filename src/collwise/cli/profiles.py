@@ -1,14 +1,16 @@
 """Options about machines and profiles, shared by commands."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from collwise.cli.values import writable
 from collwise.errors import InvalidArgument
 from collwise.model.fingerprint import Fingerprint
 from collwise.model.machine import Machine
-from collwise.model.profile import Profile, default_path, find, newest
+from collwise.model.profile import ENVIRONMENT, Profile, default_path, find, newest
 
 profile_option = click.option(
     "--profile",
@@ -16,17 +18,33 @@ profile_option = click.option(
     type=click.Path(path_type=Path),
     help="Profile file to use  [default: the one saved for this machine].",
 )
+
+
+def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, --save's or the environment's, before measuring."""
+    if path is None and (named := os.environ.get(ENVIRONMENT)):
+        remedy = f"name another file in {ENVIRONMENT}"
+        writable(ctx, param, Path(named).expanduser(), remedy=remedy)
+    return writable(ctx, param, path)
+
+
 save_option = click.option(
     "--save",
     "save_path",
     type=click.Path(path_type=Path),
+    callback=_can_be_saved,
     help="Where to save the profile  [default: beside others, by machine].",
 )
 
 
 def save(profile: Profile, path: Path | None) -> Path:
     """Save a profile where asked, or where it will be found again."""
-    return profile.save(path or default_path(profile.fingerprint))
+    try:
+        return profile.save(path or default_path(profile.fingerprint))
+    except InvalidArgument as problem:
+        raise InvalidArgument(
+            problem.asked, problem.seen, f"name another file with --save, or in {ENVIRONMENT}"
+        ) from problem
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
@@ -51,7 +69,8 @@ def machine_from(options: dict[str, Any], profile_path: Path | None) -> tuple[Ma
     given = {k: [n for n in names if options.get(n) is not None] for k, names in kinds.items()}
     chosen = [kind for kind, names in given.items() if names]
     if len(chosen) > 1 or (chosen and profile_path is not None):
-        seen = ", ".join(f"--{n.replace('_', '-')}" for names in given.values() for n in names)
+        names = [n for names in given.values() for n in names] + ["profile"] * bool(profile_path)
+        seen = ", ".join(f"--{n.replace('_', '-')}" for n in names)
         raise InvalidArgument(
             "one machine to plan for", f"options of several ({seen})", "describe one machine only"
         )

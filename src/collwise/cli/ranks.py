@@ -2,9 +2,11 @@
 
 import functools
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,7 @@ def on_ranks(budget_s: Callable[[dict[str, Any]], float]) -> Callable[[Any], Any
             seen = launched()
             if STATUS_FILE in os.environ or (seen is not None and (seen.size > 1 or ranks is None)):
                 _check_size(ranks, seen.size if seen else None)
+                import_module("collwise.mpi.world")  # says it clearly if there is no MPI library
                 return work(**options)
             count = usual_ranks() if ranks is None else ranks
             _check_slots(count)
@@ -82,10 +85,11 @@ def _start(count: int, budget_s: float) -> int:
         code = start(count, arguments, environment, budget_s + START_UP_S)
         if status.exists():
             return int(status.read_text(encoding="ascii") or 1)
-    if code == 0:
-        return 0
+    if code == -signal.SIGPIPE:
+        raise BrokenPipeError
     raise NoMPI(
         f"{count} ranks",
-        f"the launcher ended with code {code} before the command was done (its message is above)",
+        f"the launcher ended with code {code} before the command was done"
+        " (what it said, if anything, is above)",
         "try fewer ranks; `collwise doctor` checks launcher and library",
     )

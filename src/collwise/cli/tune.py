@@ -8,13 +8,13 @@ import click
 from collwise.cli import output
 from collwise.cli.profiles import save, save_option
 from collwise.cli.ranks import on_ranks
-from collwise.cli.sizes import SIZES
+from collwise.cli.values import BUDGET, SIZES, writable
 
 
 @click.command("tune")
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=BUDGET,
     default=40.0,
     show_default=True,
     help="Seconds for measuring and racing together.",
@@ -32,7 +32,8 @@ from collwise.cli.sizes import SIZES
 @click.option(
     "--report",
     "report_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
+    callback=writable,
     default=Path("collwise-report.html"),
     show_default=True,
     help="Where to write the HTML report.",
@@ -56,10 +57,12 @@ def command(
     """
     from collwise.mpi.agreement import on_root
     from collwise.mpi.world import describe, world
+    from collwise.schedule.data import Problem
     from collwise.tuning.reports import document, rows, summary
     from collwise.tuning.session import tune
 
     comm = world()
+    Problem("broadcast", comm.size, max(sizes), root)  # refuses a wrong root, before measuring
     here = describe(comm)
     with output.progress(quiet=as_json or comm.rank > 0) as progress:
         found = tune(

@@ -14,6 +14,7 @@ _EXCHANGES = 25
 _SPIN_S = 300e-6
 """Where ranks share cores, waits longer than this sleep first, so that all can arrive."""
 _LONGEST_NOTICE_S = 2e-3
+"""On one host; between hosts the news of a start travels first."""
 
 
 class CommonClock:
@@ -74,7 +75,11 @@ class StartingLine:
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
         self._pause = getattr(os, "sched_yield", None) if crowded else None
-        self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20)
+        # A broadcast takes at most so many one-way trips (half of a round trip each).
+        trips = comm.Get_size().bit_length() + 1
+        slowest = comm.allreduce(clock.uncertainty_s, MPI.MAX)
+        self._longest_notice_s = _LONGEST_NOTICE_S + trips * slowest
+        self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20) + trips * slowest
         self.tolerance_s = 0.0
         self._named = np.zeros(2)
 
@@ -95,9 +100,9 @@ class StartingLine:
 
     def adapt(self, late: float) -> None:
         """Take notice of the share of late starts."""
-        if late > 0.5 and self.notice_s >= _LONGEST_NOTICE_S:
+        if late > 0.5 and self.notice_s >= self._longest_notice_s:
             self.tolerance_s = max(2 * self.tolerance_s, 10e-6)
         elif late > 0.1:
-            self.notice_s = min(self.notice_s * 2, _LONGEST_NOTICE_S)
+            self.notice_s = min(self.notice_s * 2, self._longest_notice_s)
         elif late < 0.02:
             self.notice_s = max(self.notice_s * 0.9, 20e-6)

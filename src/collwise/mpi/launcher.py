@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from collwise.errors import NoMPI
 
@@ -38,6 +41,9 @@ _SIGNS = (
 )
 
 
+_MARKS = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
+
+
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
     """The launcher that started this process, None if it was started alone."""
     for launcher, rank, size in _SIGNS:
@@ -47,6 +53,16 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
             except ValueError:
                 continue
     return None
+
+
+def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment without a launcher's marks, in which another launcher can start ranks.
+
+    Unchanged if no launcher started this process.
+    """
+    if launched(environment) is None:
+        return dict(environment)
+    return {name: value for name, value in environment.items() if not name.startswith(_MARKS)}
 
 
 def find_mpiexec() -> str:
@@ -69,10 +85,16 @@ def find_mpiexec() -> str:
     raise NoMPI("starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", INSTALL)
 
 
+@cache
 def is_open_mpi(mpiexec: str) -> bool:
     """Whether a launcher is Open MPI's; it prints so."""
     answer = subprocess.run(
-        [mpiexec, "--version"], capture_output=True, text=True, timeout=30, check=False
+        [mpiexec, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     return "Open MPI" in answer.stdout + answer.stderr or "PRRTE" in answer.stdout + answer.stderr
 
@@ -97,26 +119,58 @@ def start(
 ) -> int:
     """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
 
-    limit_s: after so many seconds it is ended, and NoMPI says so.
+    limit_s: after so many seconds it is ended, and NoMPI says so.  A signal that ends this process
+    ends the ranks first.
     """
     command = command_line(ranks, arguments)
-    process = subprocess.Popen(command, env={**os.environ, **environment})
+    # A session of their own: Ctrl-C reaches us alone, and we end the ranks, in order and silently.
+    # Launchers pass standard input on, and would swallow what a calling script reads from.
+    with _ended_by_signals():
+        process = subprocess.Popen(
+            command,
+            env={**alone(), **environment},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return _wait(process, ranks, command[0], limit_s)
+
+
+def _wait(process: "subprocess.Popen[bytes]", ranks: int, mpiexec: str, limit_s: float) -> int:
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        _end(process)
+        _end(process, mpiexec)
         raise NoMPI(
-            f"{ranks} ranks under {command[0]}",
+            f"{ranks} ranks under {mpiexec}",
             f"they did not finish within {limit_s:.0f} s",
             "try fewer ranks, raise --budget, or run `collwise doctor`",
         ) from None
     except BaseException:
-        _end(process)
+        _end(process, mpiexec)
         raise
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Within this, a request to terminate raises SystemExit as Ctrl-C raises KeyboardInterrupt."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:
+    """End the launcher and its ranks, without a word from it on standard output."""
+    if is_open_mpi(mpiexec):
+        process.terminate()
+    else:
+        process.kill()  # Hydra prints a banner if it can; its proxies end the ranks either way
     try:
         process.wait(5)
     except subprocess.TimeoutExpired:

@@ -1,12 +1,19 @@
 """The MPI world this process is in: loaded safely, told apart from a broken one, described."""
 
+import os
 import sys
 from collections import Counter
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
-from collwise.model.fingerprint import Fingerprint, Layout, local_fingerprint, usable_cores
+from collwise.model.fingerprint import (
+    LAB,
+    Fingerprint,
+    Layout,
+    local_fingerprint,
+    usable_cores,
+)
 from collwise.model.records import Provenance, local_provenance
 from collwise.mpi.launcher import INSTALL, launched
 
@@ -35,6 +42,8 @@ class World(NamedTuple):
     """Processor names in rank order, as the communicator's ranks report them."""
     cores: int
     """Cores that this process may use."""
+    emulated: str = ""
+    """The network that `collwise lab` emulates between hosts on one machine; empty on a real one."""
 
     @property
     def layout(self) -> Layout:
@@ -43,12 +52,16 @@ class World(NamedTuple):
 
     @property
     def crowded(self) -> bool:
-        """More ranks on some host than it has cores (as this process sees them)."""
-        return max(Counter(self.hosts).values()) > self.cores
+        """More ranks on some host than it has cores (as this process sees them).
+
+        Emulated hosts share the cores of the machine they are on.
+        """
+        most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
+        return most > self.cores
 
     def fingerprint(self) -> Fingerprint:
         """What a profile measured in this world belongs to."""
-        return local_fingerprint(self.library, self.layout)
+        return local_fingerprint(self.library, self.layout, self.emulated)
 
     def provenance(self) -> Provenance:
         """Where, when and how a profile made now in this world was made."""
@@ -59,6 +72,7 @@ class World(NamedTuple):
             mpi4py=mpi4py.__version__,
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
+            notes=[f"emulated network: {self.emulated}"] if self.emulated else [],
         )
 
 
@@ -77,6 +91,7 @@ def describe(comm: MPI.Intracomm) -> World:
         thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
         hosts=tuple(comm.allgather(MPI.Get_processor_name())),
         cores=usable_cores(),
+        emulated=comm.bcast(os.environ.get(LAB, "")),
     )
 
 

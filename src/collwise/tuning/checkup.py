@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from collwise.errors import CollwiseError
 from collwise.model.fingerprint import local_fingerprint, usable_cores
 from collwise.model.profile import Profile, default_path
-from collwise.mpi.launcher import INSTALL, command_line, find_mpiexec, launched
+from collwise.mpi.launcher import INSTALL, alone, command_line, find_mpiexec, launched
 
 LIMIT_S = 60.0
 
@@ -98,7 +98,12 @@ def _launcher(library: dict[str, Any] | None) -> Iterator[Finding]:
         command = command_line(2, [sys.executable, "-c", _ASK_MPI])
     except (CollwiseError, OSError, subprocess.SubprocessError) as problem:
         remedy = problem.remedy if isinstance(problem, CollwiseError) else INSTALL
-        yield Finding("wrong", "launcher", getattr(problem, "seen", str(problem)), remedy)
+        seen_there = (
+            f"{problem.asked}: {problem.seen}"
+            if isinstance(problem, CollwiseError)
+            else str(problem)
+        )
+        yield Finding("wrong", "launcher", seen_there, remedy)
         return
     if library is None:
         yield Finding("note", "launcher", f"{mpiexec}, not tried without an MPI library")
@@ -176,6 +181,7 @@ def _ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
             timeout=LIMIT_S,
             check=False,
             stdin=subprocess.DEVNULL,
+            env=alone(),
         )
     except subprocess.TimeoutExpired:
         return [], f"no answer within {LIMIT_S:.0f} s"

@@ -5,6 +5,7 @@ the rank that draws imports this module.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collwise.errors import InvalidArgument
 from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
@@ -17,13 +18,15 @@ from collwise.model.profile import replace_file
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.timing import ideal
 from collwise.tuning.reports import rows
-from collwise.tuning.session import Tuning
+
+if TYPE_CHECKING:  # sessions run on MPI, and drawing a plan must not load it
+    from collwise.tuning.session import Tuning
 
 LARGEST_DRAWN = 4096
 """Ranks: larger schedules are not drawn."""
 
 
-def report(found: Tuning, path: Path) -> Path:
+def report(found: "Tuning", path: Path) -> Path:
     """Write the HTML report of a session; the file is replaced as a whole.
 
     Raises InvalidArgument if it cannot be written.
@@ -55,7 +58,7 @@ def report(found: Tuning, path: Path) -> Path:
     return path
 
 
-def _chosen_schedule(found: Tuning) -> tuple[Picture, ...]:
+def _chosen_schedule(found: "Tuning") -> tuple[Picture, ...]:
     """Tree and timeline of the schedule with the largest gain, or of the first that was raced."""
     raced = [o for o in found.outcomes if o.ours not in o.race.libraries]
     if not raced:
@@ -84,11 +87,12 @@ def draw(plan: Plan, path: Path) -> Path:
         )
     timing = ideal(plan.schedule, plan.machine)
     gap = plan.machine.message(plan.problem.nbytes).gap or None
+    save(tree(timing, plan.schedule, gap), path)
     save(timeline(timing, gap), path.with_stem(f"{path.stem}-timeline"))
-    return save(tree(timing, plan.schedule, gap), path)
+    return path
 
 
-def _notes(found: Tuning) -> list[str]:
+def _notes(found: "Tuning") -> list[str]:
     """What a reader should know about the races."""
     dropped = sum(o.race.dropped for o in found.outcomes)
     bound = [

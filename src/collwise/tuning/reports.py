@@ -4,19 +4,22 @@ Columns and their order are defined once each, here; terminal and HTML derive fr
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise.measure.race import Interval
 from collwise.model import words
 from collwise.model.profile import Profile
 from collwise.planner.plans import Plan
-from collwise.tuning.session import Outcome, Tuning
+
+if TYPE_CHECKING:  # sessions run on MPI, and planning must not load it
+    from collwise.tuning.session import Outcome, Tuning
 
 Rows: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Column titles and rows of ready-made text."""
 
 
-def rows(found: Tuning) -> Rows:
+def rows(found: "Tuning") -> Rows:
     """The main table: one row for every size."""
     titles = (
         "bytes",
@@ -47,7 +50,7 @@ def rows(found: Tuning) -> Rows:
     ]
 
 
-def summary(found: Tuning) -> list[str]:
+def summary(found: "Tuning") -> list[str]:
     """What the session comes to, in a few lines."""
     won = [o for o in found.outcomes if o.race.winner != o.race.library]
     lines = [
@@ -81,7 +84,7 @@ def measured_rows(profile: Profile) -> Rows:
     ]
 
 
-def race_rows(outcome: Outcome) -> Rows:
+def race_rows(outcome: "Outcome") -> Rows:
     """Every competitor of a race, blocking calls included, the fastest first."""
     medians = {**outcome.blocking.medians, **outcome.race.medians}
     library = outcome.race.libraries[0]
@@ -103,19 +106,19 @@ def race_rows(outcome: Outcome) -> Rows:
     return titles, found
 
 
-def race_summary(outcome: Outcome) -> list[str]:
+def race_summary(outcome: "Outcome") -> list[str]:
     """Who won, and what it rests on."""
     race = outcome.race
     count = len(next(iter(race.samples.values())))
     return [
         f"verdict  {race.verdict}",
-        f"samples  {count} repetitions of each, shuffled and interleaved; {race.dropped} dropped"
-        " because a rank started late",
+        f"samples  {words.count(count, 'repetition')} of each, shuffled and interleaved;"
+        f" {race.dropped} dropped because a rank started late",
         "checked  every byte on every rank, before and after",
     ]
 
 
-def document(found: Tuning) -> dict[str, Any]:
+def document(found: "Tuning") -> dict[str, Any]:
     """A tuning session as JSON."""
     return {
         "profile": found.profile.to_document(),
@@ -123,7 +126,7 @@ def document(found: Tuning) -> dict[str, Any]:
     }
 
 
-def race_document(outcome: Outcome) -> dict[str, Any]:
+def race_document(outcome: "Outcome") -> dict[str, Any]:
     """A race as JSON: both medians, the ratio, everything behind them.  Times in seconds."""
     race = outcome.race
     ours, own = race.best, race.libraries[0]
@@ -142,7 +145,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
         "library_s": race.medians[own].middle,
         "ratio": 1 / gain.middle,
         "speedup": gain.middle,
-        "speedup_interval": [gain.low, gain.high],
+        "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
         "winner": race.winner,
         "verdict": race.verdict,
         "dropped": race.dropped,
@@ -186,4 +189,5 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
 
 
 def _range(interval: Interval) -> str:
-    return f"{interval.low:.2f} … {interval.high:.2f}"
+    high = f"{interval.high:.2f}" if isfinite(interval.high) else "∞"
+    return f"{interval.low:.2f} … {high}"

@@ -1,0 +1,132 @@
+"""Runs the command line for tests, in this process or in others, and says how it ended."""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from collwise.model.fingerprint import Fingerprint
+from collwise.model.profile import MeasuredSize, Profile, Provenance
+from tests.mpi.launching import LIMIT_S, Library
+
+POSTAL = ("--t0", "1e-3", "--lam", "4")
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def refused(self, *words: str) -> None:
+        """It was a bad request: one message that holds these words, and nothing else."""
+        assert self.code == 2, self
+        assert self.out == "", self
+        self.explained(*words)
+
+    def explained(self, *words: str) -> None:
+        assert "Traceback" not in self.err, self.err
+        assert "report it" not in self.err, self.err
+        for word in words:
+            assert self.err.count(word) == 1, f"{word!r} should be said once in:\n{self.err}"
+
+
+def run(
+    command: Sequence[str | Path], folder: Path, environment: dict[str, str], **more: Any
+) -> Ended:
+    """Run a process in a folder; a hang fails the test with what was said."""
+    ran = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+    )
+    return Ended(ran.returncode, ran.stdout or "", ran.stderr or "")
+
+
+def alone(library: Library, *arguments: str) -> list[str]:
+    """The command line without a launcher."""
+    return [str(library.python), "-m", "collwise", *arguments]
+
+
+def launched(library: Library, *arguments: str) -> list[str]:
+    """The command line on 2 ranks that a launcher starts."""
+    return library.command(2, "-m", "collwise", *arguments)
+
+
+def environment(library: Library, folder: Path, **more: str) -> dict[str, str]:
+    """Where a profile is looked for and saved in `folder`, and nowhere else."""
+    return library.environment(
+        COLLWISE_PROFILE=str(folder / "profile.json"), XDG_DATA_HOME=str(folder), **more
+    )
+
+
+def processes_with(mark: str) -> list[int]:
+    """Processes that have this text in their environment (their children inherit it)."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if mark.encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                pass  # it has ended, or is not ours
+    return found
+
+
+def await_none(mark: str, limit_s: float = 20) -> list[int]:
+    """Wait until no such process is left; those that are after the limit."""
+    deadline = time.monotonic() + limit_s
+    while (left := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def example(mpi_library: str = "Test MPI 1.0") -> Profile:
+    """A profile of a machine that is not this one: t0 = 1 µs, λ = 3 at every size."""
+
+    def point(nbytes: int) -> MeasuredSize:
+        return MeasuredSize(
+            nbytes=nbytes,
+            mode="nonblocking",
+            t0_s=1e-6,
+            lam=3.0,
+            t0_interval_s=(0.9e-6, 1.1e-6),
+            lam_interval=(2.9, 3.1),
+            t0_experiments_s=(1e-6, 1e-6),
+            lam_experiments=(3.0, 3.0),
+            disagreement=0.0,
+            repetitions=100,
+            segment=0,
+            verdict="stable",
+        )
+
+    return Profile(
+        verdict="stable",
+        fingerprint=Fingerprint(
+            cpu_model="Test CPU",
+            architecture="x86_64",
+            cores_per_node=8,
+            operating_system="Linux",
+            mpi_library=mpi_library,
+            layout="one node",
+        ),
+        provenance=Provenance(
+            created="2025-01-02T03:04:05+00:00",
+            collwise="0.1.0",
+            python="3.11.7",
+            mpi4py="4.1.2",
+            system="Linux",
+            hosts={"elsewhere": 4},
+            ranks=4,
+            notes=(),
+        ),
+        points=(point(64), point(4096)),
+    )

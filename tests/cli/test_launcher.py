@@ -1,0 +1,145 @@
+"""Launchers that are missing, broken, or somebody else's."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.errors import NoMPI
+from collwise.mpi.launcher import Launched, alone, find_mpiexec, launched
+from tests.cli.conftest import Run
+
+ON_RANKS = ["tune", "measure", "bench"]
+
+
+def program(path: Path, script: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Python without a launcher beside it, and a PATH without one."""
+    monkeypatch.setenv("PATH", str(folder / "path"))
+    monkeypatch.setattr(sys, "executable", str(folder / "bin" / "python"))
+    return folder
+
+
+@pytest.mark.parametrize("name", ON_RANKS)
+def test_no_launcher(nowhere: Path, collwise: Run, name: str) -> None:
+    collwise(name, "-n", 2).refused(
+        "starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", "pip install"
+    )
+
+
+def test_a_launcher_beside_python_before_those_on_the_path(nowhere: Path) -> None:
+    with pytest.raises(NoMPI):
+        find_mpiexec()
+    on_path = program(nowhere / "path" / "mpirun", "exit 0")
+    assert find_mpiexec() == str(on_path)
+    better = program(nowhere / "path" / "mpiexec", "exit 0")
+    assert find_mpiexec() == str(better)
+    beside = program(nowhere / "bin" / "mpiexec", "exit 0")
+    assert find_mpiexec() == str(beside)
+
+
+def test_a_launcher_that_is_named(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(nowhere / "bin" / "mpiexec", "exit 0")
+    named = program(nowhere / "path" / "other", "exit 0")
+    for name in ("other", str(named)):
+        monkeypatch.setenv("COLLWISE_MPIEXEC", name)
+        assert find_mpiexec() == str(named)
+
+
+@pytest.mark.parametrize("name", ON_RANKS)
+def test_a_launcher_that_is_named_and_missing(
+    collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
+    collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 77])
+def test_a_launcher_that_starts_nothing(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", f"exit {code}")))
+    collwise("measure", "-n", 2).refused(
+        "2 ranks: the launcher ended with code " + str(code), "`collwise doctor` checks"
+    )
+
+
+def test_what_a_launcher_is_given(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This very command, on so many ranks; nothing to read, no marks of a launcher around us."""
+    script = 'printf "%s\\n" "$*" "PMI_RANK=$PMI_RANK"; cat; echo 1 > "$COLLWISE_STATUS_FILE"'
+    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "1")
+    (folder / "input").write_text("what a calling script reads\n", encoding="utf-8")
+    before = os.dup(0)
+    with (folder / "input").open() as given:
+        os.dup2(given.fileno(), 0)
+    try:
+        ended = collwise("bench", "-n", 3, "--bytes", "64")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    assert (ended.code, ended.err) == (1, "")
+    command = f"-n 3 {sys.executable} -m collwise bench -n 3 --bytes 64"
+    assert ended.out == f"{command}\nPMI_RANK=\n"
+
+
+def test_a_launcher_that_never_ends(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = 'case "$1" in --version) exit;; esac; echo $$ > pid; exec sleep 100'
+    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
+    monkeypatch.setattr("collwise.cli.ranks.START_UP_S", 1.5)
+    collwise("measure", "-n", 2, "--budget", 0.5).refused(
+        "they did not finish within 2 s", "raise --budget"
+    )
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text(encoding="ascii")), 0)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_another_number_of_ranks_than_the_launcher_started(
+    collwise: Run, monkeypatch: pytest.MonkeyPatch, rank: int
+) -> None:
+    monkeypatch.setenv("PMI_RANK", str(rank))
+    monkeypatch.setenv("PMI_SIZE", "2")
+    ended = collwise("measure", "-n", 3)
+    assert ended.code == 2
+    if rank == 0:
+        ended.refused("3 ranks (-n 3): a launcher has started 2", "leave out -n")
+    else:
+        assert (ended.out, ended.err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("rank", "size"),
+    [
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        ("PMI_RANK", "PMI_SIZE"),
+        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ],
+)
+def test_who_started_us(rank: str, size: str) -> None:
+    seen = launched({rank: "1", size: "4", "PATH": "x"})
+    assert isinstance(seen, Launched)
+    assert (seen.rank, seen.size) == (1, 4)
+    assert launched({rank: "1"}) is None
+    assert launched({rank: "one", size: "4"}) is None
+
+
+def test_marks_of_a_launcher_are_not_inherited() -> None:
+    kept = {"PATH": "x", "OMP_NUM_THREADS": "2"}
+    marks = {"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": "5", "HYDI_CONTROL_FD": "6"}
+    assert alone({**kept, **marks}) == kept
+    own = {**kept, "OMPI_MCA_btl": "self"}
+    assert alone(own) == own

@@ -1,0 +1,118 @@
+"""`collwise plan`: machines, algorithms, pictures, JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.registry import ALGORITHMS
+from tests.cli.conftest import Run
+from tests.cli.running import POSTAL, example
+
+PLAN = ("plan", "-n", "8", "--bytes", "512")
+MACHINES = {
+    "postal": {"--t0": "1e-3", "--lam": "4"},
+    "hockney": {"--alpha": "1e-6", "--beta": "1e-9"},
+    "loggp": {"--latency": "1e-6", "--overhead": "1e-6", "--gap": "2e-6", "--per-byte": "1e-9"},
+}
+
+
+def options(machine: dict[str, str]) -> list[str]:
+    return [word for pair in machine.items() for word in pair]
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_a_plan_for_people_and_for_programs(collwise: Run, kind: str) -> None:
+    people = collwise(*PLAN, *options(MACHINES[kind]))
+    assert (people.code, people.err) == (0, "")
+    programs = collwise(*PLAN, *options(MACHINES[kind]), "--json")
+    assert (programs.code, programs.err) == (0, "")
+    document = json.loads(programs.out)
+    assert document["algorithm"] in people.out
+    assert document["machine"] in people.out
+    assert document["lower_bound_s"] <= document["predicted_s"]
+    assert document["machine_from"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_out"), [(kind, name) for kind, machine in MACHINES.items() for name in machine]
+)
+def test_an_option_is_missing(collwise: Run, kind: str, left_out: str) -> None:
+    given = {name: value for name, value in MACHINES[kind].items() if name != left_out}
+    collwise(*PLAN, *options(given)).refused(f"a {kind} machine", f"{left_out} is missing", "give ")
+
+
+@pytest.mark.parametrize("other", ["hockney", "loggp"])
+def test_two_machines_at_once(collwise: Run, other: str) -> None:
+    collwise(*PLAN, *options(MACHINES["postal"]), *options(MACHINES[other])).refused(
+        "one machine to plan for", "describe one machine only", "--t0, --lam", *MACHINES[other]
+    )
+
+
+def test_a_machine_and_a_profile(collwise: Run, folder: Path) -> None:
+    example().save(folder / "it.json")
+    collwise(*PLAN, *POSTAL, "--profile", folder / "it.json").refused(
+        "describe one machine only", "--t0, --lam, --profile"
+    )
+
+
+def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
+    for name, algorithm in ALGORITHMS.items():
+        for typed in (name, algorithm.short_name):
+            ended = collwise("plan", "-n", 8, "--bytes", "1M", *options(MACHINES["hockney"]),
+                             "--algorithm", typed, "--json")  # fmt: skip
+            assert (ended.code, ended.err) == (0, "")
+            assert json.loads(ended.out)["algorithm"] == name
+
+
+def test_an_unknown_algorithm(collwise: Run) -> None:
+    collwise(*PLAN, *POSTAL, "--algorithm", "binominal").refused(
+        "algorithm 'binominal'", "did you mean broadcast/binomial"
+    )
+
+
+@pytest.mark.parametrize("collective", ["brodcast", "sort"])
+def test_an_unknown_collective(collwise: Run, collective: str) -> None:
+    ended = collwise("plan", collective, "-n", 8, "--bytes", 512, *POSTAL)
+    ended.refused(f"collective {collective!r}", "broadcast")
+
+
+@pytest.mark.parametrize("left_out", ["-n", "--bytes"])
+def test_what_cannot_be_guessed(collwise: Run, left_out: str) -> None:
+    given = {"-n": "8", "--bytes": "512"}
+    del given[left_out]
+    collwise("plan", *options(given), *POSTAL).refused("Missing option", f"'{left_out}'")
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".SVG"])
+def test_pictures(collwise: Run, folder: Path, suffix: str) -> None:
+    ended = collwise(*PLAN, *POSTAL, "--picture", f"it{suffix}")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"it{suffix}" in ended.out
+    magic = b"\x89PNG" if suffix == ".png" else b"<?xml"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"it-timeline{suffix}", f"it{suffix}"
+    ]  # fmt: skip
+    assert all(path.read_bytes().startswith(magic) for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["it.pdf", "it", "it.png.txt"])
+def test_a_picture_of_another_kind(collwise: Run, folder: Path, name: str) -> None:
+    collwise(*PLAN, *POSTAL, "--picture", name).refused(
+        f"save a picture as {name}", "ends in .png or .svg"
+    )
+    assert list(folder.iterdir()) == []
+
+
+def test_a_picture_that_cannot_be_written(collwise: Run, folder: Path) -> None:
+    (folder / "file").touch()
+    collwise(*PLAN, *POSTAL, "--picture", "file/it.png", "--json").refused(
+        "file/it.png", "Not a directory", "name another file"
+    )
+    assert [path.name for path in folder.iterdir()] == ["file"]
+
+
+def test_a_picture_of_too_many(collwise: Run) -> None:
+    collwise("plan", "-n", 5000, "--bytes", 8, *POSTAL, "--picture", "it.png").refused(
+        "5000 ranks", "at most 4096 ranks"
+    )

@@ -1,0 +1,109 @@
+"""Values that make no sense are refused before anything is started."""
+
+import pytest
+
+from collwise.cli import COMMANDS
+from tests.cli.conftest import Run
+from tests.cli.running import POSTAL
+
+ON_RANKS = [name for name in COMMANDS if name in ("tune", "measure", "bench")]
+PLAN = ("plan", "-n", "4", "--bytes", "512")
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object) -> int:
+        raise AssertionError("ranks were started")
+
+    monkeypatch.setattr("collwise.cli.ranks.start", start)
+
+
+@pytest.mark.parametrize("size", ["x", "-5", "1.5", "4q", "", "²", "5_0", "0x10", "k", "1 2"])
+@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+def test_no_size(collwise: Run, name: str, size: str) -> None:
+    ranks = ("-n", "4", *POSTAL) if name == "plan" else ()
+    collwise(name, *ranks, f"--bytes={size}").refused("'--bytes'", "give ")
+
+
+@pytest.mark.parametrize("size", ["9" * 20 + "G", "1048577G", str(2**50 + 1)])
+@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+def test_too_large_a_size(collwise: Run, name: str, size: str) -> None:
+    ranks = ("-n", "4", *POSTAL) if name == "plan" else ()
+    collwise(name, *ranks, "--bytes", size).refused("'--bytes'", "too large; give at most 1048576G")
+
+
+@pytest.mark.parametrize(
+    ("size", "nbytes"),
+    [("0", 0), ("512", 512), ("64k", 65536), ("64 KiB", 65536), ("1M", 1 << 20), ("2gb", 1 << 31)],
+)
+def test_sizes(collwise: Run, size: str, nbytes: int) -> None:
+    ended = collwise("plan", "-n", "4", "--bytes", size, *POSTAL)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"broadcast of {nbytes} bytes ")
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "x", ""])
+@pytest.mark.parametrize("name", ON_RANKS)
+def test_no_budget(collwise: Run, name: str, budget: str) -> None:
+    collwise(name, f"--budget={budget}").refused("'--budget'", "give seconds > 0")
+
+
+@pytest.mark.parametrize("ranks", ["0", "-1", "x", "1.5"])
+@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+def test_no_number_of_ranks(collwise: Run, name: str, ranks: str) -> None:
+    more = ("--bytes", "8", *POSTAL) if name == "plan" else ()
+    collwise(name, "-n", ranks, *more).refused("'-n' / '--ranks'", "Error: ")
+
+
+def test_more_ranks_than_mpi_can_number(collwise: Run) -> None:
+    collwise("plan", "-n", 2**31, "--bytes", 8, *POSTAL).refused("1<=x<=2147483647")
+
+
+def test_the_most_ranks_of_all(collwise: Run) -> None:
+    ended = collwise("plan", "-n", 2**31 - 1, "--bytes", 8, *POSTAL)
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ON_RANKS)
+def test_more_ranks_than_slots(collwise: Run, name: str) -> None:
+    collwise(name, "-n", "10000").refused("10000 ranks on this machine (-n 10000)", "use fewer")
+
+
+@pytest.mark.parametrize(("root", "seen"), [(4, "root 4: there are 4 ranks"), (-1, "root = -1")])
+def test_root_out_of_range(collwise: Run, root: int, seen: str) -> None:
+    collwise(*PLAN, *POSTAL, f"--root={root}").refused("broadcast from", seen, "; give ")
+
+
+@pytest.mark.parametrize(
+    "option", ["--t0", "--lam", "--alpha", "--beta", "--latency", "--per-byte"]
+)
+@pytest.mark.parametrize("value", ["x", "nan", "inf", "1/0", ""])
+def test_no_number(collwise: Run, option: str, value: str) -> None:
+    collwise(*PLAN, f"{option}={value}").refused(f"'{option}'", "is no number; give a finite")
+
+
+@pytest.mark.parametrize("option", ["--t0", "--lam", "--alpha", "--gap"])
+@pytest.mark.parametrize("value", ["1e999999999", "1e-999999999", "9" * 5000, "1e99", "1e-0100"])
+def test_numbers_beyond_all_measure(collwise: Run, option: str, value: str) -> None:
+    collwise(*PLAN, f"{option}={value}").refused(f"'{option}'", "beyond all measure")
+
+
+@pytest.mark.parametrize("lam", ["0.99", "0", "-4", "98/99"])
+def test_lambda_below_one(collwise: Run, lam: str) -> None:
+    collwise(*PLAN, "--t0=1e-3", f"--lam={lam}").refused("give λ >= 1: a message cannot arrive")
+
+
+@pytest.mark.parametrize("t0", ["0", "-1e-3"])
+def test_no_time_for_a_send(collwise: Run, t0: str) -> None:
+    collwise(*PLAN, f"--t0={t0}", "--lam=4").refused("give a time above 0, in seconds")
+
+
+@pytest.mark.parametrize("machine", [("--alpha=-1", "--beta=0"), ("--alpha=0", "--beta=-1e-9")])
+def test_negative_hockney(collwise: Run, machine: tuple[str, str]) -> None:
+    collwise(*PLAN, *machine).refused("give a time of 0 or more, in seconds")
+
+
+@pytest.mark.parametrize("lam", ["4", "9/5", "1.8", "1", "1E1"])
+def test_exact_numbers(collwise: Run, lam: str) -> None:
+    ended = collwise(*PLAN, "--t0", "1e-3", "--lam", lam)
+    assert (ended.code, ended.err) == (0, "")

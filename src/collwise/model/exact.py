@@ -1,11 +1,15 @@
 """Exact numbers: how floats come in, and how seconds go out.  The only two doors."""
 
+import re
 from fractions import Fraction
 from typing import TypeAlias
 
 from collwise.errors import InvalidArgument
 
 Number: TypeAlias = int | float | str | Fraction
+
+_ENDLESS = re.compile(r"e[+-]?0*\d{4}", re.IGNORECASE)
+"""Exponents of four digits and more: no float has one."""
 
 LARGEST_DENOMINATOR = 32
 """A measured λ is rounded to a fraction with at most this denominator.
@@ -23,7 +27,10 @@ def exact(x: Number, what: str = "a number") -> Fraction:
     if isinstance(x, Fraction):
         return x
     try:
-        return Fraction(str(x))  # for NumPy's floats as well, whose repr is a call
+        text = str(x)  # for NumPy's floats as well, whose repr is a call
+        if _ENDLESS.search(text):
+            raise ValueError("its digits would fill the memory")
+        return Fraction(text)
     except (ValueError, TypeError, ZeroDivisionError):
         raise InvalidArgument(what, repr(x), "give a finite number, such as 9/5 or 1.8") from None
 

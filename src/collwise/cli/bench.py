@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from collwise.cli import output
+from collwise.cli.problems import dtype_option, op_option, root_option
 from collwise.cli.profiles import profile_for, profile_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZE
@@ -16,7 +17,9 @@ _QUICK_S = 3.0
 @click.command("bench")
 @click.option("--collective", default="broadcast", show_default=True, help="What to race.")
 @click.option("--bytes", "nbytes", type=SIZE, default=512, show_default=True, help="Bytes.")
-@click.option("--root", type=int, default=0, show_default=True, help="Rank that has the message.")
+@root_option
+@op_option
+@dtype_option
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
 @click.option(
     "--budget",
@@ -40,6 +43,8 @@ def command(
     collective: str,
     nbytes: int,
     root: int,
+    op: str,
+    dtype: str,
     algorithm: str | None,
     budget: float,
     repetitions: int,
@@ -49,24 +54,24 @@ def command(
 ) -> None:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
-    Competitors: mpi4py's Comm.Bcast, the library's persistent broadcast, and planned schedules, as
-    persistent requests and as blocking calls.  The slowest rank's time counts.
+    Competitors: mpi4py's Comm.Bcast (or Reduce, or Allreduce), the library's persistent form, and
+    planned schedules, as persistent requests and as blocking calls.  The slowest rank's time counts.
     """
-    from collwise.algorithms.registry import algorithms_for, find
+    from collwise.algorithms.registry import find
     from collwise.mpi.agreement import on_root
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.racetrack import Track
     from collwise.mpi.world import describe, world
-    from collwise.schedule.data import Problem
     from collwise.tuning.reports import race_document, race_rows, race_summary
-    from collwise.tuning.session import compare
+    from collwise.tuning.session import Task, compare
 
     comm = world()
-    algorithms_for(collective)
+    task = Task.of(
+        collective, nbytes, root, op, dtype, ranks=comm.size
+    )  # refuses, before measuring
     if algorithm is not None:
         find(algorithm, collective)
-    Problem(collective, comm.size, nbytes, root)  # refuses what is out of range, before measuring
     here = describe(comm)
     channel = Channel(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
@@ -76,8 +81,7 @@ def command(
     outcome = compare(
         Track(channel, here.crowded),
         profile,
-        nbytes,
-        root,
+        task,
         budget_s=budget,
         repetitions=repetitions,
         seed=seed,
@@ -89,8 +93,7 @@ def command(
         if as_json:
             output.write_json(race_document(outcome))
             return
-        title = f"{collective} of {nbytes} bytes from rank {root} on {comm.size} ranks"
-        output.table(f"{title}, {here.library}", *race_rows(outcome))
+        output.table(f"{outcome.plan.problem}, {here.library}", *race_rows(outcome))
         output.write(*race_summary(outcome))
         if quick:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")

@@ -6,15 +6,24 @@ from typing import Any
 import click
 
 from collwise.cli import output
+from collwise.cli.problems import dtype_option, op_option, root_option
 from collwise.cli.profiles import machine_from, profile_option
 from collwise.cli.values import EXACT, RANKS, SIZE
+from collwise.schedule.data import ORDERS, Order
 
 
 @click.command("plan")
 @click.argument("collective", default="broadcast")
 @click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks.")
 @click.option("--bytes", "nbytes", type=SIZE, required=True, help="Bytes, such as 512 or 64k.")
-@click.option("--root", type=int, default=0, show_default=True, help="Rank that has the message.")
+@root_option
+@op_option
+@dtype_option
+@click.option(
+    "--order",
+    type=click.Choice(ORDERS),
+    help="Combine in this order at least: rank is the order of the ranks  [default: what is legal].",
+)
 @click.option("--algorithm", help="Take this algorithm, with its best settings.")
 @click.option("--t0", type=EXACT, metavar="SECONDS", help="Postal machine: t0 of every message.")
 @click.option("--lam", type=EXACT, metavar="λ", help="Postal machine: λ, such as 4, 1.8 or 9/5.")
@@ -37,13 +46,16 @@ def command(
     ranks: int,
     nbytes: int,
     root: int,
+    op: str,
+    dtype: str,
+    order: Order | None,
     algorithm: str | None,
     picture: Path | None,
     profile_path: Path | None,
     as_json: bool,
     **machine_options: Any,
 ) -> None:
-    """Plan COLLECTIVE (broadcast) for a machine: the choice, the runners-up, the lower bound.
+    """Plan COLLECTIVE (broadcast, reduce, allreduce): the choice, the runners-up, the lower bound.
 
     The machine is a measured profile, or one described by --t0 and --lam (postal), --alpha and
     --beta (Hockney), or --latency, --overhead, --gap and --per-byte (LogGP).
@@ -51,9 +63,17 @@ def command(
     from collwise.planner.choose import plan
     from collwise.tuning.reports import plan_document
 
-    machine, origin = machine_from(machine_options, profile_path)
+    machine, origin = machine_from(machine_options, profile_path, (op, dtype))
     made = plan(
-        collective, ranks=ranks, nbytes=nbytes, machine=machine, root=root, algorithm=algorithm
+        collective,
+        ranks=ranks,
+        nbytes=nbytes,
+        machine=machine,
+        root=root,
+        op=op,
+        dtype=dtype,
+        order=order,
+        algorithm=algorithm,
     )
     drawn = None
     if picture is not None:

@@ -56,10 +56,13 @@ def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
     return profile
 
 
-def machine_from(options: dict[str, Any], profile_path: Path | None) -> tuple[Machine, str]:
+def machine_from(
+    options: dict[str, Any], profile_path: Path | None, combining: tuple[str, str]
+) -> tuple[Machine, str]:
     """The machine that plan's options describe, and where it comes from.
 
     options: t0, lam, alpha, beta, gamma, latency, overhead, gap, per_byte (None where not given).
+    combining: operator and type, whose measured times count.
     """
     kinds: dict[str, tuple[str, ...]] = {
         "postal": ("t0", "lam"),
@@ -76,7 +79,8 @@ def machine_from(options: dict[str, Any], profile_path: Path | None) -> tuple[Ma
         )
     if not chosen:
         profile = Profile.load(profile_path) if profile_path else newest()
-        return profile.machine, f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
+        origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
+        return profile.machine_combining(*combining), origin
     kind = chosen[0]
     missing = [n for n in kinds[kind] if n not in given[kind] and n != "gamma"]
     if missing:

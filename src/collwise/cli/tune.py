@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from collwise.cli import output
+from collwise.cli.problems import COLLECTIVES, dtype_option, op_option, root_option
 from collwise.cli.profiles import save, save_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZES, writable
@@ -27,7 +28,17 @@ from collwise.cli.values import BUDGET, SIZES, writable
     show_default=True,
     help="Message sizes to plan and race, comma-separated.",
 )
-@click.option("--root", type=int, default=0, show_default=True, help="Rank that broadcasts.")
+@click.option(
+    "--collective",
+    "collectives",
+    type=COLLECTIVES,
+    default="all",
+    show_default=True,
+    help="What to plan and race: broadcast,reduce,allreduce or some of them.",
+)
+@root_option
+@op_option
+@dtype_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of targets and order.")
 @click.option(
     "--report",
@@ -44,30 +55,34 @@ from collwise.cli.values import BUDGET, SIZES, writable
 def command(
     budget: float,
     sizes: Sequence[int],
+    collectives: Sequence[str],
     root: int,
+    op: str,
+    dtype: str,
     seed: int,
     report_path: Path,
     save_path: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure this machine, plan broadcasts, race them against the library's own, report.
+    """Measure this machine, plan collectives, race them against the library's own, report.
 
     Saves a profile (what was measured, and which races were won) that collwise.Comm finds again,
     and writes one self-contained HTML page.
     """
     from collwise.mpi.agreement import on_root
     from collwise.mpi.world import describe, world
-    from collwise.schedule.data import Problem
     from collwise.tuning.reports import document, rows, summary
-    from collwise.tuning.session import tune
+    from collwise.tuning.session import Task, tune
 
     comm = world()
-    Problem("broadcast", comm.size, max(sizes), root)  # refuses a wrong root, before measuring
+    tasks = [
+        Task.of(collective, nbytes, root, op, dtype, ranks=comm.size)
+        for collective in collectives
+        for nbytes in sizes
+    ]
     here = describe(comm)
     with output.progress(quiet=as_json or comm.rank > 0) as progress:
-        found = tune(
-            comm, here, budget_s=budget, sizes=sizes, root=root, seed=seed, progress=progress
-        )
+        found = tune(comm, here, tasks, budget_s=budget, seed=seed, progress=progress)
 
     def finish() -> None:
         from collwise.tuning.pages import report
@@ -79,8 +94,7 @@ def command(
                 {**document(found), "profile_path": str(saved), "report_path": str(written)}
             )
             return
-        title = f"Broadcast on {comm.size} ranks, {here.library}"
-        output.table(title, *rows(found))
+        output.table(f"{comm.size} ranks, {here.library}", *rows(found))
         output.write(*summary(found), f"profile  {saved}", f"report   {written}")
 
     on_root(comm, finish)

@@ -1,10 +1,11 @@
 """Pictures with the words that teach how to read them, ready for the report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.figures.curves import latency_curves, predicted_against_measured, speedups
+from collwise.figures.regions import regions
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.figures.tree import tree
@@ -27,14 +28,22 @@ class Picture:
 def measured_pictures(profile: Profile, races: Sequence[Race]) -> tuple[Picture, ...]:
     """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured."""
     pictures = [Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))]
-    if races:
+    for collective in dict.fromkeys(race.collective for race in races):
+        some = [race for race in races if race.collective == collective]
+        measured = svg(predicted_against_measured(some))
         pictures += [
-            Picture("Speed-up over the library's own", _SPEEDUPS, svg(speedups(races))),
             Picture(
-                "Predicted against measured", _PREDICTED, svg(predicted_against_measured(races))
+                f"Speed-up of {collective} over the library's own", _SPEEDUPS, svg(speedups(some))
             ),
+            Picture(f"Predicted against measured, {collective}", _PREDICTED, measured),
         ]
     return tuple(pictures)
+
+
+def regions_picture(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Picture:
+    """Where each algorithm of a collective is predicted best: seconds by bytes and algorithm."""
+    drawn = svg(regions(collective, times_s))
+    return Picture(f"Regions of {collective}: predicted times over the length", _REGIONS, drawn)
 
 
 def schedule_pictures(
@@ -73,6 +82,11 @@ _PREDICTED = (
     " logarithmic axes; right: their ratio, which shows what logarithmic axes hide. On the line the"
     " model is right; above it, the run took longer than predicted. The library's own is not here:"
     " the model does not know its schedule."
+)
+_REGIONS = (
+    "By the measured machine: the predicted time of every algorithm over the length, divided by the"
+    " best one's. A curve on the line is the best there; the band below says which it is. Where"
+    " two lie close together a race decides, not the model."
 )
 _TREE = (
     "Time runs downwards. A node is a rank, as low as the moment at which it first receives"

@@ -4,11 +4,17 @@ Kept apart from tables and documents because drawing loads Matplotlib, which tak
 the rank that draws imports this module.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.errors import InvalidArgument
-from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
+from collwise.figures.pictures import (
+    Picture,
+    measured_pictures,
+    regions_picture,
+    schedule_pictures,
+)
 from collwise.figures.report import Report, Row, render
 from collwise.figures.style import save
 from collwise.figures.timeline import timeline
@@ -24,6 +30,8 @@ if TYPE_CHECKING:  # sessions run on MPI, and drawing a plan must not load it
 
 LARGEST_DRAWN = 4096
 """Ranks: larger schedules are not drawn."""
+REGION_SIZES = tuple(sorted({length << k for k in range(3, 22) for length in (1, 3)}))
+"""Bytes at which predictions are compared: multiples of 8, so of usual elements."""
 
 
 def report(found: "Tuning", path: Path) -> Path:
@@ -33,8 +41,9 @@ def report(found: "Tuning", path: Path) -> Path:
     """
     races = [o.race for o in found.outcomes if o.race.best not in o.race.libraries]
     titles, cells = rows(found)
+    kinds = " and ".join(dict.fromkeys(o.race.collective for o in found.outcomes))
     made = Report(
-        title=f"Broadcast on {found.profile.provenance.ranks} ranks,"
+        title=f"{kinds.capitalize()} on {found.profile.provenance.ranks} ranks,"
         f" {found.profile.fingerprint.mpi_library}",
         profile=found.profile,
         races=races,
@@ -42,7 +51,11 @@ def report(found: "Tuning", path: Path) -> Path:
             Row(row, won=outcome.race.winner not in outcome.race.libraries)
             for row, outcome in zip(cells, found.outcomes, strict=True)
         ],
-        pictures=(*measured_pictures(found.profile, races), *_chosen_schedule(found)),
+        pictures=(
+            *measured_pictures(found.profile, races),
+            *_regions(found),
+            *_chosen_schedule(found),
+        ),
         notes=_notes(found),
         blocking=[o.blocking for o in found.outcomes],
         columns=titles,
@@ -65,6 +78,20 @@ def _chosen_schedule(found: "Tuning") -> tuple[Picture, ...]:
         return ()
     best = max(raced, key=lambda o: (o.race.winner == o.ours, o.speedup.middle))
     return _pictures(best.plan, best.plan.candidate(best.ours))
+
+
+def _regions(found: "Tuning") -> tuple[Picture, ...]:
+    """Over the length, where each algorithm is the best by the model: for what was raced."""
+    tasks = {o.race.collective: o.task for o in found.outcomes}
+    ranks = found.profile.provenance.ranks
+    pictures = []
+    for collective, task in tasks.items():
+        plans = [replace(task, nbytes=nbytes).plan(found.profile, ranks) for nbytes in REGION_SIZES]
+        times = {
+            plan.problem.nbytes: {c.name: c.predicted_s for c in plan.candidates} for plan in plans
+        }
+        pictures.append(regions_picture(collective, times))
+    return tuple(pictures) if ranks > 1 else ()
 
 
 def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
@@ -96,7 +123,7 @@ def _notes(found: "Tuning") -> list[str]:
     """What a reader should know about the races."""
     dropped = sum(o.race.dropped for o in found.outcomes)
     bound = [
-        f"{o.race.nbytes} B: {words.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
+        f"{o.race.collective} of {o.race.nbytes} B: {words.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
         for o in found.outcomes
     ]
     return [

@@ -22,6 +22,7 @@ Rows: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
 def rows(found: "Tuning") -> Rows:
     """The main table: one row for every size."""
     titles = (
+        "collective",
         "bytes",
         "t0",
         "λ",
@@ -34,10 +35,11 @@ def rows(found: "Tuning") -> Rows:
     )
     return titles, [
         (
+            o.race.collective,
             str(o.race.nbytes),
             words.time(o.t0_s),
             f"{o.lam:.3g}",
-            o.ours.removeprefix("broadcast/"),
+            o.ours.removeprefix(f"{o.race.collective}/"),
             words.time(o.predicted_s),
             words.time(o.measured.middle),
             words.time(o.library.middle),
@@ -45,7 +47,12 @@ def rows(found: "Tuning") -> Rows:
             o.race.verdict,
         )
         if o.ours != o.race.library
-        else (str(o.race.nbytes), *["-"] * 7, "nothing to race: the library's own stays")
+        else (
+            o.race.collective,
+            str(o.race.nbytes),
+            *["-"] * 7,
+            "nothing to race: the library's own stays",
+        )
         for o in found.outcomes
     ]
 
@@ -55,9 +62,12 @@ def summary(found: "Tuning") -> list[str]:
     won = [o for o in found.outcomes if o.race.winner != o.race.library]
     lines = [
         f"verdict  {found.profile.verdict}",
-        f"races    collwise is clearly ahead at {len(won)} of {len(found.outcomes)} sizes"
+        f"races    collwise is clearly ahead in {len(won)} of {len(found.outcomes)}"
         + (
-            ", by " + ", ".join(f"{o.speedup.middle:.2f}× ({o.race.nbytes} B)" for o in won)
+            ": "
+            + ", ".join(
+                f"{o.race.collective} of {o.race.nbytes} B {o.speedup.middle:.2f}×" for o in won
+            )
             if won
             else "; elsewhere the library's own stays"
         ),
@@ -81,6 +91,22 @@ def measured_rows(profile: Profile) -> Rows:
             p.verdict,
         )
         for p in profile.points
+    ]
+
+
+def combining_rows(profile: Profile) -> Rows:
+    """What combining takes: one row for every operator, type and length."""
+    titles = ("operator", "type", "bytes", "combining", "95 %", "per byte (γ)")
+    return titles, [
+        (
+            t.op,
+            t.dtype,
+            str(t.nbytes),
+            words.time(t.median_s),
+            words.time_between(*t.interval_s, t.median_s),
+            f"{t.median_s / t.nbytes * 1e9:.3f} ns",
+        )
+        for t in profile.combining
     ]
 
 
@@ -172,6 +198,9 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "ranks": problem.ranks,
         "nbytes": problem.nbytes,
         "root": problem.root,
+        "item": problem.item,
+        "order": problem.order,
+        "order_because": plan.reason,
         "machine": plan.machine.describe(),
         "machine_from": origin,
         "algorithm": plan.algorithm,

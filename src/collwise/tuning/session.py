@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from collwise.algorithms.registry import collectives
-from collwise.errors import InvalidArgument
+from collwise.algorithms.registry import algorithms_for
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.profile import Profile, Win
@@ -13,18 +13,16 @@ from collwise.model.records import Form
 from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
+from collwise.mpi.combiner import OPERATORS
 from collwise.mpi.courses import BLOCKING
 from collwise.mpi.racetrack import Track, race
 from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
+from collwise.planner.legal import legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.data import COMBINING, ROOTLESS, Problem, Schedule
 from collwise.verifier import verify
 
-SIZES = (8, 512, 4096, 65536, 1048576)
-"""Bytes raced by default: short, the paper's packet, around eager limits, long."""
-COLLECTIVES = collectives()
-"""Raced by default: all for which there are algorithms."""
 MEASURING_SHARE = 0.4
 """Of the time budget; the races share the rest."""
 LARGEST_PROVED = 256
@@ -46,6 +44,24 @@ class Task:
 
     def __str__(self) -> str:
         return f"{self.collective} of {self.nbytes} bytes"
+
+    @classmethod
+    def of(
+        cls, collective: str, nbytes: int, root: int, op: str, dtype: str, *, ranks: int
+    ) -> "Task":
+        """A task on so many ranks; nbytes is rounded up to whole elements where they are combined.
+
+        A root counts where the collective has one.   Raises UnknownName or InvalidArgument for what
+        is no collective, operator, type, size or root.
+        """
+        algorithms_for(collective)
+        if collective in COMBINING:
+            item = legal(collective, op, dtype).item
+            nbytes = -(-nbytes // item) * item
+            if op not in OPERATORS:
+                raise UnknownName.of("operator to race with", op, OPERATORS)
+        Problem("broadcast", ranks, nbytes, root)  # a wrong root is wrong for all of them
+        return cls(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
 
     def plan(self, profile: Profile, ranks: int, algorithm: str | None = None) -> Plan:
         """The plan on a measured machine."""
@@ -70,6 +86,7 @@ class Outcome:
     repetitions, blocking calls only.
     """
 
+    task: Task
     plan: Plan
     race: Race
     blocking: Race
@@ -121,20 +138,15 @@ class Tuning:
 def tune(
     comm: Communicator,
     world: World,
+    tasks: Sequence[Task],
     *,
     budget_s: float,
-    collectives: Sequence[str] = COLLECTIVES,
-    sizes: Sequence[int] = SIZES,
-    root: int = 0,
-    op: str = "sum",
-    dtype: str = "float64",
     seed: int = 0,
     progress: Progress = lambda what, done: None,
 ) -> Tuning:
-    """Measure, plan, race and learn collectives of these sizes.  Collective over `comm`.
+    """Measure, plan, race and learn.  Collective over `comm`.
 
-    budget_s: seconds for everything.   sizes: bytes, >= 0 (where vectors are combined, in whole
-    elements).   op, dtype: with what they are combined.
+    tasks: what to race, in this order.   budget_s: seconds for everything.
     Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
     """
     if not budget_s > 0:
@@ -149,12 +161,10 @@ def tune(
             report=lambda done: progress("measuring t0 and λ", done * MEASURING_SHARE),
         )
         track = Track(channel, world.crowded)
-        races = [(collective, nbytes) for collective in collectives for nbytes in sizes]
-        share = budget_s * (1 - MEASURING_SHARE) / max(len(races), 1)
+        share = budget_s * (1 - MEASURING_SHARE) / max(len(tasks), 1)
         outcomes = []
-        for number, (collective, nbytes) in enumerate(races):
-            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(races)
-            task = Task(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
+        for number, task in enumerate(tasks):
+            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(tasks)
             progress(f"racing: {task}", done)
             outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
         progress("done", 1.0)
@@ -202,6 +212,7 @@ def compare(
     persistent = everything.among(set(everything.samples) - blocking)
     medians = {label: median.middle for label, median in persistent.medians.items()}
     return Outcome(
+        task,
         decided(estimated, medians, persistent.winner, persistent.library),
         persistent,
         everything.among(blocking | {everything.libraries[0]}),

@@ -67,7 +67,7 @@ def render(report: Report) -> str:
         finishes=list(_finishes(report)),
         ks=sorted({m.k for m in profile.medians}),
         experiments=list(_experiments(profile.medians)),
-        labels=LABELS,
+        labels={k: v for k, v in LABELS.items() if getattr(report.profile.fingerprint, k)},
         theme=THEME,
         margin=MARGIN,
     )

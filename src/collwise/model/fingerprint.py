@@ -14,7 +14,14 @@ import msgspec
 Layout: TypeAlias = Literal["one node", "several nodes"]
 
 
-class Fingerprint(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+LAB = "COLLWISE_LAB"
+"""The environment variable in which `collwise lab` tells its commands the emulated network."""
+
+
+# A field at its default is left out, so that profiles of real machines keep their names.
+class Fingerprint(
+    msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """A kind of machine with an MPI library; two of them are equal or they are strangers."""
 
     cpu_model: str
@@ -27,6 +34,8 @@ class Fingerprint(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     """Name and version, such as "MPICH 5.0.2"."""
     layout: Layout
     """Whether the ranks share one node's memory or talk over a network."""
+    emulated: str = ""
+    """The network that `collwise lab` emulates between the ranks; empty on a real one."""
 
     def differences(self, other: "Fingerprint") -> list[str]:
         """What the two do not share, one line each: ours first, then the other's."""
@@ -44,10 +53,11 @@ LABELS = {
     "operating_system": "operating system",
     "mpi_library": "MPI library",
     "layout": "layout of the ranks",
+    "emulated": "emulated network",
 }
 
 
-def local_fingerprint(mpi_library: str, layout: Layout) -> Fingerprint:
+def local_fingerprint(mpi_library: str, layout: Layout, emulated: str = "") -> Fingerprint:
     """The fingerprint of this node, with what only MPI can tell."""
     return Fingerprint(
         cpu_model=cpu_model(),
@@ -56,6 +66,7 @@ def local_fingerprint(mpi_library: str, layout: Layout) -> Fingerprint:
         operating_system=platform.system(),
         mpi_library=mpi_library,
         layout=layout,
+        emulated=emulated,
     )
 
 

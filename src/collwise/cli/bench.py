@@ -55,7 +55,8 @@ def command(
     """Race collwise against the MPI library's own collective in one interleaved run.
 
     Competitors: mpi4py's Comm.Bcast (or Reduce, or Allreduce), the library's persistent form, and
-    planned schedules, as persistent requests and as blocking calls.  The slowest rank's time counts.
+    planned schedules, as persistent requests and as blocking calls.  The slowest rank's time is
+    what counts.
     """
     from collwise.algorithms.registry import find
     from collwise.mpi.agreement import on_root

@@ -22,7 +22,7 @@ from collwise.schedule.data import ORDERS, Order
 @click.option(
     "--order",
     type=click.Choice(ORDERS),
-    help="Combine in this order at least: rank is the order of the ranks  [default: what is legal].",
+    help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
 )
 @click.option("--algorithm", help="Take this algorithm, with its best settings.")
 @click.option("--t0", type=EXACT, metavar="SECONDS", help="Postal machine: t0 of every message.")

@@ -1,6 +1,7 @@
 """Regions: over the length of the message, which algorithm is predicted best, and by how much."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -38,9 +39,9 @@ def regions(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Figu
     axes.axhline(1, color=INK, lw=0.8, zorder=1)
     size_axis(band, [sizes[0], *[n for n in sizes if n & (n - 1) == 0], sizes[-1]], "length")
     edges = [sizes[0]]
-    edges += [round((a * b) ** 0.5) for a, b in zip(sizes, sizes[1:], strict=False)]
+    edges += [round((a * b) ** 0.5) for a, b in pairwise(sizes)]
     edges.append(sizes[-1])
-    for n, low, high in zip(sizes, edges, edges[1:], strict=False):
+    for n, (low, high) in zip(sizes, pairwise(edges), strict=True):
         band.axvspan(low, high, color=colours[best[n]], lw=0)
     band.set_yticks([])
     band.grid(visible=False)

@@ -123,7 +123,7 @@ def _notes(found: "Tuning") -> list[str]:
     """What a reader should know about the races."""
     dropped = sum(o.race.dropped for o in found.outcomes)
     bound = [
-        f"{o.race.collective} of {o.race.nbytes} B: {words.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
+        f"{o.task}: {words.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
         for o in found.outcomes
     ]
     return [

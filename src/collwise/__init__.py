@@ -30,12 +30,12 @@ from collwise.verifier import verify
 
 if TYPE_CHECKING:
     from collwise.comm import Comm
-    from collwise.mpi.executor import startall, waitall
+    from collwise.mpi.persistent import startall, waitall
 
 _ON_MPI = {
     "Comm": "collwise.comm",
-    "startall": "collwise.mpi.executor",
-    "waitall": "collwise.mpi.executor",
+    "startall": "collwise.mpi.persistent",
+    "waitall": "collwise.mpi.persistent",
 }
 
 __all__ = [

@@ -1,14 +1,17 @@
-"""The communicator: mpi4py's, with collwise's broadcast in place of the library's where faster.
+"""The communicator: mpi4py's, with collwise's collectives in place of the library's where faster.
 
 Which plan runs is decided from data that all ranks share: the profile (rank 0's, given to all when
-the communicator is wrapped), the number of ranks, the root and the total bytes.
+the communicator is wrapped), the number of ranks, the root, the total bytes, and how vectors are
+combined.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
@@ -22,16 +25,30 @@ from collwise.model.records import Form
 from collwise.mpi.agreement import on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Channel
-from collwise.mpi.executor import Persistent, persistent, runner
+from collwise.mpi.combining import planning_name, planning_type, servable
+from collwise.mpi.executor import combiner, persistent, persistent_combine, runner
+from collwise.mpi.persistent import Persistent
 from collwise.mpi.progress import ENGINE
 from collwise.mpi.world import describe
-from collwise.planner.choose import plan
+from collwise.planner.choose import plan_for
 from collwise.planner.learned import learned_choice
+from collwise.planner.legal import legal
 from collwise.planner.plans import Plan
+from collwise.schedule.data import COMBINING, ORDERS, Order, Problem, keeps
 
 log = logging.getLogger("collwise")
 
 EFFORTS = ("measure", "estimate")
+_MOST_KEPT = 4096
+"""Plans and routes that a communicator remembers before it starts anew."""
+
+
+class _Vectors(NamedTuple):
+    """How vectors are combined, as planning knows it."""
+
+    op: str
+    dtype: str
+    item: int
 
 
 class Comm(MPI.Intracomm):
@@ -42,6 +59,7 @@ class Comm(MPI.Intracomm):
     machine: plan for this machine instead of a profile's.   effort: "measure" replaces the
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}.
+    order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -63,18 +81,21 @@ class Comm(MPI.Intracomm):
         machine: Machine | None = None,
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
+        order: Order | None = None,
     ) -> None:
-        self._plans: dict[tuple[str, Form, int, int], Plan | None] = {}
-        self._runners: dict[tuple[str, int, int], Callable[[Any], None] | None] = {}
+        self._plans: dict[tuple[Problem, Form, _Vectors | None], Plan | None] = {}
+        self._runners: dict[Hashable, Callable[..., None] | None] = {}
         if comm is None or comm == MPI.COMM_NULL:
             return
         world = describe(MPI.Intracomm(comm))
         self._helped = world.thread_multiple
 
-        def decide() -> tuple[Profile | None, Machine | None, str, dict[str, str]]:
+        def decide() -> tuple[Profile | None, Machine | None, str, dict[str, str], Order | None]:
             chosen = dict(algorithms or {})
             if effort not in EFFORTS:
                 raise UnknownName.of("effort", effort, EFFORTS)
+            if order is not None and order not in ORDERS:
+                raise UnknownName.of("order", order, ORDERS)
             for collective, name in chosen.items():
                 if collective not in collectives():
                     raise UnknownName.of("collective", collective, collectives())
@@ -86,33 +107,59 @@ class Comm(MPI.Intracomm):
             elif isinstance(profile, Profile):
                 profile.check(fingerprint)
                 found = profile
-            planned_for = found.machine if machine is None and found is not None else machine
-            return found, planned_for, effort, chosen
+            return found, machine, effort, chosen, order
 
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(MPI.Intracomm(comm), decide)
-        self._profile, self._machine, self._effort, self._algorithms = decision
+        self._profile, self._machine, self._effort, self._algorithms, self._order = decision
 
     # -- planning -------------------------------------------------------------------------------
 
     def plan(
-        self, collective: str, nbytes: int, root: int = 0, form: Form = "blocking"
+        self,
+        collective: str,
+        nbytes: int,
+        root: int = 0,
+        form: Form = "blocking",
+        *,
+        op: str = "sum",
+        dtype: Any = "float64",
     ) -> Plan | None:
         """The plan for a collective of so many bytes; None where the library's own serves.
 
-        form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).  Equal on all ranks; not
-        collective.
+        form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
+        combined, as `collwise.plan` takes them.  Equal on all ranks; not collective.
         """
-        key = (collective, form, nbytes, root)
+        vectors = None
+        if collective in COMBINING:
+            kind = np.dtype(dtype)
+            vectors = _Vectors(op, kind.name, kind.itemsize)
+        return self._plan(collective, nbytes, root, form, vectors)
+
+    def _plan(
+        self, collective: str, nbytes: int, root: int, form: Form, vectors: _Vectors | None
+    ) -> Plan | None:
+        ranks, reason = self.Get_size(), ""
+        problem = Problem(collective, ranks, nbytes, root)
+        if vectors is not None:
+            allowed = legal(collective, vectors.op, vectors.dtype, self._order)
+            problem = replace(problem, item=vectors.item, order=allowed.order)
+            reason = allowed.reason
+        key = (problem, form, vectors)
         if key not in self._plans:
-            self._plans[key] = self._make_plan(*key)
+            if len(self._plans) >= _MOST_KEPT:
+                self._plans.clear()
+            self._plans[key] = self._make_plan(*key, reason)
         return self._plans[key]
 
-    def _make_plan(self, collective: str, form: Form, nbytes: int, root: int) -> Plan | None:
-        ranks, name = self.Get_size(), self._algorithms.get(collective)
+    def _make_plan(
+        self, problem: Problem, form: Form, vectors: _Vectors | None, reason: str
+    ) -> Plan | None:
+        collective, ranks, nbytes = problem.collective, problem.ranks, problem.nbytes
+        name, machine = self._algorithms.get(collective), self._machine_for(vectors)
         if name == LIBRARY or not self._helped or ranks == 1:
             return None
-        if self._machine is None:
+        if machine is None:
             if name is None:
                 return None
             raise InvalidArgument(
@@ -125,11 +172,18 @@ class Comm(MPI.Intracomm):
             name = learned_choice(wins, collective, form, ranks, nbytes)
             if name is None:
                 return None
-        made = plan(
-            collective, ranks=ranks, nbytes=nbytes, machine=self._machine, root=root, algorithm=name
-        )
-        log.debug("rank %d: %s of %d bytes: %s", self.rank, collective, nbytes, made.choice.label)
+            if vectors and not keeps(find(name, collective).order(problem), problem.order):
+                return None  # the race was won with another operator
+        made = plan_for(problem, machine, name, reason=reason)
+        log.debug("rank %d: %s: %s", self.rank, problem, made.choice.label)
         return made
+
+    def _machine_for(self, vectors: _Vectors | None) -> Machine | None:
+        if self._machine is not None or self._profile is None:
+            return self._machine
+        if vectors is None:
+            return self._profile.machine
+        return self._profile.machine_combining(vectors.op, vectors.dtype)
 
     def _private(self) -> Channel:
         """The private duplicate, made at the first planned use (a collective call)."""
@@ -149,9 +203,10 @@ class Comm(MPI.Intracomm):
                 nbytes = self._size_of(buf, root)
             if nbytes:
                 key = ("broadcast", nbytes, root)
-                if key not in self._runners:
-                    self._runners[key] = self._runner(*key)
-                run = self._runners[key]
+                if key in self._runners:
+                    run = self._runners[key]
+                else:
+                    run = self._remember(key, self._runner(*key))
                 if run is not None:
                     run(buf)
                     return
@@ -171,18 +226,142 @@ class Comm(MPI.Intracomm):
             if nbytes is not None:
                 made = self.plan("broadcast", nbytes, root, "persistent")
             if made is not None:
-                channel = self._private()
-                channel.check()
-                return persistent(made.schedule, channel, buf)
+                return persistent(made.schedule, self._checked(), buf)
         return super().Bcast_init(buf, root, info)
 
     def _runner(self, collective: str, nbytes: int, root: int) -> Callable[[Any], None] | None:
         made = self.plan(collective, nbytes, root)
         return None if made is None else runner(made.schedule, self._private())
 
+    def _remember(
+        self, key: Hashable, run: Callable[..., None] | None
+    ) -> Callable[..., None] | None:
+        if len(self._runners) >= _MOST_KEPT:
+            self._runners.clear()
+        self._runners[key] = run
+        return run
+
+    # -- reduce and allreduce -------------------------------------------------------------------
+
+    def Reduce(  # noqa: N802
+        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
+    ) -> None:
+        """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
+        if ENGINE.running:
+            ENGINE.advance()
+        if self._serves("reduce"):
+            run = self._combiner("reduce", sendbuf, recvbuf, op, root)
+            if run is not None:
+                run(sendbuf, recvbuf)
+                return
+        super().Reduce(sendbuf, recvbuf, op, root)
+
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
+        """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
+
+        All ranks end with the same bits.
+        """
+        if ENGINE.running:
+            ENGINE.advance()
+        if self._serves("allreduce"):
+            run = self._combiner("allreduce", sendbuf, recvbuf, op, 0)
+            if run is not None:
+                run(sendbuf, recvbuf)
+                return
+        super().Allreduce(sendbuf, recvbuf, op)
+
+    def Reduce_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: MPI.Op = MPI.SUM,
+        root: int = 0,
+        info: MPI.Info = MPI.INFO_NULL,
+    ) -> "Persistent | MPI.Prequest":
+        """Make a persistent reduce; as `Bcast_init`.  A user's `op` must live as long."""
+        if self._serves("reduce"):
+            made = self._combining_plan("reduce", sendbuf, recvbuf, op, root)
+            if made is not None:
+                return persistent_combine(made.schedule, self._checked(), sendbuf, recvbuf, op)
+        return super().Reduce_init(sendbuf, recvbuf, op, root, info)
+
+    def Allreduce_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
+        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, info: MPI.Info = MPI.INFO_NULL
+    ) -> "Persistent | MPI.Prequest":
+        """Make a persistent allreduce; as `Bcast_init`.  A user's `op` must live as long."""
+        if self._serves("allreduce"):
+            made = self._combining_plan("allreduce", sendbuf, recvbuf, op, 0)
+            if made is not None:
+                return persistent_combine(made.schedule, self._checked(), sendbuf, recvbuf, op)
+        return super().Allreduce_init(sendbuf, recvbuf, op, info)
+
+    def _combiner(
+        self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
+    ) -> Callable[[Any, Any], None] | None:
+        """What runs the collective on such buffers; None where the library's own serves."""
+        one = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        key: Hashable = None
+        if type(one) is np.ndarray:
+            key = (collective, one.dtype, one.nbytes, root, id(op))  # the runner keeps op alive
+            if key in self._runners and _alike(one, recvbuf):
+                return self._runners[key]
+        found = self._vectors(collective, sendbuf, recvbuf, op, root)
+        if found is None:
+            return None
+        nbytes, vectors = found
+        made = self._plan(collective, nbytes, root, "blocking", vectors)
+        run = None
+        if made is not None:
+            general = (made.problem, made.choice.label, id(op))
+            run = self._runners.get(general)
+            if run is None:
+                run = self._remember(general, combiner(made.schedule, self._checked(), op))
+        return run if key is None else self._remember(key, run)
+
+    def _combining_plan(
+        self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
+    ) -> Plan | None:
+        """The plan of a persistent form; None where the library's own serves."""
+        found = self._vectors(collective, sendbuf, recvbuf, op, root)
+        if found is None:
+            return None
+        nbytes, vectors = found
+        return self._plan(collective, nbytes, root, "persistent", vectors)
+
+    def _vectors(
+        self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
+    ) -> tuple[int, _Vectors] | None:
+        """Bytes and kind of such buffers; None where the library's own serves, or complains."""
+        if not 0 <= root < self.Get_size() or op == MPI.OP_NULL:
+            return None
+        owed = collective != "reduce" or self.Get_rank() == root
+        try:
+            received = Buffer(recvbuf, writable=True) if owed else None
+            in_place = owed and sendbuf is MPI.IN_PLACE
+            sent = received if in_place else Buffer(sendbuf, writable=False)
+        except Exception:  # whatever it is: mpi4py meets the same
+            return None
+        assert sent is not None
+        datatype = sent.datatype
+        if received is not None and (received.count, received.datatype) != (sent.count, datatype):
+            return None
+        if not sent.nbytes or not servable(op, datatype):
+            return None
+        kind = _Vectors(planning_name(op), planning_type(datatype), datatype.Get_size())
+        return sent.nbytes, kind
+
+    def _checked(self) -> Channel:
+        channel = self._private()
+        channel.check()
+        return channel
+
+    # -- what they share ------------------------------------------------------------------------
+
     def _serves(self, collective: str) -> bool:
         """Whether anything but the library's own could serve: cheap, and equal on all ranks."""
-        return self._machine is not None or collective in self._algorithms
+        return (
+            self._machine is not None or self._profile is not None or collective in self._algorithms
+        )
 
     def _size_of(self, buf: Any, root: int) -> int | None:
         """Total bytes of a buffer; None where the library's own call shall raise the error."""
@@ -198,3 +377,10 @@ class Comm(MPI.Intracomm):
             self._channel.free()
             self._channel = None
         super().Free()
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether the other buffer is no array, or one of the same type and size."""
+    return type(other) is not np.ndarray or (
+        one is other or (other.dtype == one.dtype and other.nbytes == one.nbytes)
+    )

@@ -1,14 +1,15 @@
 """The facts that every algorithm declares, for every number of ranks from 1 to 130.
 
 Everything here is parametrised over the registry.  What runs always is a sample, seeded by the
-algorithm and the number of ranks, in which every p, every kind of root and every machine occurs;
-`-m exhaustive` runs the whole product.
+algorithm and the number of ranks: every algorithm on few ranks, and for each collective every p,
+every kind of root, every machine.  `-m exhaustive` runs the whole product.
 """
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from random import Random
 from typing import Any
@@ -17,84 +18,117 @@ import numpy as np
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.combining import twos
+from collwise.algorithms.registry import algorithms_for, collectives
+from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
-from collwise.model.machine import Machine, measured
-from collwise.schedule.data import Schedule, tabulate
+from collwise.schedule.data import COMBINING, ORDERS, Schedule, tabulate
 from collwise.schedule.timing import ideal
 from collwise.verifier import check_flow, check_ports
+from tests.algorithms.examples import LATENCIES, MACHINES, roots, strategy_for
 
 MOST = 130
-LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
-MACHINES = [Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES] + [
-    Machine.hockney(alpha_s="1e-6", beta_s="1/3000000000"),
-    measured(
-        [
-            [(8, 1.25e-6, 2.5), (256, 1.5e-6, "2.2"), (1024, 4e-6, 1.3)],
-            [(2048, 7e-6, 3), (4096, 1.1e-5, "9/4")],
-        ]
-    ),
-]
+FEW = 12
+"""Up to so many ranks the sample has every algorithm."""
+STRIDE = 5
+"""Beyond, each algorithm has every fifth p, another one than its neighbour in the registry."""
+AT_ONCE = 1_200
+"""Operations to time for one algorithm and p in a run that is not exhaustive."""
+HEAVY = 4_000
+"""An algorithm with more operations on p ranks occurs with a great p once only."""
 SEGMENTS = (1, 2, 3, 5)
-AT_ONCE = 2_500
-"""Messages to time for one algorithm and p in a run that is not exhaustive."""
+ITEMS = (1, 4, 8, 16)
+
+each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 
 
-def sizes(p: int) -> list[int]:
+def combines(algorithm: Algorithm) -> bool:
+    return algorithm.collective in COMBINING
+
+
+def lengths(p: int) -> list[int]:
+    """In elements: none, one, fewer than ranks, as many, numbers that do not divide."""
     return sorted({0, 1, p - 1, p, 1000, 4097})
-
-
-def roots(p: int) -> list[int]:
-    return sorted({0, min(1, p - 1), p // 2, p - 1})
 
 
 class Settings:
     """Values for the parameters of an algorithm: one for every name that a parameter has."""
 
-    def __init__(self, nbytes: int, segments: int, exactly: bool, lam: Fraction, seed: int) -> None:
+    def __init__(
+        self, p: int, nbytes: int, segments: int, exactly: bool, lam: Fraction, seed: int
+    ) -> None:
         self.segment = max(-(-nbytes // segments), 1)
         if not exactly:  # a last segment that is shorter, if that can be
             self.segment += (nbytes % self.segment == 0 < self.segment < nbytes) or 0
         self.lam = lam
         self.alpha = Fraction(50 + 7 * seed % 50, 100)
-        self.k = 2 + seed % 7
+        self.k = self.radix = 2 + seed % 7
+        self.strategy = strategy_for(p, Random(seed).getrandbits(8))
 
     def of(self, algorithm: Algorithm) -> dict[str, Any]:
         return {name: getattr(self, name) for name in algorithm.parameters}
 
 
 @lru_cache(maxsize=4)
-def made(name: str, p: int, nbytes: int, root: int, settings: tuple[Any, ...]) -> Schedule:
-    return ALGORITHMS[name].schedule(p, nbytes, root, **dict(settings))
+def made(
+    name: str, p: int, nbytes: int, root: int, item: int, settings: tuple[Any, ...]
+) -> Schedule:
+    return ALGORITHMS[name].schedule(p, nbytes, root, item=item, **dict(settings))
+
+
+def operations(schedule: Schedule) -> int:
+    """About how many there are, without making all lists: as if all were like one in the middle."""
+    return schedule.ranks * len(schedule.program.operations(schedule.ranks // 2))
 
 
 class Case:
-    """An algorithm and a number of ranks, with a size, a root and settings drawn for both."""
+    """An algorithm and a number of ranks, with a length, a root and settings drawn for both."""
 
     def __init__(self, algorithm: Algorithm, p: int) -> None:
         self.algorithm, self.p = algorithm, p
-        self.random = Random(f"{algorithm.name} {p}")
-        kind = (p + len(algorithm.name)) % 4
-        self.root = [0, min(1, p - 1), p // 2, p - 1][kind]
-        self.nbytes = self.random.choice([n for n in sizes(p) if n > 1] or [1])
-        self.segments = SEGMENTS[p % 4]
-        self.exactly = bool(self.random.getrandbits(1))
-        if self.exactly:
-            self.nbytes = -(-self.nbytes // self.segments) * self.segments
+        random = Random(f"{algorithm.name} {p}")
+        all_roots = roots(algorithm, p)
+        self.root = all_roots[(p // STRIDE + len(algorithm.name)) % len(all_roots)]
+        self.item = ITEMS[(p // STRIDE) % len(ITEMS)] if combines(algorithm) else 1
+        self.segments = SEGMENTS[p // STRIDE % len(SEGMENTS)]
+        self.exactly = bool(random.getrandbits(1))
+        self.count = random.choice([n for n in lengths(p) if n > 1] or [1])
+        if operations(self.schedule(LATENCIES[0])) > HEAVY:  # then few have something to send
+            self.count = random.choice((1, 2, 3))
+
+    @property
+    def nbytes(self) -> int:
+        exact = -(-self.count // self.segments) * self.segments
+        return (exact if self.exactly else self.count) * self.item
 
     def settings(self, lam: Fraction) -> dict[str, Any]:
-        return Settings(self.nbytes, self.segments, self.exactly, lam, self.p).of(self.algorithm)
+        drawn = Settings(self.p, self.nbytes, self.segments, self.exactly, lam, self.p)
+        return drawn.of(self.algorithm)
 
     def schedule(self, lam: Fraction) -> Schedule:
         """The schedule; the same object for all λ if no setting depends on it."""
         settings = tuple(self.settings(lam).items())
-        return made(self.algorithm.name, self.p, self.nbytes, self.root, settings)
+        return made(self.algorithm.name, self.p, self.nbytes, self.root, self.item, settings)
 
     @cached_property
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[Any]:
         """All of them where that is quick, else some, in turn."""
-        messages = sum(map(len, self.schedule(LATENCIES[0]).lists)) // 2
-        count = max(1, min(len(MACHINES), AT_ONCE // max(messages, 1)))
-        return [MACHINES[(self.p * count + i) % len(MACHINES)] for i in range(count)]
+        count = AT_ONCE // max(sum(map(len, self.schedule(LATENCIES[0]).lists)), 1)
+        count = max(1, min(len(MACHINES), count))
+        return [MACHINES[(self.p // STRIDE * count + i) % len(MACHINES)] for i in range(count)]
+
+
+@cache
+def sample(name: str) -> tuple[Case, ...]:
+    """Every p up to FEW, and then every fifth; one great p only for what is heavy."""
+    algorithm = ALGORITHMS[name]
+    first = algorithms_for(algorithm.collective).index(algorithm)
+    cases = [Case(algorithm, p) for p in range(1, FEW + 1)]
+    great = [p for p in range(FEW + 1, MOST + 1) if (p + first) % STRIDE == 0]
+    cases += [Case(algorithm, p) for p in great]
+    heavy = [case for case in cases if operations(case.schedule(LATENCIES[0])) > HEAVY]
+    one = next((case for case in heavy if case.p > 50), None)
+    return tuple(case for case in cases if case not in heavy or case is one)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -105,22 +139,20 @@ def _no_garbage_collector() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.fixture(scope="module", params=range(1, MOST + 1))
-def p(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
+PARTS = 6
 
 
-@pytest.fixture(scope="module", params=ALGORITHMS.values(), ids=lambda a: a.name)
-def case(request: pytest.FixtureRequest, p: int) -> Case:
-    return Case(request.param, p)
+@pytest.mark.parametrize("part", range(PARTS))
+@each
+def test_the_facts(algorithm: Algorithm, part: int) -> None:
+    """The promise is kept (the ports are checked with the times); predict is the ideal time."""
+    for case in sample(algorithm.name)[part::PARTS]:
+        check_flow(case.schedule(LATENCIES[case.p % len(LATENCIES)]))
+        check_predictions(case)
+        check_columns(case.schedule(LATENCIES[0]))
 
 
-def test_is_right(case: Case) -> None:
-    """The promise is kept: data and progress; the ports are checked with the times."""
-    check_flow(case.schedule(LATENCIES[case.p % len(LATENCIES)]))
-
-
-def test_predict_is_the_ideal_time(case: Case) -> None:
+def check_predictions(case: Case) -> None:
     algorithm, p, nbytes, root = case.algorithm, case.p, case.nbytes, case.root
     for i, machine in enumerate(case.machines):
         cost = machine.message(nbytes)
@@ -128,22 +160,24 @@ def test_predict_is_the_ideal_time(case: Case) -> None:
         lam = Fraction(7, 3) if other else cost.lam
         schedule = case.schedule(lam)
         timing = ideal(schedule, machine)
-        predicted = algorithm.predict(machine, p, nbytes, root, **case.settings(lam))
-        assert predicted == timing.completion, (machine.describe(), schedule.algorithm, nbytes)
+        predicted = algorithm.predict(
+            machine, p, nbytes, root, item=case.item, **case.settings(lam)
+        )
+        where = machine.describe(), schedule.algorithm, p, nbytes, root
+        assert predicted == timing.completion, where
         assert type(predicted) is Fraction
         assert timing.completion_s == max(timing.finish_s) == float(predicted)
-        if i == 0 and (p < 40 or p % 5 == 0):
+        if i == 0:
             check_ports(schedule, timing, machine)
-        bound = postal.broadcast_time(p, cost.lam) * cost.gap
         if not algorithm.segmented:
-            assert predicted >= bound
-        if algorithm.time == "T_λ(p)·t0" and not other:
-            assert predicted == bound
+            bound = postal.broadcast_time(p, cost.lam) * cost.gap
+            assert predicted >= bound, where
+            if algorithm.time == "T_λ(p)·t0" and not other:
+                assert predicted == bound, where
 
 
-def test_columns_are_the_lists(case: Case) -> None:
-    schedule = case.schedule(LATENCIES[0])
-    assert rows(schedule.columns()) == rows(tabulate(schedule.lists))
+def check_columns(schedule: Schedule) -> None:
+    assert rows(schedule.columns()) == rows(tabulate(schedule.lists)), schedule.problem
 
 
 def rows(columns: Any) -> list[list[int]]:
@@ -153,27 +187,38 @@ def rows(columns: Any) -> list[list[int]]:
     return np.stack([column[order] for column in vars(columns).values()]).tolist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
-@pytest.mark.parametrize("p", range(1, 11))
-def test_every_size_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
-    for nbytes, root in product(sizes(p), roots(p)):
+@pytest.mark.parametrize("p", range(1, 8))
+@each
+def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
+    items = (1, 16) if combines(algorithm) else (1,)
+    for count, root, item in product(lengths(p), roots(algorithm, p), items):
+        nbytes = count * item
         for segments, exactly in (
             product(SEGMENTS, (True, False)) if "segment" in algorithm.parameters else [(1, True)]
         ):
-            settings = Settings(nbytes, segments, exactly, LATENCIES[p % 7], p + nbytes)
-            schedule = algorithm.schedule(p, nbytes, root, **settings.of(algorithm))
+            settings = Settings(p, nbytes, segments, exactly, LATENCIES[p % 7], p + nbytes)
+            schedule = algorithm.schedule(p, nbytes, root, item=item, **settings.of(algorithm))
             check_flow(schedule)
-            assert rows(schedule.columns()) == rows(tabulate(schedule.lists))
+            check_columns(schedule)
+            assert any(schedule.lists) == (nbytes > 0 and (p > 1 or combines(algorithm)))
 
 
 def test_the_sample_has_every_kind_of_case() -> None:
-    """For every algorithm: each kind of root, each size, each number of segments, each machine."""
+    """For every collective every p; for every algorithm each root, item, machine, segmenting."""
+    for collective in collectives():
+        cases = [case for a in algorithms_for(collective) for case in sample(a.name)]
+        assert {case.p for case in cases} == set(range(1, MOST + 1))
     for algorithm in ALGORITHMS.values():
-        cases = [Case(algorithm, p) for p in range(1, MOST + 1)]
-        big = [case for case in cases if case.p > 4]
-        kinds = {roots(case.p).index(case.root) for case in big}
-        assert kinds == {0, 1, 2, 3}
+        big = [case for case in sample(algorithm.name) if case.p > 4]
+        assert max(case.p for case in big) > 50
+        kinds = {roots(algorithm, case.p).index(case.root) for case in big}
+        assert kinds == set(range(len(roots(algorithm, 9))))
         assert {case.exactly for case in big} == {True, False}
+        assert {machine for case in big for machine in case.machines} == set(MACHINES)
+        assert any(case.count < case.p for case in big)
+        assert any(case.count % case.p for case in big if case.count > case.p)
+        if combines(algorithm):
+            assert {case.item for case in big} == set(ITEMS)
         if "segment" in algorithm.parameters:
             counts = {-(-case.nbytes // case.settings(LATENCIES[0])["segment"]) for case in big}
             assert counts >= set(SEGMENTS)
@@ -181,35 +226,112 @@ def test_the_sample_has_every_kind_of_case() -> None:
             assert rests == {True, False}
 
 
-def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, Settings]]:
-    """Every size, root and way to cut a message into segments, each but once."""
+# --- the order in which contributions are combined ---
+
+
+@pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS.values() if combines(a)], ids=lambda a: a.name
+)
+def test_the_declared_order_is_the_best(algorithm: Algorithm) -> None:
+    """What is declared is proved with everything above; somewhere it is really no better."""
+    lacks: dict[str, list[bool]] = {}
+    for p in range(2, 10):
+        for root in roots(algorithm, p):
+            settings = Settings(p, 4 * p, 1, True, Fraction(2), p).of(algorithm)
+            schedule = algorithm.schedule(p, 4 * p, root, item=4, **settings)
+            declared = schedule.problem.order
+            assert declared == algorithm.order(schedule.problem)
+            for weaker in ORDERS[: ORDERS.index(declared) + 1]:
+                asked = algorithm.schedule(p, 4 * p, root, item=4, order=weaker, **settings)
+                assert asked.problem.order == weaker
+                assert asked.lists == schedule.lists
+                check_flow(asked)
+            for stronger in ORDERS[ORDERS.index(declared) + 1 :]:
+                with pytest.raises(InvalidArgument) as caught:
+                    algorithm.schedule(p, 4 * p, root, item=4, order=stronger, **settings)
+                assert str(caught.value) == (
+                    f"{algorithm.name} in the order {stronger!r}: it combines in the order "
+                    f"{declared!r}; choose an algorithm that keeps the order, or an operator that "
+                    "does not need it"
+                )
+                seen = refused(replace(schedule, problem=replace(schedule.problem, order=stronger)))
+                assert "order" in (seen or "order")
+                lacks.setdefault(stronger, []).append(seen is not None)
+    assert all(any(found) for found in lacks.values()), lacks
+    if algorithm.collective == "reduce":  # from the root on is never from rank 0 on
+        assert all(lacks.get("rank", [True]))
+
+
+def refused(schedule: Schedule) -> str | None:
+    """Why the flow is wrong, None if it is right."""
+    try:
+        check_flow(schedule)
+    except InvalidSchedule as error:
+        return error.seen
+    return None
+
+
+# --- everything ---
+
+
+def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int, Settings]]:
+    """Every length, item, root and way to cut a message into segments, each but once."""
     segmentings = [*product(SEGMENTS, (True, False))]
     if "segment" not in algorithm.parameters:
         segmentings = [(1, True)]
-    for nbytes in sizes(p):
+    for number, count in enumerate(lengths(p)):
+        item = ITEMS[(p + number) % len(ITEMS)] if combines(algorithm) else 1
+        nbytes = count * item
         cuts = {
             s.segment: s
-            for s in (Settings(nbytes, *how, LATENCIES[p % 7], p) for how in segmentings)
+            for s in (Settings(p, nbytes, *how, LATENCIES[p % 7], p) for how in segmentings)
         }
-        yield from ((nbytes, root, s) for root in roots(p) for s in cuts.values())
+        for root, settings in product(roots(algorithm, p), cuts.values()):
+            yield nbytes, item, root, settings
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("p", range(1, MOST + 1))
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
+@each
 def test_everything(algorithm: Algorithm, p: int) -> None:
     """Every size, root and segmenting is right; for root 0, every machine's time is predicted."""
-    for nbytes, root, settings in whole_product(algorithm, p):
-        schedule = algorithm.schedule(p, nbytes, root, **settings.of(algorithm))
+    for nbytes, item, root, settings in whole_product(algorithm, p):
+        schedule = algorithm.schedule(p, nbytes, root, item=item, **settings.of(algorithm))
         check_flow(schedule)
+        check_columns(schedule)
         if root:
             continue
         for machine in MACHINES:
             settings.lam = machine.message(nbytes).lam
-            if "lam" in algorithm.parameters:
-                schedule = algorithm.schedule(p, nbytes, root, **settings.of(algorithm))
-            predicted = algorithm.predict(machine, p, nbytes, root, **settings.of(algorithm))
+            given = settings.of(algorithm)
+            if "lam" in given:
+                schedule = algorithm.schedule(p, nbytes, root, item=item, **given)
+            predicted = algorithm.predict(machine, p, nbytes, root, item=item, **given)
             timing = ideal(schedule, machine)
             assert predicted == timing.completion, machine.describe()
-            if machine in (MACHINES[2], MACHINES[-1]):
+            if machine in (MACHINES[2], *MACHINES[-3:]):
                 check_ports(schedule, timing, machine)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("p", range(1, MOST + 1))
+@pytest.mark.parametrize(
+    "algorithm",
+    [a for a in ALGORITHMS.values() if combines(a) and a.parameters],
+    ids=lambda a: a.name,
+)
+def test_everything_for_all_settings(algorithm: Algorithm, p: int) -> None:
+    """Every λ that the issue names, every radix, and strategies of every number of halvings."""
+    d = twos(p)
+    for lam in [*LATENCIES, Fraction(3), Fraction(7)]:
+        for k in range(2, 9) if "radix" in algorithm.parameters else [2]:
+            settings = Settings(p, 4 * p, 1, True, lam, k)
+            for halvings in range(d + 1) if "strategy" in algorithm.parameters else [0]:
+                settings.radix, settings.strategy = k, (0,) * (d - halvings) + (1,) * halvings
+                schedule = algorithm.schedule(
+                    p, 4 * (p - 1), p // 2 * (algorithm.collective == "reduce"), item=4,
+                    **settings.of(algorithm),
+                )  # fmt: skip
+                check_flow(schedule)
+        if "lam" not in algorithm.parameters:
+            break

@@ -19,15 +19,11 @@ from collwise.algorithms.registry import (
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.data import COMBINING, ROOTLESS, Problem
+from tests.algorithms.examples import root_of, settings_of
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
-VALUES: dict[str, Any] = {"segment": 100, "lam": 2, "alpha": "3/5", "k": 3}
 POSTAL = Machine.postal(t0_s=1, lam=2)
-
-
-def settings(algorithm: Algorithm) -> dict[str, Any]:
-    return {name: VALUES[name] for name in algorithm.parameters}
 
 
 @each
@@ -40,9 +36,12 @@ def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
     assert algorithm.time
     assert algorithm.source
     assert all(parameter.meaning for parameter in algorithm.parameters.values())
-    schedule = algorithm.schedule(5, 1000, 1, **settings(algorithm))
-    assert schedule.problem == Problem(algorithm.collective, 5, 1000, 1)
-    assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings(algorithm)))
+    root, settings = root_of(algorithm, 1), settings_of(algorithm, 5)
+    schedule = algorithm.schedule(5, 1000, root, item=8, **settings)
+    problem = schedule.problem
+    order = algorithm.order(problem) if algorithm.collective in COMBINING else "any"
+    assert problem == Problem(algorithm.collective, 5, 1000, root, 8, order)
+    assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings))
 
 
 def test_labels() -> None:
@@ -67,7 +66,8 @@ def test_names_are_found() -> None:
         ("binominal", "broadcast", "algorithm 'binominal'", "did you mean broadcast/binomial"),
         ("chain", None, "algorithm 'chain'", "did you mean broadcast/chain, "),
         ("chain", "braodcast", "collective 'braodcast'", "did you mean broadcast?"),
-        ("broadcast/chain", "reduction", "collective 'reduction'", "known: broadcast"),
+        ("broadcast/chain", "reduction", "collective 'reduction'", "did you mean reduce, allred"),
+        ("broadcast/chain", "sorting", "collective 'sorting'", "known: allreduce, broadcast"),
         ("quicksort", "broadcast", "algorithm 'quicksort'", "known: broadcast/"),
         ("", None, "algorithm ''", "known: "),
     ],
@@ -100,8 +100,8 @@ def test_problems_that_are_none(
 ) -> None:
     text = text.replace("broadcast", algorithm.collective)
     for call in (
-        lambda: algorithm.schedule(*arguments, **settings(algorithm)),
-        lambda: algorithm.predict(POSTAL, *arguments, **settings(algorithm)),
+        lambda: algorithm.schedule(*arguments, **settings_of(algorithm, 4)),
+        lambda: algorithm.predict(POSTAL, *arguments, **settings_of(algorithm, 4)),
     ):
         with pytest.raises(InvalidArgument) as caught:
             call()
@@ -112,7 +112,7 @@ def test_problems_that_are_none(
 @pytest.mark.parametrize(("ranks", "nbytes"), [(5, 8), (1, 8), (5, 0)])
 def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -> None:
     """They are read even where they could not matter."""
-    good = settings(algorithm)
+    good = settings_of(algorithm, ranks)
     takes = ", ".join(good) or "none"
     odd = {**good, "speed": 3}
     cases = [(odd, f"{algorithm.name} with speed: it has no such parameter; it takes {takes}")]
@@ -136,6 +136,8 @@ BAD: dict[str, list[Any]] = {
     "k": [1, 0, -3, 2.0, None, True],
     "lam": [0, 0.99, "4/5", -1, float("nan"), None, "much"],
     "alpha": [0.49, 1, "5/4", 0, -1, float("inf"), None],
+    "radix": [1, 0, -3, 2.0, None, True],
+    "strategy": [5, None, (0, 2), "0x", ("a", 1), (None, 1)],
 }
 
 
@@ -144,9 +146,10 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
     for name in algorithm.parameters:
         for value in BAD[name]:
             with pytest.raises(InvalidArgument) as caught:
-                algorithm.schedule(4, 8, **{**settings(algorithm), name: value})
-            assert caught.value.asked == name
-            assert str(value).strip("'") in caught.value.seen
+                algorithm.schedule(4, 8, **{**settings_of(algorithm, 4), name: value})
+            assert name in caught.value.asked
+            if name != "strategy":
+                assert str(value).strip("'") in caught.value.seen
             assert caught.value.remedy
 
 
@@ -154,7 +157,7 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
 def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
     loggp = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
     with pytest.raises(InvalidArgument) as caught:
-        algorithm.predict(loggp, 4, 8, **settings(algorithm))
+        algorithm.predict(loggp, 4, 8, **settings_of(algorithm, 4))
     assert caught.value.asked == f"the closed form of {algorithm.name}"
     assert "with one processor (loggp)" in caught.value.seen
     assert "schedule.timing.ideal" in caught.value.remedy
@@ -162,13 +165,15 @@ def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
 
 @each
 def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
-    given = {k: np.int64(v) if isinstance(v, int) else v for k, v in settings(algorithm).items()}
-    args = np.int64(9), np.int64(1000), np.int64(2)
-    schedule = algorithm.schedule(*args, **given)  # type: ignore[arg-type]
-    assert schedule.lists == algorithm.schedule(9, 1000, 2, **settings(algorithm)).lists
+    settings, root = settings_of(algorithm, 9), root_of(algorithm, 2)
+    given = {k: np.array(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    given = {k: np.int64(v) if isinstance(v, int) else v for k, v in given.items()}
+    args = np.int64(9), np.int64(1000), np.int64(root)
+    schedule = algorithm.schedule(*args, item=np.int64(4), **given)  # type: ignore[arg-type]
+    assert schedule.lists == algorithm.schedule(9, 1000, root, item=4, **settings).lists
     assert {type(b.length) for ops in schedule.lists for op in ops for b in op.blocks} == {int}
-    time = algorithm.predict(POSTAL, *args, **given)  # type: ignore[arg-type]
-    assert time == algorithm.predict(POSTAL, 9, 1000, 2, **settings(algorithm))
+    time = algorithm.predict(POSTAL, *args, item=np.int64(4), **given)  # type: ignore[arg-type]
+    assert time == algorithm.predict(POSTAL, 9, 1000, root, item=4, **settings)
 
 
 def test_parameters() -> None:
@@ -191,4 +196,81 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
     for odd in (None, "x", [], 1j, object()):
         for arguments in ((odd, 8, 0), (4, odd, 0), (4, 8, odd)):
             with pytest.raises(CollwiseError):
-                algorithm.schedule(*arguments, **settings(algorithm))
+                algorithm.schedule(*arguments, **settings_of(algorithm, 4))
+        with pytest.raises(CollwiseError):
+            algorithm.schedule(4, 8, item=odd, **settings_of(algorithm, 4))  # type: ignore[arg-type]
+        order: Any = "odd" if odd is None else odd
+        with pytest.raises(UnknownName, match=r"order '.*': there is none; known: any, rank, same"):
+            algorithm.schedule(4, 8, order=order, **settings_of(algorithm, 4))
+        for name in algorithm.parameters:
+            with pytest.raises(CollwiseError):
+                algorithm.schedule(4, 8, **{**settings_of(algorithm, 4), name: odd})
+
+
+@each
+def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        algorithm.schedule(4, 10, item=4, **settings_of(algorithm, 4))
+    assert str(caught.value) == (
+        f"{algorithm.collective} of elements of 4 bytes: nbytes = 10, which is no multiple; "
+        "give the bytes of whole elements"
+    )
+
+
+@pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS.values() if a.collective in ROOTLESS], ids=lambda a: a.name
+)
+def test_where_there_is_no_root(algorithm: Algorithm) -> None:
+    with pytest.raises(InvalidArgument, match=r"with root 1: it has no root: .*; leave the root"):
+        algorithm.schedule(4, 8, 1, **settings_of(algorithm, 4))
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [a for a in ALGORITHMS.values() if "strategy" in a.parameters],
+    ids=lambda a: a.name,
+)
+@pytest.mark.parametrize(
+    ("ranks", "strategy"), [(4, (1,)), (4, (0, 1, 1)), (7, ()), (8, (0, 0)), (1, (1,)), (2, "01")]
+)
+def test_a_strategy_for_another_cube(
+    algorithm: Algorithm, ranks: int, strategy: tuple[int, ...]
+) -> None:
+    d = ranks.bit_length() - 1
+    for nbytes in (0, 8):
+        with pytest.raises(InvalidArgument) as caught:
+            algorithm.schedule(ranks, nbytes, strategy=strategy)
+        assert str(caught.value) == (
+            f"a hybrid strategy: {len(strategy)} choices for {d} directions; "
+            f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
+        )
+    if ranks > 1:
+        with pytest.raises(InvalidArgument, match="choices for"):
+            algorithm.predict(POSTAL, ranks, 8, strategy=strategy)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text"),
+    [
+        (5, "strategy: strategy = 5; S_0, …, S_(d−1), 1 where vectors are halved, for the largest"),
+        (None, "strategy: strategy = None; S_0, …, S_(d−1), 1 where"),
+        ((0, 2), "a hybrid strategy: S_1 = 2; give 1 where vectors are halved, 0 where they are"),
+        ("0x", "a hybrid strategy: S_1 = 'x'; give 1 where vectors are halved"),
+    ],
+)
+def test_what_is_said_of_no_strategy(strategy: Any, text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        find("allreduce/hybrid").schedule(4, 8, strategy=strategy)
+    assert str(caught.value).startswith(text)
+
+
+def test_a_strategy_as_it_is_written() -> None:
+    """As the label has it, and as profiles keep it."""
+    for name in ("reduce/hybrid", "allreduce/hybrid"):
+        algorithm = find(name)
+        plain = algorithm.schedule(9, 64, strategy=(0, 1, 1))
+        assert plain.algorithm == f"{name}(strategy=(0, 1, 1))"
+        for told in ("(0, 1, 1)", "011", [False, True, True], np.array([0, 1, 1])):
+            schedule = algorithm.schedule(9, 64, strategy=told)
+            assert schedule.lists == plain.lists
+            assert schedule.algorithm == plain.algorithm

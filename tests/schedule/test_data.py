@@ -5,18 +5,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.schedule.data import (
+    COMBINING,
+    ORDERS,
+    ROOTLESS,
     Block,
     Columns,
+    Combine,
+    Copy,
+    Operation,
     Problem,
     Recv,
     Schedule,
     Send,
     Slot,
     Written,
+    keeps,
+    reads,
+    scratch,
     size_of,
+    spoils,
     tabulate,
+    writes,
 )
 
 A, B = Block(0, 0, 6), Block(0, 6, 4)
@@ -103,3 +114,68 @@ def test_a_rank_that_is_not(rank: int) -> None:
     assert str(caught.value) == (
         f"the schedule of rank {rank}: there are 3 ranks; give a rank from 0 to 2"
     )
+
+
+# --- what combines ---
+
+
+def test_what_an_operation_reads_writes_and_spoils() -> None:
+    s0, s1 = scratch(0), scratch(1)
+    assert (s0, s1) == (2, 3)
+    table: list[tuple[Operation, tuple[int, ...], int | None, tuple[int, ...]]] = [
+        (Send(1, (A,), s0), (s0,), None, ()),
+        (Recv(1, (A,), s0), (), s0, (s0,)),
+        (Copy(0, 1, (A,)), (0,), 1, (1,)),
+        (Combine(0, 1, 1, (A,)), (0, 1), 1, (1,)),
+        (Combine(0, s0, 1, (A,)), (0, s0), 1, (1, s0)),  # scratch on the right is used up
+        (Combine(s0, s1, s0, (A,)), (s0, s1), s0, (s0, s1)),
+        (Combine(s0, s1, s1, (A,)), (s0, s1), s1, (s1,)),
+        (Combine(s0, 0, s1, (A,)), (s0, 0), s1, (s1,)),
+    ]
+    for operation, read, written, spoilt in table:
+        assert (reads(operation), writes(operation)) == (read, written)
+        assert spoils(operation) == spoilt
+        assert size_of(operation) == 6
+
+
+def test_orders_from_the_weakest() -> None:
+    assert ORDERS == ("any", "same", "rank")
+    for i in range(3):
+        assert [keeps(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(3)]
+    wrong: Any = "rnak"
+    with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
+        keeps("any", wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"item": 3}, "reduce of elements of 3 bytes: nbytes = 8, which is no multiple; give the"),
+        ({"item": 0}, "reduce of `item`: item = 0; give an integer of at least 1"),
+        ({"item": 4.0}, "reduce of `item`: item = 4.0; give an integer of at least 1"),
+        ({"order": "rnak"}, "order 'rnak': there is none; did you mean rank?"),
+        ({"order": 3}, "order '3': there is none; known: any, rank, same"),
+    ],
+)
+def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises((InvalidArgument, UnknownName)) as caught:
+        Problem("reduce", 4, 8, **arguments)
+    assert str(caught.value).startswith(text)
+
+
+def test_all_ranks_get_the_result_of_what_has_no_root() -> None:
+    assert set(ROOTLESS) < set(COMBINING)
+    with pytest.raises(InvalidArgument) as caught:
+        Problem("allreduce", 4, 8, root=2)
+    assert str(caught.value) == (
+        "allreduce with root 2: it has no root: all ranks get the result; leave the root out"
+    )
+
+
+def test_a_schedule_that_combines_translates_the_root() -> None:
+    lists = ((Recv(1, (A,)), Combine(0, 1, 1, (A,)), Copy(0, 1, (B,))), (Send(0, (A,), 0),))
+    schedule = Schedule(Problem("reduce", 2, 10, root=1), Written(lists))
+    a, b = Block(1, 0, 6), Block(1, 6, 4)
+    assert schedule.rank(1) == (Recv(0, (a,)), Combine(0, 1, 1, (a,)), Copy(0, 1, (b,)))
+    assert schedule.rank(0) == (Send(1, (a,), 0),)
+    assert schedule.columns().rows() == [(0, 1, 0, 0, 0, 6)]

@@ -1,13 +1,25 @@
-"""Which receives a send waits for: the interval map and its obvious twin, byte by byte."""
+"""What an operation waits for: the interval map and its obvious twin, byte by byte."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.schedule.data import Block, Operation, Recv, Send, Slot
-from collwise.schedule.dependencies import Writers, dependencies
+from collwise.schedule.data import (
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    reads,
+    scratch,
+    spoils,
+    writes,
+)
+from collwise.schedule.dependencies import Writers, dependencies, overwritten
 
 blocks = st.builds(Block, st.integers(0, 2), st.integers(-3, 25), st.integers(0, 12))
-slots = st.sampled_from(Slot)
+slots = st.sampled_from([*map(int, Slot), scratch(1)])
 
 
 class Bytes:
@@ -16,17 +28,17 @@ class Bytes:
     def __init__(self) -> None:
         self.writer: dict[tuple[int, int, int], int] = {}
 
-    def write(self, slot: Slot, block: Block, writer: int) -> None:
+    def write(self, slot: int, block: Block, writer: int) -> None:
         for i in range(block.offset, block.end):
             self.writer[slot, block.owner, i] = writer
 
-    def of(self, slot: Slot, block: Block) -> set[int]:
+    def of(self, slot: int, block: Block) -> set[int]:
         cells = [(slot, block.owner, i) for i in range(block.offset, block.end)]
         return {self.writer[cell] for cell in cells if cell in self.writer}
 
 
 @given(st.lists(st.tuples(slots, blocks), max_size=30), st.lists(st.tuples(slots, blocks)))
-def test_writers(written: list[tuple[Slot, Block]], asked: list[tuple[Slot, Block]]) -> None:
+def test_writers(written: list[tuple[int, Block]], asked: list[tuple[int, Block]]) -> None:
     fast, slow = Writers(), Bytes()
     for i, (slot, block) in enumerate(written):
         fast.write(slot, block, i)
@@ -36,9 +48,12 @@ def test_writers(written: list[tuple[Slot, Block]], asked: list[tuple[Slot, Bloc
         assert fast.of(slot, block) == slow.of(slot, block)
 
 
+some = st.lists(blocks, max_size=3).map(tuple)
 operations = st.one_of(
-    st.builds(Send, st.integers(0, 3), st.lists(blocks, max_size=3).map(tuple), slots),
-    st.builds(Recv, st.integers(0, 3), st.lists(blocks, max_size=3).map(tuple), slots),
+    st.builds(Send, st.integers(0, 3), some, slots),
+    st.builds(Recv, st.integers(0, 3), some, slots),
+    st.builds(Combine, slots, slots, slots, some),
+    st.builds(Copy, slots, slots, some),
 )
 
 
@@ -46,15 +61,46 @@ operations = st.one_of(
 def test_dependencies(ops: list[Operation]) -> None:
     slow, waits = Bytes(), []
     for place, op in enumerate(ops):
-        waits.append(
-            ()
-            if isinstance(op, Recv)
-            else tuple(sorted(set[int]().union(*(slow.of(op.slot, b) for b in op.blocks))))
-        )
-        if isinstance(op, Recv):
+        asked = [slow.of(slot, block) for slot in reads(op) for block in op.blocks]
+        waits.append(tuple(sorted(set[int]().union(*asked))))
+        if (slot := writes(op)) is not None:
             for block in op.blocks:
-                slow.write(op.slot, block, place)
+                slow.write(slot, block, place)
     assert dependencies(ops) == waits
+
+
+def cells(op: Operation, slots_: tuple[int, ...]) -> set[tuple[int, int, int]]:
+    return {(s, b.owner, i) for s in slots_ for b in op.blocks for i in range(b.offset, b.end)}
+
+
+@given(st.lists(operations, max_size=20))
+def test_overwritten(ops: list[Operation]) -> None:
+    """All earlier sends of a byte that is changed, and no operation that sends nothing of it.
+
+    A send of other bytes may be among them, if a later one has some of its bytes and some of these.
+    """
+    sends = [place for place, op in enumerate(ops) if isinstance(op, Send)]
+    for place, found in enumerate(overwritten(ops)):
+        changed = cells(ops[place], spoils(ops[place]))
+        needed = {s for s in sends if s < place and cells(ops[s], reads(ops[s])) & changed}
+        assert needed <= set(found) <= {s for s in sends if s < place}
+        assert bool(needed) == bool(found)
+
+
+def test_sends_that_have_to_leave_first() -> None:
+    a, b, c = Block(0, 0, 4), Block(0, 4, 4), Block(0, 0, 8)
+    s0, s1 = scratch(0), scratch(1)
+    ops: list[Operation] = [
+        Send(1, (a,), s0),
+        Send(2, (b,), s0),
+        Combine(Slot.INPUT, s0, Slot.OUTPUT, (a,)),  # uses up what the first one sends
+        Send(1, (a,), s1),
+        Combine(Slot.INPUT, s1, s1, (c,)),
+        Combine(s1, Slot.OUTPUT, s0, (b,)),
+        Copy(s1, Slot.OUTPUT, (c,)),
+        Recv(3, (c,), s0),
+    ]
+    assert overwritten(ops) == [(), (), (0,), (), (3,), (1,), (), (0, 1)]
 
 
 def test_only_the_latest_writers_count() -> None:
@@ -70,3 +116,30 @@ def test_only_the_latest_writers_count() -> None:
         Send(2, (Block(1, 0, 10),)),
     ]
     assert dependencies(ops) == [(), (), (0,), (0, 1), (1,), (0, 1), (), ()]
+
+
+def test_sends_of_the_same_bytes_have_to_leave_first_all_of_them() -> None:
+    a, c = Block(0, 0, 4), Block(0, 0, 8)
+    ops: list[Operation] = [
+        Send(1, (c,), Slot.OUTPUT),
+        Send(2, (a,), Slot.OUTPUT),
+        Send(3, (a,), Slot.OUTPUT),
+        Combine(Slot.INPUT, Slot.OUTPUT, Slot.OUTPUT, (a,)),
+    ]
+    assert overwritten(ops)[3] == (0, 1, 2)
+
+
+def test_values_wait_for_what_made_them() -> None:
+    a, b, whole = Block(0, 0, 4), Block(0, 4, 4), Block(0, 0, 8)
+    s0, s1 = scratch(0), scratch(1)
+    ops: list[Operation] = [
+        Recv(1, (whole,), s0),
+        Combine(Slot.INPUT, s0, s1, (a,)),
+        Copy(s0, s1, (b,)),
+        Send(2, (whole,), s1),
+        Recv(2, (whole,), Slot.OUTPUT),
+        Combine(s1, Slot.OUTPUT, Slot.OUTPUT, (whole,)),
+        Send(1, (b,), Slot.OUTPUT),
+        Send(1, (b,), Slot.INPUT),
+    ]
+    assert dependencies(ops) == [(), (0,), (0,), (1, 2), (), (1, 2, 4), (5,), ()]

@@ -6,10 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.algorithms.examples import settings_of
 
 from collwise.algorithms import ALGORITHMS
+from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine, measured
 from collwise.schedule.data import Block, Operation, Problem, Recv, Schedule, Send, Written
@@ -227,15 +229,14 @@ def test_loggp_takes_what_no_list_names() -> None:
     assert timing.transfers == ()
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.fractions(1, 20, max_denominator=12))
 def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
     """A machine that is slower by a factor takes longer by that factor."""
     random = Random(seed)
     algorithm = random.choice(list(ALGORITHMS.values()))
-    values = {"segment": 7, "lam": 2, "alpha": "2/3", "k": 3}
-    schedule = algorithm.schedule(
-        random.randrange(1, 20), 30, 0, **{name: values[name] for name in algorithm.parameters}
-    )
+    p = random.randrange(1, 14)
+    schedule = algorithm.schedule(p, 30, **settings_of(algorithm, p, segment=7))
     pairs = [
         (Machine.postal(t0_s=1, lam=3), Machine.postal(t0_s=factor, lam=3)),
         (Machine.hockney(alpha_s=1, beta_s=2), Machine.hockney(alpha_s=factor, beta_s=2 * factor)),
@@ -246,14 +247,14 @@ def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
         assert tuple(factor * t for t in a.finish) == b.finish
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32))
 def test_loggp_without_overhead_or_gap_is_postal(seed: int) -> None:
     """o = g' for every message and L = (λ − 2)·o: receipts cost as much as sends."""
     random = Random(seed)
-    algorithm = random.choice([a for a in ALGORITHMS.values() if not a.segmented])
-    values = {"lam": 2, "alpha": "2/3", "k": 3}
+    algorithm = random.choice([a for a in algorithms_for("broadcast") if not a.segmented])
     p = random.randrange(1, 30)
-    schedule = algorithm.schedule(p, 30, 0, **{n: values[n] for n in algorithm.parameters})
+    schedule = algorithm.schedule(p, 30, **settings_of(algorithm, p))
     # Down a tree a rank receives once: then only the sends share the processor.
     loggp = Machine.loggp(L_s=3, o_s=1, g_s=1, G_s=0)
     assert (

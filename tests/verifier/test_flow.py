@@ -209,8 +209,8 @@ STORIES: dict[str, tuple[Schedule, int | None, int | None, Block | None, str]] =
         1,
         1,
         Block(0, 4, 6),
-        "it does not hold bytes 4…9 of rank 0's data in its output by then, but gets data for it only "
-        "at step 2; put this after step 2",
+        "it does not hold bytes 4…9 of rank 0's data in its output by then, but gets data for it "
+        "only at step 2; put this after step 2",
     ),
     "sent without ever having it": (
         broadcast([], [Send(2, (A,))], [Recv(1, (A,))]),

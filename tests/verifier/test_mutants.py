@@ -1,13 +1,14 @@
-"""Schedules of every algorithm, broken in every way: all are caught, the right rank is named."""
+"""Schedules of every broadcast, broken in every way: all are caught, the right rank is named."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
+from tests.algorithms.examples import settings_of
 
-from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms import Algorithm
+from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.data import (
@@ -39,12 +40,6 @@ def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSche
     return caught.value
 
 
-def schedule_of(algorithm: Algorithm, p: int, nbytes: int, root: int) -> Schedule:
-    values: dict[str, Any] = {"segment": -(-nbytes // 3), "lam": 2, "alpha": "3/5", "k": 3}
-    settings = {name: values[name] for name in algorithm.parameters}
-    return algorithm.schedule(p, nbytes, root, **settings)
-
-
 class Broken:
     """A valid schedule as lists that can be broken, and one message of it."""
 
@@ -52,7 +47,8 @@ class Broken:
         self.random = Random(seed)
         p = self.random.randrange(4, 12)
         self.nbytes = self.random.randrange(p, 60)
-        self.valid = schedule_of(algorithm, p, self.nbytes, self.random.randrange(p))
+        settings = settings_of(algorithm, p, segment=-(-self.nbytes // 3))
+        self.valid = algorithm.schedule(p, self.nbytes, self.random.randrange(p), **settings)
         self.root = self.valid.problem.root
         self.lists = [list(ops) for ops in self.valid.lists]
         self.messages = ideal(self.valid, POSTAL).transfers
@@ -64,16 +60,20 @@ class Broken:
         return len(self.lists)
 
     @property
-    def send(self) -> Operation:
-        return self.lists[self.a][self.at_a]
+    def send(self) -> Send:
+        op = self.lists[self.a][self.at_a]
+        assert isinstance(op, Send)
+        return op
 
     @send.setter
     def send(self, op: Operation) -> None:
         self.lists[self.a][self.at_a] = op
 
     @property
-    def recv(self) -> Operation:
-        return self.lists[self.b][self.at_b]
+    def recv(self) -> Recv:
+        op = self.lists[self.b][self.at_b]
+        assert isinstance(op, Recv)
+        return op
 
     @recv.setter
     def recv(self, op: Operation) -> None:
@@ -92,6 +92,7 @@ def Virtual(lists: Lists, root: int) -> Written:
     p = len(lists)
 
     def turned(op: Operation) -> Operation:
+        assert isinstance(op, Send | Recv)
         blocks = tuple(b._replace(owner=(b.owner - root) % p) for b in op.blocks)
         peer = (op.peer - root) % p if 0 <= op.peer < p else op.peer
         return op._replace(peer=peer, blocks=blocks)
@@ -173,7 +174,8 @@ def other_owner(m: Broken) -> Names:
 
 
 def turn_around(m: Broken) -> Names:
-    m.send, m.recv = Recv(m.b, m.send.blocks), Send(m.a, m.recv.blocks)
+    sent, received = m.send.blocks, m.recv.blocks
+    m.lists[m.a][m.at_a], m.lists[m.b][m.at_b] = Recv(m.b, sent), Send(m.a, received)
     return {m.a, m.b}, {None, *range(999)}
 
 
@@ -244,7 +246,7 @@ def send_too_early(m: Broken) -> Names | None:
     ops = m.lists[t.source]
     op = ops.pop(t.place_at_source)
     ops.insert(0, op)
-    same = [o for o in ops if type(o) is type(op) and o.peer == op.peer]
+    same = [o for o in ops if isinstance(o, Send) and o.peer == t.target]
     if len(same) > 1:  # the order between the two changes too: then the partner may be named
         return {t.source, t.target}, set(range(999))
     return {t.source}, {0}
@@ -278,7 +280,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
+@pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
 def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:
     for seed in range(6):
         mutant = Broken(algorithm, seed)

@@ -154,6 +154,8 @@ def orders(lists: Lists, random: Random) -> list[list[Operation]]:
 
 
 def same_way(a: Operation, b: Operation) -> bool:
+    assert isinstance(a, Send | Recv)
+    assert isinstance(b, Send | Recv)
     return type(a) is type(b) and a.peer == b.peer
 
 

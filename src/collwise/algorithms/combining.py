@@ -24,10 +24,13 @@ Build = Callable[[Problem, Settings], Program]
 
 
 def unless_alone(build: Build) -> Build:
-    """A single rank's own contribution is the result."""
-    return lambda problem, settings: (
-        Alone(problem) if problem.ranks == 1 else build(problem, settings)
-    )
+    """A single rank's own contribution is the result (odd settings are refused all the same)."""
+
+    def built(problem: Problem, settings: Settings) -> Program:
+        program = build(problem, settings)
+        return Alone(problem) if problem.ranks == 1 else program
+
+    return built
 
 
 def from_root_on(problem: Problem) -> Order:

@@ -1,15 +1,10 @@
-"""Buffers as mpi4py takes them, and pieces of them as messages.
+"""Buffers as mpi4py takes them: where they begin, how many elements of which type."""
 
-A whole message keeps the user's count and type.  A piece is bytes: at an address, where the type is
-contiguous; in scratch that is packed before and unpacked after, where it is not.
-"""
-
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mpi4py import MPI
 
-from collwise.schedule.data import Block
+from collwise.mpi.memory import BYTES, Memory, Unit, bytes_in_order
 
 
 class Buffer:
@@ -30,7 +25,7 @@ class Buffer:
             self.keep.append(memory)
             self.address, length = memory.address, memory.nbytes
             if datatype is None:
-                datatype = MPI.Datatype.fromcode(memory.format or "B")
+                datatype = MPI.Datatype.fromcode(_format(data))
         if datatype is None:
             raise TypeError("message: a datatype is needed where there is no buffer")
         self.datatype: MPI.Datatype = datatype
@@ -51,47 +46,34 @@ class Buffer:
         self.count: int = count
         self.nbytes: int = count * size
         self.address += displacement * extent
-        self.contiguous = _in_order(datatype)
+        self.contiguous = bytes_in_order(datatype)
         if length is not None and self.contiguous and displacement * extent + self.nbytes > length:
             raise ValueError(
                 f"message: buffer length {length} is less than the"
                 f" {displacement * extent + self.nbytes} bytes that count and displacement need"
             )
 
-    def message(self, blocks: Sequence[Block], scratch: "Buffer | None" = None) -> "Message":
-        """The blocks (byte ranges of this buffer, or of its packed copy) as one message."""
-        first = blocks[0]
-        if len(blocks) == 1 and first.length == self.nbytes and scratch is None:
-            return Message(self.spec)
-        base = (scratch or self).address
-        low, high = min(b.offset for b in blocks), max(b.end for b in blocks)
-        memory = MPI.buffer.fromaddress(base + low, high - low)
-        if len(blocks) == 1:
-            return Message([memory, first.length, MPI.BYTE])
-        joined = MPI.BYTE.Create_hindexed(
-            [b.length for b in blocks], [b.offset - low for b in blocks]
-        ).Commit()
-        return Message([memory, 1, joined], joined)
+    @property
+    def elements(self) -> Memory:
+        """Its memory in elements."""
+        return Memory(self.address, Unit.of(self.datatype))
+
+    @property
+    def bytes(self) -> Memory:
+        """Its memory in bytes; for contiguous ones."""
+        return Memory(self.address, BYTES)
 
     def packed(self) -> "Buffer":
         """Scratch for the buffer's bytes in the order in which they are sent."""
         return Buffer(bytearray(self.nbytes), writable=True)
 
 
-class Message(NamedTuple):
-    """What mpi4py sends or receives, and the derived type to free after the last use."""
-
-    spec: Any
-    derived: MPI.Datatype | None = None
-
-
-def copy(source: Buffer, target: Buffer, comm: MPI.Intracomm, tag: int) -> None:
-    """Pack or unpack: from one layout to the other, one of them packed bytes."""
-    me = comm.Get_rank()
-    plain = source.contiguous
-    sent = [source.spec, source.nbytes, MPI.PACKED] if plain else source.spec
-    received = target.spec if plain else [target.spec, target.nbytes, MPI.PACKED]
-    comm.Sendrecv(sent, me, tag, received, me, tag)
+def _format(data: Any) -> str:
+    """The code of a buffer's elements; bytes, if it does not say (memory of a device)."""
+    try:
+        return memoryview(data).format
+    except TypeError:
+        return "B"
 
 
 def _parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | None]:
@@ -114,14 +96,3 @@ def _parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | None]:
     if isinstance(datatype, str):
         datatype = MPI.Datatype.fromcode(datatype)
     return data, None if count is None else int(count), int(displacement), datatype
-
-
-def _in_order(datatype: MPI.Datatype) -> bool:
-    """Whether count elements of this type are consecutive bytes, in the order they are sent."""
-    lower, extent = datatype.Get_extent()
-    if lower or extent != datatype.Get_size():
-        return False
-    if datatype.is_predefined:
-        return True
-    of, combiner, _ = datatype.decode()
-    return combiner in ("DUP", "CONTIGUOUS") and _in_order(of)

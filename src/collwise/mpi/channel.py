@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
+from collwise.mpi.memory import Arena
 
 
 class Freeable(Protocol):
@@ -20,8 +21,7 @@ class Freeable(Protocol):
 
 
 BLOCKING_TAG = 0
-PACKING_TAG = 1
-_FIRST_TAG = 2
+_FIRST_TAG = 1
 
 
 class Channel:
@@ -33,6 +33,7 @@ class Channel:
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
+        self.arena = Arena()
         self._next_tag = _FIRST_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
         self._live: weakref.WeakSet[Any] = weakref.WeakSet()

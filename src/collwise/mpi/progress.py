@@ -87,6 +87,13 @@ class Engine:
 ENGINE = Engine()
 
 
+def moving(*requests: MPI.Request) -> None:
+    """Complete requests of ours, moving running schedules on meanwhile."""
+    while ENGINE.running and not MPI.Request.Testall(requests):
+        ENGINE.advance()
+    MPI.Request.Waitall(requests)
+
+
 def _stop_before_mpi_ends(engine: Engine) -> None:
     import atexit
 

@@ -144,8 +144,14 @@ ORDERS: tuple[Order, ...] = ("any", "same", "rank")
 
 
 def keeps(kept: Order, asked: Order) -> bool:
-    """Whether one order is as good as another that is asked for."""
-    return ORDERS.index(kept) >= ORDERS.index(asked)
+    """Whether one order is as good as another that is asked for, or raise UnknownName for none."""
+    return ORDERS.index(kept) >= ORDERS.index(_known(asked))
+
+
+def _known(order: Order) -> Order:
+    if order not in ORDERS:
+        raise UnknownName.of("order", str(order), ORDERS)
+    return order
 
 
 COMBINING = ("reduce", "allreduce")
@@ -186,8 +192,7 @@ class Problem:
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
             )
-        if self.order not in ORDERS:
-            raise UnknownName.of("order", self.order, ORDERS)
+        _known(self.order)
         if self.root and self.collective in ROOTLESS:
             raise InvalidArgument(
                 f"{self.collective} with root {self.root}",

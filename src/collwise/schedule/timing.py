@@ -96,7 +96,15 @@ class _Rank:
     def __init__(self, operations: Sequence[Operation], law: _Law) -> None:
         self.operations, self.law = operations, law
         self.waits = dependencies(operations)
-        self.sends, self.receives, self.free = [], [], []
+        self.sends: list[int] = []
+        self.receives: list[int] = []
+        self.done: dict[int, int] = {}  # receives, combines, copies: place -> when complete
+        self.lacking: dict[int, int] = {}  # what needs no port: place -> operations it waits for
+        self.followers: dict[int, list[int]] = {}  # an operation -> those of `lacking` that wait
+        self.next_send = self.next_receive = 0
+        self.send_free = self.receive_free = 0
+        self.receive_used = False
+        self.combined: list[tuple[int, int, int]] = []  # place, start, end
         for place, op in enumerate(operations):
             at_ports = bool(law.combine) and isinstance(op, Combine)
             if at_ports or isinstance(op, Send):
@@ -104,22 +112,35 @@ class _Rank:
             if at_ports or isinstance(op, Recv):
                 self.receives.append(place)
             if not at_ports and isinstance(op, Combine | Copy):
-                self.free.append(place)
-        self.done: dict[int, int] = {}  # receives, combines, copies: place -> when complete
-        self.next_send = self.next_receive = 0
-        self.send_free = self.receive_free = 0
-        self.receive_used = False
-        self.combined: list[tuple[int, int, int]] = []  # place, start, end
+                self.lacking[place] = len(self.waits[place])
+                for writer in self.waits[place]:
+                    self.followers.setdefault(writer, []).append(place)
+        for place in [place for place, count in self.lacking.items() if not count]:
+            self.complete(place, 0)
+
+    def complete(self, place: int, when: int) -> None:
+        """Something is complete, as the latest; combine and copy what waited for that alone."""
+        todo = [place]
+        for place in todo:  # grows while it is walked
+            self.done[place] = when
+            self.lacking.pop(place, None)
+            for follower in self.followers.get(place, ()):
+                self.lacking[follower] -= 1
+                if not self.lacking[follower]:
+                    todo.append(follower)
 
     def settle(self) -> None:
-        """Combine and copy whatever can be by now."""
-        while self.free or self.next_receive < len(self.receives):
-            ready = [p for p in self.free if self._here(p) is not None]
-            for place in ready:
-                self.done[place] = self._here(place) or 0
-            self.free = [p for p in self.free if p not in self.done]
-            if not self._combine() and not ready:
-                return
+        """Combine whatever is next at both ports and can be by now."""
+        while self._combine():
+            pass
+
+    def overtake(self) -> bool:
+        """Combine what is next at the receive port before the sends that are listed earlier."""
+        if (place := self.receivable(Combine)) is None:
+            return False
+        self.sends.remove(place)
+        self.sends.insert(self.next_send, place)
+        return self._combine()
 
     def _combine(self) -> bool:
         """Combine, if that is next at both ports and the data is here."""
@@ -129,7 +150,8 @@ class _Rank:
         start = max(here, self.send_free, self.receive_free)
         end = start + self.law.combine[size_of(self.operations[receive])]
         self.combined.append((receive, start, end))
-        self.send_free = self.receive_free = self.done[receive] = end
+        self.send_free = self.receive_free = end
+        self.complete(receive, end)
         self.receive_used = True
         self.next_send += 1
         self.next_receive += 1
@@ -169,7 +191,7 @@ class _Rank:
     def stuck(self) -> int | None:
         """Where the list stands, None if it is done."""
         waiting = self.sends[self.next_send :][:1] + self.receives[self.next_receive :][:1]
-        return min(waiting + self.free, default=None)
+        return min([*waiting, *self.lacking], default=None)
 
 
 class _Record(NamedTuple):
@@ -285,7 +307,8 @@ def _play_postal(ranks: list[_Rank], law: _Messages) -> list[_Record]:
                     if rank.receive_used:
                         received = max(received, rank.receive_free + gap)
                     rank.receive_used = True
-                    rank.receive_free = rank.done[place] = received
+                    rank.receive_free = received
+                    rank.complete(place, received)
                     rank.next_receive += 1
                     records.append(
                         _Record(
@@ -306,7 +329,10 @@ def _play_postal(ranks: list[_Rank], law: _Messages) -> list[_Record]:
 
 
 def _play_hockney(ranks: list[_Rank], law: _Messages) -> list[_Record]:
-    """A transfer starts when both ports are free and the data is held; it keeps both busy."""
+    """A transfer starts when both ports are free and the data is held; it keeps both busy.
+
+    Where nothing can go on, a combine goes before earlier sends, whose receivers wait likewise.
+    """
     records: list[_Record] = []
     awake = deque(range(len(ranks)))
 
@@ -321,7 +347,8 @@ def _play_hockney(ranks: list[_Rank], law: _Messages) -> list[_Record]:
             return False
         start = max(here, a.send_free, b.receive_free)
         end = start + law[size_of(op)][1]
-        a.send_free = b.receive_free = b.done[at_target] = end
+        a.send_free = b.receive_free = end
+        b.complete(at_target, end)
         a.next_send += 1
         b.next_receive += 1
         records.append(_Record(source, target, place, at_target, size_of(op), start, end, end))
@@ -336,6 +363,8 @@ def _play_hockney(ranks: list[_Rank], law: _Messages) -> list[_Record]:
             transfer(number, rank.message(ready[0]).peer)
         if (place := rank.receivable()) is not None:
             transfer(rank.message(place).peer, number)
+        if not awake:
+            awake.extend([number for number, rank in enumerate(ranks) if rank.overtake()])
     return records
 
 
@@ -394,7 +423,7 @@ def _play_loggp(ranks: list[_Rank], law: _Messages) -> list[_Record]:
             k = sent[source, number] = sent.get((source, number), -1) + 1
             places = matching[number].get(source, [])
             if k < len(places):
-                rank.done[places[k]] = now + busy
+                rank.complete(places[k], now + busy)
                 rank.next_receive += 1
                 records.append(
                     _Record(

@@ -43,7 +43,7 @@ def check_flow(schedule: Schedule) -> None:
 
     Every message has its partner with the same blocks; what is sent is held; nothing is received
     twice; what is owed is there in the end, made of every contribution once and in the order that
-    the problem promises; no deadlock, under buffered and under blocking sends.
+    the problem promises, no element cut; no deadlock, under buffered and under blocking sends.
     Raises as `verify` does.
     """
     problem = schedule.problem
@@ -56,11 +56,12 @@ def check_flow(schedule: Schedule) -> None:
             "write one list for every rank, an empty one where there is nothing to do",
         )
     lists = schedule.lists
-    check_operations(lists)
-    check_partners(lists)
     promises = [PROMISES[problem.collective](problem, rank) for rank in range(problem.ranks)]
+    combined = promises[problem.root].combined
+    check_operations(lists, problem.item if combined else 1)
+    check_partners(lists)
     atlas = Atlas(lists, promises)
     check_holdings(lists, promises, atlas)
     check_progress(lists)
-    if promises[problem.root].combined:
+    if combined:
         check_contributions(lists, problem, promises, atlas)

@@ -10,8 +10,11 @@ from collwise.verifier.promises import Promise
 from collwise.verifier.words import Lists, told_blocks, told_slot, wrong
 
 
-def check_operations(lists: Lists) -> None:
-    """Each operation makes sense by itself."""
+def check_operations(lists: Lists, item: int = 1) -> None:
+    """Each operation makes sense by itself.
+
+    item: bytes of an element, none of which may be cut.
+    """
     for rank, operations in enumerate(lists):
         for step, op in enumerate(operations):
             if isinstance(op, Send | Recv):
@@ -21,6 +24,9 @@ def check_operations(lists: Lists) -> None:
                 wrong(lists, rank, step, seen, remedy, negative[0])
             if not any(b.length for b in op.blocks):
                 wrong(lists, rank, step, "it is about 0 bytes", "leave out empty operations")
+            if cut := [b for b in op.blocks if b.offset % item or b.length % item]:
+                seen = f"it cuts inside an element of {item} bytes"
+                wrong(lists, rank, step, seen, "move and combine whole elements", cut[0])
             if Slot.INPUT in spoils(op):
                 seen = "it would overwrite the user's input"
                 wrong(lists, rank, step, seen, "name the output or scratch", op.blocks[0])
@@ -110,12 +116,13 @@ def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> N
                 )
 
 
-def _writing(lists: Lists, rank: int, slot: int, atlas: Atlas, pieces: int) -> int | None:
-    """The first step at which any of the pieces are written."""
-    for step, op in enumerate(lists[rank]):
-        if slot in spoils(op) and atlas.pieces(op.blocks) & pieces:
-            return step
-    return None
+def _touching(lists: Lists, rank: int, slot: int, atlas: Atlas, pieces: int) -> list[int]:
+    """The steps at which any of the pieces are written, or used up."""
+    return [
+        step
+        for step, op in enumerate(lists[rank])
+        if slot in spoils(op) and atlas.pieces(op.blocks) & pieces
+    ]
 
 
 def _not_held(
@@ -123,12 +130,13 @@ def _not_held(
 ) -> NoReturn:
     block = atlas.first(missing)
     seen = f"it does not hold {told_blocks([block])} in {told_slot(slot)} by then, "
-    when = _writing(lists, rank, slot, atlas, missing)
+    steps = _touching(lists, rank, slot, atlas, missing)
+    if used := [s for s in steps if s < step and writes(lists[rank][s]) != slot]:
+        remedy = "combine first what is used once only"
+        wrong(lists, rank, step, seen + f"for it was used up at step {used[-1]}", remedy, block)
+    when = next((s for s in steps if writes(lists[rank][s]) == slot and s != step), None)
     if when is None:
         wrong(lists, rank, step, seen + "nor ever", "receive the data first", block)
-    if when < step:
-        remedy = "combine first what is used once only"
-        wrong(lists, rank, step, seen + f"it was used up after step {when}", remedy, block)
     remedy = f"put this after step {when}"
     wrong(lists, rank, step, seen + f"but gets data for it only at step {when}", remedy, block)
 
@@ -139,11 +147,11 @@ def _held_already(
     """first: the rank did not hold the pieces before this message."""
     op = lists[rank][step]
     assert isinstance(op, Recv)
-    block, before = atlas.first(again), _writing(lists, rank, op.slot, atlas, again)
+    block, before = atlas.first(again), _touching(lists, rank, op.slot, atlas, again)[0]
     if first:
         since = "from this very message"
     else:
-        since = f"since step {before}" if before is not None and before < step else "from the start"
+        since = f"since step {before}" if before < step else "from the start"
     seen = f"it holds {told_blocks([block])} {since}, and sends that read them may be under way"
     remedy = "leave them out here: every byte of a slot is received once"
     wrong(lists, rank, step, seen, remedy, block)

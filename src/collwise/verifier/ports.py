@@ -9,7 +9,7 @@ from typing import NamedTuple
 from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
 from collwise.model.machine import LogGP, Machine
-from collwise.schedule.data import Combine, Copy, Recv, Schedule, Send, size_of
+from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Send, size_of
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.timing import Timing, Transfer
 from collwise.verifier.words import Lists, wrong
@@ -77,6 +77,7 @@ def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
         )
     one_processor = not machine.independent_ports
     for c in timing.combines:
+        _check_named(lists, c.rank, c.place, Combine, c.nbytes, f"{c.nbytes} bytes combined")
         cost, start, end = machine.combine(c.nbytes), ticks(c.start), ticks(c.end)
         if cost is None or end - start != cost * unit:
             _late(lists, c.rank, c.place, "it is combined in another time than the machine takes")
@@ -114,19 +115,33 @@ def _late(lists: Lists, rank: int, step: int, seen: str) -> None:
 
 def _check_match(lists: Lists, t: Transfer) -> None:
     """The transfer is one of the schedule."""
+    told = f"{t.nbytes} bytes from {t.source} to {t.target}"
     for rank, step, kind, peer in (
         (t.source, t.place_at_source, Send, t.target),
         (t.target, t.place_at_target, Recv, t.source),
     ):
-        op = lists[rank][step] if step < len(lists[rank]) else None
-        if not isinstance(op, kind) or op.peer != peer or size_of(op) != t.nbytes:
-            raise InvalidSchedule(
-                f"rank {rank}, step {step}: {t.nbytes} bytes from {t.source} to {t.target}",
-                "the schedule has no such message there",
-                "time the schedule that is checked",
-                rank=rank,
-                step=step,
-            )
+        _check_named(lists, rank, step, kind, t.nbytes, told, peer)
+
+
+def _check_named(
+    lists: Lists,
+    rank: int,
+    step: int,
+    kind: type[Operation],
+    nbytes: int,
+    told: str,
+    peer: int | None = None,
+) -> None:
+    """What a timing names is in the schedule there."""
+    op = lists[rank][step] if step < len(lists[rank]) else None
+    if not isinstance(op, kind) or size_of(op) != nbytes or getattr(op, "peer", None) != peer:
+        raise InvalidSchedule(
+            f"rank {rank}, step {step}: {told}",
+            f"the schedule has no such {'message' if peer is not None else 'operation'} there",
+            "time the schedule that is checked",
+            rank=rank,
+            step=step,
+        )
 
 
 def _check_complete(
@@ -157,11 +172,16 @@ def _check_complete(
 
 
 def _check_sends(lists: Lists, rank: int, events: Sequence[_Event]) -> None:
-    for before, event in pairwise(events):
-        if event.begin < max(before.end, before.begin + before.law.gap):
+    """One at a time, in list order; but a combine may go before sends that wait for receivers."""
+    sent = combined = -1
+    for i, event in enumerate(events):
+        combine = isinstance(lists[rank][event.step], Combine)
+        before = events[i - 1] if i else None
+        if before and event.begin < max(before.end, before.begin + before.law.gap):
             _late(lists, rank, event.step, f"the send port is still busy with step {before.step}")
-        if event.step < before.step:
-            _late(lists, rank, event.step, f"it begins after step {before.step}")
+        if event.step < (latest := max(sent, combined) if combine else sent):
+            _late(lists, rank, event.step, f"it begins after step {latest}")
+        sent, combined = (sent, event.step) if combine else (event.step, combined)
 
 
 def _check_receipts(lists: Lists, rank: int, events: Sequence[_Event]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.algorithms.registry import algorithms_for
 from collwise.errors import (
     BrokenCommunicator,
     CollwiseError,
@@ -21,15 +22,17 @@ from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
+from collwise.mpi.courses import BroadcastCourse, Competitor
 from collwise.mpi.executor import persistent, runner
 from collwise.mpi.progress import ENGINE
-from collwise.mpi.racetrack import Competitor, Track, check_bytes
+from collwise.mpi.racetrack import Track
 from collwise.mpi.world import describe
 from collwise.schedule.data import Block, Problem
-from collwise.tuning.session import compare, wins
+from collwise.tuning.session import Task, compare, wins
+from tests.algorithms.examples import settings_of
 from tests.mpi.programs.checks import check, main
 
-SETTINGS = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 300}
+WANTED = {"lam": Fraction(9, 5), "segment": 300}
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
@@ -42,9 +45,8 @@ def roots(comm: MPI.Intracomm) -> list[int]:
 
 
 def schedules(ranks: int, nbytes: int, root: int) -> Iterator[cw.Schedule]:
-    for algorithm in cw.ALGORITHMS.values():
-        settings = {name: SETTINGS[name] for name in algorithm.parameters}
-        yield algorithm.schedule(ranks, nbytes, root, **settings)
+    for algorithm in algorithms_for("broadcast"):
+        yield algorithm.schedule(ranks, nbytes, root, **settings_of(algorithm, ranks, **WANTED))
 
 
 @check
@@ -150,9 +152,9 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
     data = [np.zeros(500, np.uint8) for _ in range(4)]
     requests = []
     for number, name in enumerate(("chain", "binomial", "postal_tree", "scatter_ring")):
-        settings = {"lam": Fraction(2)} if name == "postal_tree" else {}
-        root = number % comm.size
-        schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(comm.size, 500, root, **settings)
+        algorithm, root = cw.ALGORITHMS[f"broadcast/{name}"], number % comm.size
+        settings = settings_of(algorithm, comm.size)
+        schedule = algorithm.schedule(comm.size, 500, root, **settings)
         requests.append(persistent(schedule, channel, data[number]))
     order = list(np.random.default_rng(comm.rank).permutation(4))
     for again in range(5):
@@ -289,7 +291,7 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     large = np.empty(2**31 + 4096, np.uint8)  # never touched, so it takes no memory
     buffer = Buffer(large, writable=True)
     assert buffer.nbytes == 2**31 + 4096
-    message = buffer.message([Block(0, 2**31 + 100, 50)])
+    message = buffer.bytes.message([Block(0, 2**31 + 100, 50)])
     assert message.spec[0].address == large.ctypes.data + 2**31 + 100
     assert message.spec[1] == 50
     channel = Channel(comm)
@@ -400,7 +402,8 @@ def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
     track = Track(channel, world.crowded)
-    outcome = compare(track, profile, 2048, comm.size - 1, budget_s=0.3, repetitions=5)
+    task = Task("broadcast", 2048, comm.size - 1)
+    outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
     learned = profile.with_wins(wins(outcome))
@@ -414,18 +417,19 @@ def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
 
 @check
 def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
-    data = np.zeros(100, np.uint8)
+    channel = Channel(comm)
+    on = BroadcastCourse(channel, Problem("broadcast", comm.size, 100))
 
     def careless() -> None:
-        comm.Bcast(data, 0)
+        comm.Bcast(on.data, 0)
         if comm.rank == comm.size - 1:
-            data[42] += 1
+            on.data[42] += 1
 
-    cheat = Competitor("careless", careless, lambda: None)
     with pytest.raises(WrongResult) as problem:
-        check_bytes(comm, Problem("broadcast", comm.size, 100), data, cheat)
+        on.check(Competitor("careless", careless, lambda: None))
     assert f"rank {comm.size - 1}" in str(problem.value)
     assert "byte 42" in str(problem.value)
+    channel.free()
 
 
 if __name__ == "__main__":

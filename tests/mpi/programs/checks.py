@@ -32,6 +32,7 @@ def main() -> None:
             function(comm)
         except BaseException:
             complaint = f"rank {comm.rank}: {traceback.format_exc()}"
+            print(complaint, file=sys.stderr, flush=True)  # the others may wait for it for ever
         complaints = comm.gather(complaint, root=0)
         if complaints is not None:
             told = {"name": function.__name__, "complaints": [c for c in complaints if c]}

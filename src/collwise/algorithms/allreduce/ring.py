@@ -5,6 +5,7 @@ Neighbours only, in messages of n/p bytes: for very long vectors on few ranks.
 
 from dataclasses import dataclass
 
+from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.combining import circular_time, unless_alone
 from collwise.algorithms.registry import Algorithm, register
 from collwise.schedule.combining import ByRank, Span
@@ -46,6 +47,7 @@ register(
         time="2(p − 1)(α + n/p·β) + (p − 1)/p·nγ",
         build=unless_alone(lambda problem, _: Ring(problem)),
         predicted=lambda problem, machine, _: circular_time(problem, machine, Ring),
+        choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
         order=lambda problem: "same",
         segmented=True,
     )

@@ -1,0 +1,193 @@
+"""Where the bytes of a schedule's slots lie, and pieces of them as messages.
+
+A position is in bytes of *packed* data, equal on all ranks.  Memory is cut in whole units: bytes
+where they lie in the order in which they are sent, else elements of the user's type, holes and all.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from collwise.schedule.data import Block, Operation, Slot, reads, spoils
+
+Act: TypeAlias = Callable[[], Any]
+_ALIGNMENT = 64
+
+
+class Message(NamedTuple):
+    """What mpi4py sends or receives, and the derived type to free after the last use."""
+
+    spec: Any
+    derived: MPI.Datatype | None = None
+
+
+class Unit(NamedTuple):
+    """What memory is cut in: packed bytes of one and its extent in memory, in bytes.
+
+    plain: its bytes lie in the order in which they are sent, without holes.
+    """
+
+    datatype: MPI.Datatype
+    size: int
+    extent: int
+    plain: bool
+
+    @staticmethod
+    def of(datatype: MPI.Datatype) -> "Unit":
+        """The elements of a type."""
+        return Unit(
+            datatype, datatype.Get_size(), datatype.Get_extent()[1], bytes_in_order(datatype)
+        )
+
+    def span(self, nbytes: int) -> int:
+        """Bytes of memory that so many packed bytes take."""
+        return nbytes // self.size * self.extent
+
+
+def bytes_in_order(datatype: MPI.Datatype) -> bool:
+    """Whether count elements of this type are consecutive bytes, in the order they are sent."""
+    lower, extent = datatype.Get_extent()
+    if lower or extent != datatype.Get_size():
+        return False
+    if datatype.is_predefined:
+        return True
+    of, combiner, _ = datatype.decode()
+    return combiner in ("DUP", "CONTIGUOUS") and bytes_in_order(of)
+
+
+BYTES = Unit(MPI.BYTE, 1, 1, True)
+
+
+class Memory(NamedTuple):
+    """Memory in which position 0 is, or would be, at `address`."""
+
+    address: int
+    unit: Unit = BYTES
+
+    def spec(self, block: Block) -> list[Any]:
+        """A block as mpi4py takes buffers: memory, count, type."""
+        unit = self.unit
+        start, length = self.address + unit.span(block.offset), unit.span(block.length)
+        return [MPI.buffer.fromaddress(start, length), block.length // unit.size, unit.datatype]
+
+    def message(self, blocks: Sequence[Block]) -> Message:
+        """The blocks, in this order, as one message."""
+        joined = merged(blocks)
+        if len(joined) == 1:
+            return Message(self.spec(joined[0]))
+        unit = self.unit
+        low, high = min(b.offset for b in joined), max(b.end for b in joined)
+        derived = unit.datatype.Create_hindexed(
+            [b.length // unit.size for b in joined], [unit.span(b.offset - low) for b in joined]
+        ).Commit()
+        return Message([self.spec(Block(0, low, high - low))[0], 1, derived], derived)
+
+    def array(self, block: Block, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """A block as a NumPy array; for plain units."""
+        return np.frombuffer(self.spec(block)[0], dtype)
+
+    def aligned(self, dtype: np.dtype[Any]) -> bool:
+        """Whether its elements lie where NumPy takes them as they are."""
+        return self.address % dtype.alignment == 0
+
+
+def merged(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks with neighbours joined, in the same order, without empty ones."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and joined[-1].end == block.offset:
+            before = joined.pop()
+            block = before._replace(length=before.length + block.length)
+        if block.length:
+            joined.append(block)
+    return joined
+
+
+class Arena:
+    """Scratch that blocking calls share, one after another; it grows and is kept."""
+
+    def __init__(self) -> None:
+        self._kept = np.empty(0, np.uint8)
+
+    def allocate(self, nbytes: int) -> NDArray[np.uint8]:
+        """At least so many bytes, aligned; the same ones each time."""
+        if len(self._kept) < nbytes:
+            self._kept = allocate(nbytes)
+        return self._kept
+
+
+def allocate(nbytes: int) -> NDArray[np.uint8]:
+    """Bytes of memory, aligned for every element."""
+    raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+class Layout:
+    """Which ranges of which scratch slots a list touches, and how they lie in one allocation."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._ranges: dict[int, tuple[int, int]] = {}
+        for op in operations:
+            for slot in {*reads(op), *spoils(op)}:
+                if slot >= Slot.SCRATCH:
+                    for block in op.blocks:
+                        low, high = self._ranges.get(slot, (block.offset, block.end))
+                        self._ranges[slot] = min(low, block.offset), max(high, block.end)
+
+    def place(
+        self, unit: Unit, allocate: Callable[[int], NDArray[np.uint8]]
+    ) -> tuple[dict[int, Memory], NDArray[np.uint8]]:
+        """The memory of every slot, and what must live as long."""
+        lower, true_extent = unit.datatype.Get_true_extent()
+        starts, total = {}, 0
+        for slot, (low, high) in self._ranges.items():
+            starts[slot] = total - lower - unit.span(low)
+            needed = unit.span(high - low) + max(0, true_extent - unit.extent)
+            total += -(-needed // _ALIGNMENT) * _ALIGNMENT
+        memory = allocate(total)
+        base = memory.ctypes.data
+        return {slot: Memory(base + start, unit) for slot, start in starts.items()}, memory
+
+
+def copying(
+    source: Memory, target: Memory, blocks: Iterable[Block], comm: MPI.Intracomm, tag: int
+) -> list[Act]:
+    """Acts that copy the blocks from one memory to another of the same units.
+
+    comm, tag: where elements with holes may travel from a rank to itself.
+    """
+    acts: list[Act] = []
+    me = comm.Get_rank()
+    for block in merged(blocks):
+        sent, received = source.spec(block), target.spec(block)
+        if source.unit.plain:
+            into = memoryview(received[0])
+            acts.append(partial(into.__setitem__, slice(None), memoryview(sent[0])))
+        else:
+            acts.append(partial(comm.Sendrecv, sent, me, tag, received, me, tag))
+    return acts
+
+
+def in_turn(acts: Sequence[Act]) -> Act:
+    """One call that does them all."""
+    if len(acts) == 1:
+        return acts[0]
+    if len(acts) == 2:
+        first, second = acts
+
+        def both() -> None:
+            first()
+            second()
+
+        return both
+
+    def every() -> None:
+        for act in acts:
+            act()
+
+    return every

@@ -1,0 +1,60 @@
+"""What many tests need of algorithms: a value for every parameter, machines of every kind."""
+
+from fractions import Fraction
+from typing import Any
+
+from collwise.algorithms import Algorithm
+from collwise.algorithms.combining import twos
+from collwise.model.machine import Machine, measured
+from collwise.schedule.data import ROOTLESS
+
+LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
+MEASURED = measured(
+    [
+        [(8, 1.25e-6, 2.5), (256, 1.5e-6, "2.2"), (1024, 4e-6, 1.3)],
+        [(2048, 7e-6, 3), (4096, 1.1e-5, "9/4")],
+    ]
+)
+COMBINES = MEASURED.with_combining([(8, 1e-7), (1024, 9e-7), (4096, 5e-6)])
+"""The same, where combining takes time."""
+HOCKNEY = Machine.hockney(alpha_s="1e-6", beta_s="1/3000000000")
+VAN_DE_GEIJN = Machine.hockney(alpha_s="5.25e-4", beta_s="5e-7", gamma_s="8.75e-8")
+"""That of G-c5, per byte: combining takes time."""
+MACHINES = [
+    *(Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES),
+    HOCKNEY,
+    VAN_DE_GEIJN,
+    MEASURED,
+    COMBINES,
+]
+
+
+def strategy_for(ranks: int, bits: int = 0b0110100110010110) -> tuple[int, ...]:
+    """A hybrid's choices for so many ranks: the lowest bits of a number."""
+    return tuple(bits >> j & 1 for j in range(twos(ranks)))
+
+
+def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, Any]:
+    """A value for every parameter of an algorithm: those that are wanted, and some."""
+    values = {
+        "segment": 100,
+        "lam": 2,
+        "alpha": "3/5",
+        "k": 3,
+        "radix": 3,
+        "strategy": strategy_for(ranks),
+    }
+    values.update(wanted)
+    return {name: values[name] for name in algorithm.parameters}
+
+
+def roots(algorithm: Algorithm, p: int) -> list[int]:
+    """One root of every kind: the first, its neighbour, one in the middle, the last."""
+    if algorithm.collective in ROOTLESS:
+        return [0]
+    return sorted({0, min(1, p - 1), p // 2, p - 1})
+
+
+def root_of(algorithm: Algorithm, root: int) -> int:
+    """The root, or 0 where there is none."""
+    return 0 if algorithm.collective in ROOTLESS else root

@@ -1,0 +1,381 @@
+"""Reduces and allreduces: the papers' closed forms, claims and counts, on schedules as they run."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, log2
+from random import Random
+from typing import Any
+
+import pytest
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.allreduce.multiplying import stages
+from collwise.algorithms.combining import (
+    best_strategy,
+    by_strategy,
+    exchange_estimate,
+    played,
+    twos,
+)
+from collwise.model import hybrid, postal
+from collwise.model.machine import Hockney, Machine
+from collwise.schedule.data import Problem, Schedule, Send, size_of
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.timing import ideal
+from collwise.verifier import verify
+from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+
+F = Fraction
+ITEM = 4
+LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
+COMBINING = [a for a in ALGORITHMS.values() if a.collective in ("reduce", "allreduce")]
+each = pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
+WHOLE = (1, 2, 3, 4, 7)
+
+
+class Cube:
+    """van de Geijn's machine: α, β and γ per item of 4 bytes."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        self.law = tuple(F(random.randrange(1, 2000), random.randrange(1, 40)) for _ in range(3))
+        if seed % 4 == 1:
+            self.law = (*self.law[:2], F(0))
+
+    @property
+    def machine(self) -> Hockney:
+        alpha, beta, gamma = self.law
+        return Machine.hockney(alpha_s=alpha, beta_s=beta / ITEM, gamma_s=gamma / ITEM)
+
+
+def time(
+    name: str, machine: Machine, p: int, count: int, root: int = 0, /, **given: Any
+) -> Fraction:
+    """The ideal time of a schedule, equal to what is predicted."""
+    algorithm = ALGORITHMS[name]
+    schedule = algorithm.schedule(p, count * ITEM, root, item=ITEM, **given)
+    timing = ideal(schedule, machine)
+    predicted = algorithm.predict(machine, p, count * ITEM, root, item=ITEM, **given)
+    assert predicted == timing.completion
+    return timing.completion
+
+
+# --- van de Geijn ---
+
+
+@pytest.mark.parametrize("d", range(8))
+def test_g_c1_closed_forms_of_versions_1_2_3(d: int) -> None:
+    """And G-c4: Version 1 always exceeds Version 2 by d(α + nβ)."""
+    for seed, parts in ((d, 1), (d + 1, 3)):
+        cube, p, n = Cube(seed), 2**d, parts * 2**d
+        one, two, three = (
+            time(f"allreduce/{name}", cube.machine, p, n)
+            for name in ("reduce_broadcast", "recursive_doubling", "halving_doubling")
+        )
+        assert one == hybrid.version1(n, d, *cube.law)
+        assert two == hybrid.version2(n, d, *cube.law)
+        assert three == hybrid.version3(n, d, *cube.law)
+        assert one - two == d * (cube.law[0] + n * cube.law[1])
+
+
+@pytest.mark.parametrize("d", range(6))
+def test_g4_g6_every_strategy_takes_the_time_of_the_recursion(d: int) -> None:
+    for seed, strategy in enumerate(product((0, 1), repeat=d)):
+        cube, n = Cube(seed), (1 + seed % 2) * 2**d
+        expected = hybrid.time(strategy, n, *cube.law)
+        assert hybrid.to_root_time(strategy, n, *cube.law) == expected
+        for name in ("allreduce/hybrid", "reduce/hybrid"):
+            assert time(name, cube.machine, 2**d, n, strategy=strategy) == expected
+
+
+@pytest.mark.parametrize("d", range(5))
+def test_lengths_that_do_not_divide_take_no_longer_than_the_larger_half(d: int) -> None:
+    """`time_for` lets both of a pair wait for the larger half; with two ports one need not."""
+    for seed, (strategy, n) in enumerate(product(product((0, 1), repeat=d), (1, 3, 2**d + 1))):
+        cube = Cube(seed)
+        cost, combine = (
+            lambda m, law=cube.law: law[0] + m * law[1],
+            lambda m, law=cube.law: m * law[2],
+        )
+        for name in ("allreduce/hybrid", "reduce/hybrid"):
+            to_root = name == "reduce/hybrid"
+            most = hybrid.time_for(strategy, cost, combine, n, to_root=to_root)
+            assert time(name, cube.machine, 2**d, n, strategy=strategy) <= most
+
+
+def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
+    """On a straight line it is S̄, and its schedule takes the time of Corollary 4."""
+    kinds = set()
+    for seed in range(30):
+        cube, d = Cube(seed), 1 + seed % 6
+        for parts in (1, 20, 3000):
+            n = parts * 2**d
+            for collective in ("reduce", "allreduce"):
+                problem = Problem(collective, 2**d, n * ITEM, item=ITEM)
+                chosen = best_strategy(problem, cube.machine)
+                assert chosen == hybrid.best(n, d, *cube.law)
+                kinds.add(sum(chosen))
+                if parts < 2 or (seed < 6 and parts < 100):
+                    spent = time(f"{collective}/hybrid", cube.machine, 2**d, n, strategy=chosen)
+                    assert spent == hybrid.corollary4(n, d, *cube.law)
+                algorithm = ALGORITHMS[f"{collective}/hybrid"]
+                assert list(algorithm.choices(problem, cube.machine)) == [{"strategy": chosen}]
+    assert kinds == set(range(7))
+
+
+def test_the_strategy_is_for_the_largest_cube() -> None:
+    for p in range(1, 70):
+        problem = Problem("allreduce", p, 64)
+        assert len(best_strategy(problem, Cube(3).machine)) == twos(p) == floor(log2(p))
+
+
+@pytest.mark.parametrize("n", [1, 25, 64, 87, 500, 4096])
+def test_g_c5_the_hybrid_is_never_above_either(n: int) -> None:
+    """d = 6, α = 525 µs, β = 2 µs, γ = 0.35 µs an item: for any n, divisible or not."""
+    machine = Machine.hockney(alpha_s="525e-6", beta_s="5e-7", gamma_s="8.75e-8")
+    strategy = best_strategy(Problem("allreduce", 64, n * ITEM, item=ITEM), machine)
+    best = time("allreduce/hybrid", machine, 64, n, strategy=strategy)
+    others = [
+        time(f"allreduce/{name}", machine, 64, n)
+        for name in ("recursive_doubling", "halving_doubling")
+    ]
+    assert best <= min(others) < time("allreduce/reduce_broadcast", machine, 64, n)
+
+
+def sends(schedule: Schedule) -> list[list[int]]:
+    """The bytes of every message that each rank sends."""
+    return [[size_of(op) for op in ops if isinstance(op, Send)] for ops in schedule.lists]
+
+
+def test_g6_messages_of_halving_and_gathering() -> None:
+    """31 at d = 3: 24 halves, and 7 in the gather, to which only those send with low bits 0."""
+    for d in range(1, 7):
+        schedule = ALGORITHMS["reduce/halving_gather"].schedule(2**d, 2**d * ITEM, item=ITEM)
+        counts = [len(sent) for sent in sends(schedule)]
+        assert sum(counts) == d * 2**d + 2**d - 1
+        assert counts[0] == d
+    assert 3 * 2**3 + 2**3 - 1 == 31
+
+
+def test_a_reduce_of_whole_vectors_is_a_tree() -> None:
+    schedule = ALGORITHMS["reduce/hybrid"].schedule(8, 8, strategy=(0, 0, 0))
+    assert [len(sent) for sent in sends(schedule)] == [0] + [1] * 7
+
+
+# --- the postal model ---
+
+
+@pytest.mark.parametrize("lam", [F(k) for k in WHOLE], ids=str)
+def test_b8_the_census_finishes_at_t_lambda(lam: Fraction) -> None:
+    machine = Machine.postal(t0_s="1/1000", lam=lam)
+    for n in range(1, 131):
+        least = postal.broadcast_time(n, lam) / 1000
+        for name in ("census_delay_receive", "census_delay_send"):
+            census = ALGORITHMS[f"allreduce/{name}"]
+            assert census.predict(machine, n, 8, lam=lam) == least
+        if n % 16 == lam:
+            assert ideal(census.schedule(n, 8, lam=lam), machine).completion == least
+
+
+@pytest.mark.parametrize("lam", ["3/2", "9/5", "5/2"])
+def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str) -> None:
+    value, machine, earlier = F(lam), Machine.postal(t0_s=1, lam=lam), 0
+    delay_receive, delay_send = (
+        ALGORITHMS[f"allreduce/census_{name}"] for name in ("delay_receive", "delay_send")
+    )
+    for n in range(2, 131):
+        times = (
+            delay_receive.predict(machine, n, 8, lam=lam),
+            delay_send.predict(machine, n, 8, lam=lam),
+        )
+        paper = postal.delay_receive_time(n, value), postal.delay_send_time(n, value)
+        assert times[0] <= paper[0] - (ceil(value) - value)
+        assert times[1] <= paper[1]
+        assert times == tuple(postal.census_time(n, k(value), value) for k in (ceil, floor))
+        assert min(times) >= postal.broadcast_time(n, value)
+        earlier += min(times) < min(paper)
+    assert earlier > 64
+
+
+@pytest.mark.parametrize("lam", ["1", "3/2", "9/5", "2", "5/2", "3", "4", "7"])
+def test_the_census_is_right_for_every_latency(lam: str) -> None:
+    """A sample; -m exhaustive has every number of ranks."""
+    machine = Machine.postal(t0_s=1, lam=lam)
+    for name, n in product(("delay_receive", "delay_send"), (2, 3, 4, 7, 13, 21, 34)):
+        verify(ALGORITHMS[f"allreduce/census_{name}"].schedule(n, 5, lam=lam), machine)
+
+
+@pytest.mark.parametrize("lam", LATENCIES, ids=str)
+def test_the_time_reversed_lambda_tree_is_optimal(lam: Fraction) -> None:
+    machine = Machine.postal(t0_s="1.7e-3", lam=lam)
+    for p in range(1, 131):
+        least = postal.broadcast_time(p, lam) * F(17, 10_000)
+        for root in {0, p - 1}:
+            reduce = ALGORITHMS["reduce/postal_tree"]
+            assert reduce.predict(machine, p, 100, root, lam=lam) == least
+        both = ALGORITHMS["allreduce/postal_reduce_broadcast"]
+        assert both.predict(machine, p, 100, lam=lam) == 2 * least
+        if p % 5 == lam.numerator % 5:
+            schedule = reduce.schedule(p, 100, p // 2, lam=lam)
+            assert ideal(schedule, machine).completion == least
+
+
+@pytest.mark.parametrize("lam", LATENCIES, ids=str)
+def test_the_times_in_words(lam: Fraction) -> None:
+    """The formula of every algorithm that has one, in t0."""
+    machine = Machine.postal(t0_s=1, lam=lam)
+    for p in (2, 3, 7, 18):
+        assert time("reduce/flat", machine, p, 2, p // 3) == p - 2 + lam
+        assert time("allreduce/gather_combine", machine, p, 2) == p - 2 + lam
+        broadcast = ALGORITHMS["broadcast/binomial"].predict(machine, p, 8)
+        assert time("reduce/binomial", machine, p, 2, p - 1) == broadcast
+        assert time("allreduce/reduce_broadcast", machine, p, 2) == 2 * broadcast
+        assert time("allreduce/ring", machine, p, p) == 2 * (p - 1) * lam
+    for p, root in ((9, 0), (9, 1), (20, 7), (64, 32), (64, 63)):
+        two = postal.broadcast_time(p - root, lam)
+        if root:
+            two = max(two, postal.broadcast_time(root, lam) + lam)
+        spent = time("reduce/in_order", machine, p, 2, root, lam=lam)
+        assert two <= spent <= two + 1
+        assert spent == two or root
+    for k, r in ((2, 5), (3, 3), (4, 2), (5, 1)):
+        spent = time("allreduce/recursive_multiplying", machine, k**r, 2, radix=k)
+        assert spent == r * (k - 2 + lam)
+
+
+def test_the_times_in_words_where_combining_takes_time() -> None:
+    """On a Hockney machine: α = 7, β = 1/3 and γ = 1/5 a byte."""
+    alpha, beta, gamma = F(7), F(1, 3), F(1, 5)
+    machine = Machine.hockney(alpha_s=alpha, beta_s=beta, gamma_s=gamma)
+    for p in (2, 3, 5, 8, 12, 17):
+        n, d = 4 * p * 3, ceil(log2(p))
+        moved = F(p - 1, p) * n * (2 * beta + gamma)
+        ring = 2 * (p - 1) * (alpha + F(n, p) * beta) + F(p - 1, p) * n * gamma
+        assert time("allreduce/ring", machine, p, n // 4) == ring
+        assert time("allreduce/circulant", machine, p, n // 4) == 2 * d * alpha + moved
+
+
+# --- Träff's circulant ---
+
+
+@pytest.mark.parametrize("p", range(2, 131))
+def test_traeffs_circulant_in_rounds(p: int) -> None:
+    """At most 2⌈log2 p⌉ messages of every rank, and no byte more than has to be."""
+    for count in (1, p, 1000):
+        schedule = ALGORITHMS["allreduce/circulant"].schedule(p, count * ITEM, item=ITEM)
+        for rank in (0, 1, p // 2, p - 1):
+            sent = [size_of(op) for op in schedule.rank(rank) if isinstance(op, Send)]
+            assert len(sent) <= 2 * ceil(log2(p))
+            if count == p:
+                assert len(sent) == 2 * ceil(log2(p))
+                assert sum(sent) == 2 * (p - 1) * ITEM
+
+
+@pytest.mark.parametrize("d", range(1, 8))
+def test_of_a_cube_it_takes_the_time_of_halving_and_doubling(d: int) -> None:
+    cube, p = Cube(d), 2**d
+    for count in (p, 5 * p):
+        algorithms = (ALGORITHMS[f"allreduce/{name}"] for name in ("circulant", "halving_doubling"))
+        times = {a.predict(cube.machine, p, count * ITEM, item=ITEM) for a in algorithms}
+        assert times == {hybrid.version3(count, d, *cube.law)}
+
+
+# --- groups ---
+
+
+def test_recursive_multiplying_by_2_is_recursive_doubling() -> None:
+    for p in range(1, 40):
+        both = (
+            ALGORITHMS["allreduce/recursive_multiplying"].schedule(p, 8, radix=2),
+            ALGORITHMS["allreduce/recursive_doubling"].schedule(p, 8),
+        )
+        assert both[0].lists == both[1].lists
+
+
+@pytest.mark.parametrize("radix", [2, 3, 5, 8, 16])
+def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
+    for p in range(1, 600):
+        groups = stages(Problem("allreduce", p, 8), radix)
+        exchange = Exchange(Problem("allreduce", p, 8), groups)
+        assert 0 <= 2 * exchange.extra < max(p, 1)
+        assert all(2 <= group.radix <= radix and not group.divided for group in groups)
+
+
+STAGES = [
+    by_strategy((1, 0, 1)),
+    (Stage(3, True), Stage(2, False), Stage(2, True)),
+    (Stage(5, True), Stage(3, True)),
+    (Stage(2, False), Stage(4, True)),
+]
+
+
+@pytest.mark.parametrize("parts", STAGES, ids=lambda s: " ".join(map(str, s)))
+def test_groups_of_any_size_whole_or_divided(parts: tuple[Stage, ...]) -> None:
+    """More than the registry makes of it: any radices, any ranks left over, any root."""
+    core = 1
+    for stage in parts:
+        core *= stage.radix
+    for extra, collective in product((0, 1, core // 2), ("allreduce", "reduce")):
+        for count, root in ((1, 0), (7, 0), (core, core // 2), (100, 3)):
+            if collective == "allreduce":
+                root = 0
+            order: Any = "same" if root else "rank"
+            problem = Problem(collective, core + extra, 8 * count, root, 8, order)
+            verify(Schedule(problem, Exchange(problem, parts)))
+
+
+def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
+    exact = 0
+    for machine, p in product((MACHINES[2], *MACHINES[-3:]), (2, 3, 4, 7, 8, 12)):
+        for collective, count in product(("allreduce", "reduce"), (1, 5, 12)):
+            problem = Problem(collective, p, count * 8, item=8)
+            for strategy in ((0,) * twos(p), (1,) * twos(p)):
+                parts = by_strategy(strategy)
+                exchange = Exchange(problem, parts)
+                estimate = exchange_estimate(problem, machine, parts)
+                spent = played(problem, machine, exchange)
+                assert estimate >= spent, (machine.describe(), problem, strategy)
+                if exchange.is_alike():
+                    exact += 1
+                    assert estimate == spent
+    assert exact > 30
+
+
+# --- choices ---
+
+
+def cases() -> Iterator[tuple[Machine, int, int]]:
+    machines = [MACHINES[2], *MACHINES[-3:], LOGGP]
+    yield from product(machines, (1, 2, 3, 8, 13), (0, 1, 90, 2000))
+
+
+@each
+def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
+    """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
+    for machine, p, count in cases():
+        root = p - 1 if algorithm.collective == "reduce" else 0
+        problem = Problem(algorithm.collective, p, count * ITEM, root, ITEM)
+        for settings in algorithm.choices(problem, machine):
+            schedule = algorithm.schedule(p, count * ITEM, root, item=ITEM, **settings)
+            if count < 100:
+                verify(schedule, machine)
+            if machine.independent_ports:
+                predicted = algorithm.predict(machine, p, count * ITEM, root, item=ITEM, **settings)
+                assert predicted == ideal(schedule, machine).completion
+
+
+def test_where_an_algorithm_does_not_apply() -> None:
+    machine = MACHINES[0]
+    for name, most in (("allreduce/ring", 1024), ("allreduce/gather_combine", 64)):
+        algorithm = ALGORITHMS[name]
+        assert list(algorithm.choices(Problem("allreduce", most, 1 << 20), machine)) == [{}]
+        assert not list(algorithm.choices(Problem("allreduce", most + 1, 1 << 20), machine))
+
+
+@each
+def test_nothing_is_combined_of_nothing_and_alone_it_is_a_copy(algorithm: Algorithm) -> None:
+    assert not any(algorithm.schedule(5, 0, item=8, **settings_of(algorithm, 5)).lists)
+    for nbytes in (0, 8):
+        lists = algorithm.schedule(1, nbytes, item=8, **settings_of(algorithm, 1)).lists
+        assert [len(ops) for ops in lists] == [nbytes // 8]

@@ -1,0 +1,416 @@
+"""Checks of reduce and allreduce on real MPI; run on any number of ranks."""
+
+import gc
+import warnings
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+import collwise as cw
+from collwise.algorithms.registry import algorithms_for
+from collwise.errors import BrokenCommunicator, InvalidArgument
+from collwise.mpi.channel import Channel
+from collwise.mpi.combining import UFUNCS
+from collwise.mpi.executor import combiner, persistent_combine
+from collwise.mpi.progress import ENGINE
+from collwise.schedule.data import COMBINING, Order, Schedule, keeps
+from tests.algorithms.examples import root_of, settings_of
+from tests.mpi.programs.checks import check, main
+
+Vector: TypeAlias = NDArray[Any]
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=1e-10)
+
+
+def schedules(
+    comm: MPI.Intracomm, nbytes: int, item: int, order: Order = "any", segment: int = 0
+) -> Iterator[Schedule]:
+    """Of every algorithm that keeps the order, to some root."""
+    for number, collective in enumerate(COMBINING):
+        for place, algorithm in enumerate(algorithms_for(collective)):
+            root = root_of(algorithm, (number + place * (comm.size // 2)) % comm.size)
+            for at in sorted({root, 0}):
+                settings = settings_of(algorithm, comm.size, segment=segment or 4 * item)
+                made = algorithm.schedule(comm.size, nbytes, at, item=item, **settings)
+                if keeps(made.problem.order, order):
+                    yield made
+
+
+def has_output(comm: MPI.Intracomm, schedule: Schedule) -> bool:
+    return schedule.problem.collective == "allreduce" or comm.rank == schedule.problem.root
+
+
+def every_way(
+    channel: Channel, schedule: Schedule, mine: Vector, op: MPI.Op, datatype: MPI.Datatype
+) -> Iterator[Vector]:
+    """Results on this rank: blocking and persistent, apart and in place; none where it has none."""
+    owed = has_output(channel.comm, schedule)
+    for in_place in (False, True):
+        given, result = mine.copy(), np.zeros_like(mine)
+        if in_place and owed:
+            result = given
+        send = MPI.IN_PLACE if in_place and owed else [given, datatype]
+        recv = [result, datatype] if owed else None
+        combiner(schedule, channel, op)(send, recv)
+        if owed:
+            yield result.copy()
+        request = persistent_combine(schedule, channel, send, recv, op)
+        for _ in range(2):
+            given[:] = mine
+            before = given.tobytes()
+            request.Start()
+            request.Wait()
+            if owed:
+                yield result.copy()
+            else:
+                assert given.tobytes() == before, "the input was changed"
+        request.Free()
+
+
+def the_library(comm: MPI.Intracomm, mine: Vector, op: MPI.Op, datatype: MPI.Datatype) -> Vector:
+    result = np.zeros_like(mine)
+    MPI.Intracomm(comm).Allreduce([mine, datatype], [result, datatype], op)
+    return result
+
+
+def same_bits(comm: MPI.Intracomm, results: list[Vector]) -> bool:
+    """Whether all results of all ranks are the same, to the last bit."""
+    every = comm.allgather({result.tobytes() for result in results})
+    return len(set().union(*every)) <= 1
+
+
+@check
+def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    for count in (0, 1, comm.size + 2, 50):
+        mine = np.arange(count, dtype=np.int64) * 3 + 7 * comm.rank
+        right = the_library(comm, mine, MPI.SUM, MPI.LONG)
+        for schedule in schedules(comm, mine.nbytes, 8, segment=80):
+            for result in every_way(channel, schedule, mine, MPI.SUM, MPI.LONG):
+                assert np.array_equal(result, right), (schedule.algorithm, count)
+    channel.free()
+
+
+@check
+def all_ranks_get_the_same_bits(comm: MPI.Intracomm) -> None:
+    # The order matters: small numbers vanish in large ones, infinities make NaN, ±0 differ.
+    hard = [1e16, 1.0, -1e16, np.nan, 0.0, -0.0, np.inf, -np.inf, 5e-324, 1 / 3, 1e308]
+    values = np.array([hard[(3 * i + comm.rank * (i + 1)) % len(hard)] for i in range(23)])
+    values[-5:] = np.random.default_rng(comm.rank).standard_normal(5)
+    channel = Channel(comm)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no overflow nor NaN is reported: MPI does not, either
+        for op in (MPI.SUM, MPI.MIN):
+            right = the_library(comm, values, op, MPI.DOUBLE)
+            for schedule in schedules(comm, values.nbytes, 8, order="same"):
+                results = list(every_way(channel, schedule, values, op, MPI.DOUBLE))
+                assert same_bits(comm, results), (schedule.algorithm, results)
+                for result in results:
+                    assert np.allclose(result[-5:], right[-5:], rtol=1e-12)
+    channel.free()
+
+
+@check
+def operators_that_do_not_commute_combine_in_rank_order(comm: MPI.Intracomm) -> None:
+    maps = MPI.LONG.Create_contiguous(2).Commit()  # x -> a x + b, and the composition of two
+
+    def compose(left: Any, right: Any, datatype: MPI.Datatype) -> None:
+        one = np.frombuffer(left, np.int64).reshape(-1, 2)
+        other = np.frombuffer(right, np.int64).reshape(-1, 2)
+        other[:, 1] += other[:, 0] * one[:, 1]
+        other[:, 0] *= one[:, 0]
+
+    op = MPI.Op.Create(compose, commute=False)
+    channel = Channel(comm)
+    mine = np.array([[2 + comm.rank, 3 * i + comm.rank] for i in range(9)], np.int64)
+    right = np.array([[1, 0]] * 9, np.int64)
+    for rank in range(comm.size):
+        a, b = 2 + rank, 3 * np.arange(9) + rank
+        right = np.stack([right[:, 0] * a, right[:, 1] * a + b], axis=1)
+    ran = 0
+    for schedule in schedules(comm, mine.nbytes, 16, order="rank"):
+        ran += 1
+        for result in every_way(channel, schedule, mine, op, maps):
+            assert np.array_equal(result, right), schedule.algorithm
+    assert ran > 5
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    result = np.zeros_like(mine)
+    ours.Allreduce([mine, maps], [result, maps], op)
+    assert np.array_equal(result, right)
+    result[:] = 0
+    ours.Reduce([mine, maps], [result, maps], op, comm.size - 1)
+    if comm.rank == comm.size - 1:
+        assert np.array_equal(result, right)
+    channel.free()
+    op.Free()
+    maps.Free()
+
+
+@check
+def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    pair = np.dtype([("value", "f8"), ("index", "i4")], align=True)  # 12 bytes in 16
+    mine = np.zeros(10, pair)
+    mine["value"] = (np.arange(10) * 7 + 3 * comm.rank) % 5
+    mine["index"] = comm.rank
+    right = the_library(comm, mine, MPI.MINLOC, MPI.DOUBLE_INT)
+    for schedule in schedules(comm, 120, 12):
+        for result in every_way(channel, schedule, mine, MPI.MINLOC, MPI.DOUBLE_INT):
+            for name in ("value", "index"):
+                assert np.array_equal(result[name], right[name]), schedule.algorithm
+    # Every second number of a row of four, by a user's operator.
+    spread = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
+
+    def add(left: Any, right: Any, datatype: MPI.Datatype) -> None:
+        one, other = np.frombuffer(left, np.int32), np.frombuffer(right, np.int32)
+        other[::4] += one[::4]
+        other[2::4] += one[2::4]
+
+    op = MPI.Op.Create(add, commute=True)
+    numbers = np.arange(36, dtype=np.int32) + comm.rank
+    for schedule in schedules(comm, 72, 8):
+        owed = has_output(comm, schedule)
+        for in_place in (False, True):
+            result = np.where(np.arange(36) % 2, -1, numbers).astype(np.int32)
+            send = MPI.IN_PLACE if in_place and owed else [numbers, 9, spread]
+            recv = [result, 9, spread] if owed else None
+            combiner(schedule, channel, op)(send, recv)
+            if owed:
+                total = numbers * comm.size - comm.rank * comm.size + sum(range(comm.size))
+                assert np.array_equal(result[::2], total[::2]), schedule.algorithm
+                assert (result[1::2] == -1).all(), "wrote into the holes"
+    op.Free()
+    spread.Free()
+    channel.free()
+
+
+@check
+def ufuncs_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
+    if comm.rank:
+        return  # nothing is sent
+    for op in (MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN, MPI.BAND, MPI.BOR, MPI.BXOR, MPI.LAND,
+               MPI.LOR, MPI.LXOR):  # fmt: skip
+        ufunc, codes = UFUNCS[op.handle]
+        for code in codes:
+            dtype = np.dtype(code)
+            if code == "?":
+                edge = np.array([False, True])
+            else:
+                low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+                near = [low, low + 1, low // 2, 0, 1, 2, 3, high // 3, high // 2, high - 1, high]
+                edge = np.array(near, dtype)
+            every = np.tile(np.array(np.meshgrid(edge, edge)).reshape(2, -1), 10)
+            for count in (1, 7, 40, every.shape[1]):
+                for offset in range(3):
+                    left, right = np.roll(every, offset, axis=1)[:, :count].copy()
+                    spare = np.empty(len(left) + offset, dtype)[offset:]
+                    ufunc(left, right, out=spare)
+                    op.Reduce_local(left, right)
+                    assert spare.tobytes() == right.tobytes(), (ufunc, code, count)
+
+
+@check
+def predefined_operators_on_every_type(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    small = [MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN]
+    bits = [MPI.BAND, MPI.BOR, MPI.BXOR]
+    truth = [MPI.LAND, MPI.LOR, MPI.LXOR]
+    for codes, operators in (("bBhHiIlL", small + bits + truth), ("fd", small), ("?", truth),
+                             ("FD", small[:2])):  # fmt: skip
+        for code in codes:
+            mine = ((np.arange(11) + comm.rank) % 3).astype(code)
+            for op in operators:
+                result, right = np.zeros_like(mine), np.zeros_like(mine)
+                ours.Allreduce(mine, result, op)
+                comm.Allreduce(mine, right, op)
+                assert np.array_equal(result, right), (code, op)
+
+
+@check
+def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    root = comm.size // 2
+    for count in (0, 1, 30, 5000):
+        mine = np.arange(count) * 1.0 + comm.rank
+        right = np.arange(count) * comm.size + sum(range(comm.size))
+        result = np.full(count, -1.0)
+        forms: list[tuple[Any, Any]] = [
+            (mine, result),
+            ([mine, MPI.DOUBLE], result),
+            ((mine, count, MPI.DOUBLE), [result, (count, 0), "d"]),
+            (memoryview(mine), result),
+        ]
+        for send, recv in forms:
+            for _ in range(2):
+                result[:] = -1
+                ours.Allreduce(send, recv)
+                assert np.array_equal(result, right)
+                result[:] = -1
+                ours.Reduce(send, recv if comm.rank == root else None, root=root)
+                assert comm.rank != root or np.array_equal(result, right)
+        result[:] = mine
+        ours.Allreduce(MPI.IN_PLACE, result, op=MPI.MAX)
+        assert np.array_equal(result, np.arange(count) + comm.size - 1)
+        result[:] = mine
+        ours.Reduce(MPI.IN_PLACE if comm.rank == root else result, result, MPI.SUM, root)
+        assert np.array_equal(result, right if comm.rank == root else mine)
+        both = [
+            ours.Allreduce_init(mine, result, MPI.SUM),
+            ours.Reduce_init(mine, result if comm.rank == root else None, MPI.SUM, root),
+        ]
+        for request in both:
+            for _ in range(2):
+                result[:] = -1
+                request.Start()
+                request.Wait()
+                assert comm.rank != root or np.array_equal(result, right)
+            request.Free()
+    if comm.size > 1:
+        made = ours.plan("allreduce", 240)
+        assert made is not None
+        assert made.problem.item == 8
+        assert made.problem.order == "same"
+    assert ours.allreduce(2) == 2 * comm.size
+
+
+@check
+def errors_are_mpi4pys(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    three, four = np.zeros(3), np.zeros(4)
+    wrong: list[tuple[Any, Any, MPI.Op, type[BaseException]]] = [
+        (three, four, MPI.SUM, ValueError),
+        (three, np.zeros(6, np.float32), MPI.SUM, ValueError),
+        (three, np.zeros(3, np.int64), MPI.SUM, ValueError),
+        (three, None, MPI.SUM, TypeError),
+        (np.zeros((4, 4))[:, 1], four, MPI.SUM, BufferError),
+        (three, three.copy(), MPI.BAND, MPI.Exception),
+        (three, np.frombuffer(bytes(24)), MPI.SUM, BufferError),
+        (three, three.copy(), MPI.OP_NULL, MPI.Exception),
+    ]
+    for send, recv, op, kind in wrong:
+        for which in (ours, comm):
+            with pytest.raises(kind):
+                which.Allreduce(send, recv, op)
+    for which in (ours, comm):
+        for root in (-1, comm.size):
+            with pytest.raises(MPI.Exception):
+                which.Reduce(three, four[:3], MPI.SUM, root)
+    ours.Allreduce(three, four[:3])  # it still works
+
+
+@check
+def an_order_can_be_asked_for(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate", order="rank")
+    values = np.array([1e16, 1.0, -1e16, 3.0] * 2)[comm.rank : comm.rank + 1] / 3
+    result = np.zeros(1)
+    ours.Allreduce(values, result)
+    every = comm.allgather(float(values[0]))
+    if comm.size > 1:
+        plan = ours.plan("allreduce", 8)
+        assert plan is not None
+        assert plan.problem.order == "rank"
+        assert len({r.hex() for r in comm.allgather(float(result[0]))}) == 1
+        named = cw.Comm(comm, machine=MACHINE, algorithms={"allreduce": "census_delay_send"})
+        with pytest.raises(InvalidArgument):
+            named.Allreduce(values, result)
+    assert np.isclose(result[0], sum(every), rtol=1e-9, atol=2)
+
+
+@check
+def other_buffers_than_planned_are_refused(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    algorithm = cw.ALGORITHMS["allreduce/reduce_broadcast"]
+    for ranks, item, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
+        schedule = algorithm.schedule(ranks, 24, item=item)
+        with pytest.raises(InvalidArgument) as refusal:
+            persistent_combine(schedule, channel, np.zeros(count), np.zeros(count), MPI.SUM)
+        assert "plan" in refusal.value.remedy
+    channel.mark_broken(KeyboardInterrupt())
+    run = combiner(algorithm.schedule(comm.size, 24, item=8), channel, MPI.SUM)
+    with pytest.raises(BrokenCommunicator):
+        run(np.zeros(3), np.zeros(3))
+
+
+@check
+def started_in_different_orders(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    names = ("ring", "recursive_doubling", "reduce_broadcast", "circulant")
+    mine = [np.arange(40) * (number + 1) + comm.rank for number in range(4)]
+    results = [np.zeros(40, np.int64) for _ in range(4)]
+    requests = [
+        persistent_combine(
+            cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 320, item=8),
+            channel,
+            mine[number],
+            results[number],
+            MPI.SUM,
+        )
+        for number, name in enumerate(names)
+    ]
+    order = list(np.random.default_rng(comm.rank).permutation(4))
+    for _ in range(5):
+        for number in order:
+            requests[number].Start()
+        for number in reversed(order):
+            if number % 2:
+                requests[number].Wait()
+            else:
+                while not requests[number].Test():
+                    pass
+        for number in range(4):
+            right = np.arange(40) * (number + 1) * comm.size + sum(range(comm.size))
+            assert np.array_equal(results[number], right), names[number]
+            results[number][:] = 0
+    channel.free()
+
+
+@check
+def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
+    if comm.size < 3:
+        return
+    channel = Channel(comm)
+    mine, result = np.full(10, comm.rank, np.int64), np.zeros(10, np.int64)
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 80, item=8)
+    request = persistent_combine(schedule, channel, mine, result, MPI.SUM)
+    token = np.zeros(1)
+    request.Start()
+    # Nobody but the last calls collwise until the last one's allreduce is complete.
+    if comm.rank == comm.size - 1:
+        request.Wait()
+        for other in range(comm.size - 1):
+            comm.Send(token, other)
+    else:
+        comm.Recv(token, comm.size - 1)
+        request.Wait()
+    assert (result == sum(range(comm.size))).all()
+    assert not ENGINE.running
+    channel.free()
+
+
+@check
+def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["allreduce/recursive_doubling"].schedule(comm.size, 80, item=8)
+    result = np.ones(10, np.int64)
+    request = persistent_combine(schedule, channel, MPI.IN_PLACE, result, MPI.SUM)
+    request.Start()
+    with pytest.raises(RuntimeError):
+        request.Start()
+    request.Wait()
+    request.Wait()
+    assert request.Test()
+    assert (result == comm.size).all()
+    del request
+    gc.collect()
+    again = persistent_combine(schedule, channel, np.ones(10, np.int64), result, MPI.SUM)
+    again.Start()
+    again.Free()  # completes it first; what is not freed here must not complain at the end
+    assert (result == comm.size).all()
+    comm.Barrier()
+
+
+if __name__ == "__main__":
+    main()

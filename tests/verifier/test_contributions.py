@@ -1,0 +1,413 @@
+"""What is said of schedules that combine wrongly: each kind, with its rank, step and block."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.data import (
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Problem,
+    Recv,
+    Schedule,
+    Send,
+    Slot,
+    Written,
+    scratch,
+)
+from collwise.verifier import PROMISES, Promise, verify
+from collwise.verifier.contributions import Expressions
+
+IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
+S0, S1, S2 = map(scratch, range(3))
+ALL, A, B = Block(0, 0, 8), Block(0, 0, 4), Block(0, 4, 4)
+ALONE: list[Operation] = [Copy(IN, OUT, (ALL,))]
+MACHINES = (
+    Machine.postal(t0_s=1, lam=2),
+    Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7"),
+    Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2"),
+)
+
+
+def problem(collective: str, ranks: int, order: Any = "rank", item: int = 4) -> Problem:
+    return Problem(collective, ranks, 8, 0, item, order)
+
+
+def reduce(*lists: Sequence[Operation], order: Any = "rank", item: int = 4) -> Schedule:
+    written = Written(tuple(map(tuple, lists)))
+    return Schedule(problem("reduce", len(lists), order, item), written)
+
+
+def allreduce(*lists: Sequence[Operation], order: Any = "rank") -> Schedule:
+    return Schedule(problem("allreduce", len(lists), order), Written(tuple(map(tuple, lists))))
+
+
+def send(peer: int, slot: int = IN, *blocks: Block) -> Operation:
+    return Send(peer, blocks or (ALL,), slot)
+
+
+def recv(peer: int, slot: int = OUT, *blocks: Block) -> Operation:
+    return Recv(peer, blocks or (ALL,), slot)
+
+
+def combine(left: int, right: int, into: int = OUT, *blocks: Block) -> Operation:
+    return Combine(left, right, into, blocks or (ALL,))
+
+
+# --- what is right ---
+
+
+@pytest.mark.parametrize("machine", [None, *MACHINES])
+def test_right_schedules_pass(machine: Machine | None) -> None:
+    verify(reduce(ALONE), machine)
+    verify(reduce([recv(1), combine(IN, OUT)], [send(0)]), machine)
+    # By way of scratch, in halves, the right operand overwritten or used up.
+    halves: list[Operation] = [recv(1, S0, A), recv(1, S0, B)]
+    both = [send(0, IN, A), send(0, IN, B)]
+    verify(reduce([*halves, combine(IN, S0, S0), Copy(S0, OUT, (ALL,))], both), machine)
+    verify(reduce([*halves, combine(IN, S0, OUT, A), combine(IN, S0, OUT, B)], both), machine)
+    # Into the left operand, for the right one is scratch.
+    up: list[Operation] = [recv(1, S0), combine(IN, S0), recv(2, S1), combine(OUT, S1)]
+    verify(reduce(up, [send(0)], [send(0)]), machine)
+    # An exchange.
+    one, two = ([send(r), recv(r, OUT)] for r in (1, 0))
+    verify(allreduce([*one, combine(IN, OUT)], [*two[:1], recv(0, S0), combine(S0, IN)]), machine)
+
+
+def test_right_but_in_no_order() -> None:
+    """The later rank's contribution on the left: alike on both, but not in the ranks' order."""
+    lists = [send(1), recv(1, S0), combine(S0, IN)], [send(0), recv(0), combine(IN, OUT)]
+    verify(allreduce(*lists, order="same"))
+    verify(allreduce(*lists, order="any"))
+    assert "in the order of the ranks" in violation(allreduce(*lists)).seen
+    other = [send(1), recv(1), combine(IN, OUT)], lists[1]
+    verify(allreduce(*other, order="any"))
+    for order in ("same", "rank"):
+        with pytest.raises(InvalidSchedule, match="order"):
+            verify(allreduce(*other, order=order))
+
+
+def test_what_a_reduce_and_an_allreduce_promise() -> None:
+    reduce_, allreduce_ = Problem("reduce", 3, 8, root=1), Problem("allreduce", 3, 8)
+    mine = ((Slot.INPUT, Block(1, 0, 8)),)
+    owed = ((Slot.OUTPUT, Block(1, 0, 8)),)
+    assert PROMISES["reduce"](reduce_, 1) == Promise(mine, owed, combined=True)
+    assert PROMISES["reduce"](reduce_, 2) == Promise(mine, (), combined=True)
+    both = ((Slot.INPUT, ALL),), ((Slot.OUTPUT, ALL),)
+    assert PROMISES["allreduce"](allreduce_, 2) == Promise(*both, combined=True)
+
+
+def test_equal_expressions_have_one_number() -> None:
+    numbers = Expressions(4)
+    left, right = numbers.combine(0, 1), numbers.combine(2, 3)
+    assert left is not None
+    assert right is not None
+    assert numbers.combine(0, 1) == left != right != numbers.combine(3, 2)
+    every = numbers.combine(left, right)
+    assert every is not None
+    assert numbers.values[every] == (0b1111, True)
+    other = numbers.combine(right, left)
+    assert other is not None
+    assert numbers.values[other] == (0b1111, False)
+    assert numbers.combine(left, 1) is numbers.combine(every, left) is None
+
+
+# --- what is said of wrong ones: (schedule, rank, step, block, what the text says) ---
+
+
+def violation(schedule: Schedule) -> InvalidSchedule:
+    with pytest.raises(InvalidSchedule) as caught:
+        verify(schedule)
+    assert caught.value.asked
+    assert caught.value.seen
+    assert caught.value.remedy
+    return caught.value
+
+
+THREE = [recv(1), combine(IN, OUT), recv(2, S0), combine(OUT, S0)]
+STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
+    "a contribution twice": (
+        reduce(
+            [recv(1), combine(IN, OUT), recv(2, S0), combine(OUT, S0)],
+            [send(0), send(2)],
+            [recv(1, S0), combine(S0, IN, S1), send(0, S1)],
+        ),
+        0,
+        3,
+        ALL,
+        "rank 0, step 3: combine its output and its scratch 0 into its output, bytes 0…7 of rank "
+        "0's data: rank 1's contribution is in both operands; combine every contribution once",
+    ),
+    "its own contribution twice": (
+        reduce([recv(1), combine(IN, OUT), combine(IN, OUT)], [send(0)]),
+        0,
+        2,
+        ALL,
+        "rank 0's contribution is in both operands",
+    ),
+    "half of it twice": (
+        reduce(
+            [recv(1, S0), combine(IN, S0, S1), combine(IN, S1, OUT, B), Copy(S1, OUT, (A,))],
+            [send(0)],
+        ),
+        0,
+        2,
+        B,
+        "into its output, bytes 4…7 of rank 0's data: rank 0's contribution is in both operands",
+    ),
+    "one is missing": (
+        reduce([recv(1), combine(IN, OUT)], [send(0)], []),
+        0,
+        None,
+        ALL,
+        "rank 0, at the end: bytes 0…7 of rank 0's data, combined: the contribution of rank 2 is "
+        "missing; combine every rank's contribution exactly once, in the order that was promised",
+    ),
+    "one is missing in a part, on one rank": (
+        allreduce(
+            [send(1), recv(1), combine(IN, OUT)],
+            [send(0), recv(0, S0), combine(S0, IN, OUT, B), Copy(IN, OUT, (A,))],
+        ),
+        1,
+        None,
+        A,
+        "bytes 0…3 of rank 0's data, combined: the contribution of rank 0 is missing",
+    ),
+    "sent before it is combined": (
+        reduce(THREE[:2], [send(0), recv(2, S0), combine(IN, S0, S0)], [send(1)]),
+        0,
+        None,
+        ALL,
+        "the contribution of rank 2 is missing",
+    ),
+    "read before it is received": (
+        reduce([combine(IN, S0), recv(1, S0)], [send(0)]),
+        0,
+        0,
+        ALL,
+        "rank 0, step 0: combine its input and its scratch 0 into its output, bytes 0…7 of rank "
+        "0's data: it does not hold bytes 0…7 of rank 0's data in its scratch 0 by then, but gets "
+        "data for it only at step 1; put this after step 1",
+    ),
+    "sent before anything is there": (
+        reduce(THREE[:2], [send(0, S1), recv(2, S0), combine(IN, S0, S1)], [send(1)]),
+        1,
+        0,
+        ALL,
+        "send bytes 0…7 of rank 0's data to rank 0: it does not hold bytes 0…7 of rank 0's data in "
+        "its scratch 1 by then, but gets data for it only at step 2",
+    ),
+    "never there": (
+        reduce([recv(1), combine(S2, OUT)], [send(0)]),
+        0,
+        1,
+        ALL,
+        "in its scratch 2 by then, nor ever",
+    ),
+    "used up": (
+        reduce(
+            [recv(1, S0), combine(IN, S0), recv(2, S1), combine(S1, S0)],
+            [send(0)],
+            [send(0)],
+        ),
+        0,
+        3,
+        ALL,
+        "it does not hold bytes 0…7 of rank 0's data in its scratch 0 by then, for it was used up "
+        "at step 1; combine first what is used once only",
+    ),
+    "used up and received again": (
+        reduce(
+            [recv(1, S0), combine(IN, S0), recv(2, S0), combine(OUT, S0)],
+            [send(0)],
+            [send(0)],
+        ),
+        0,
+        2,
+        ALL,
+        "receive bytes 0…7 of rank 0's data from rank 2: it holds bytes 0…7 of rank 0's data since "
+        "step 0, and sends that read them may be under way",
+    ),
+    "into the input": (
+        reduce([recv(1, S0), combine(IN, S0, IN), Copy(IN, OUT, (ALL,))], [send(0)]),
+        0,
+        1,
+        ALL,
+        "it would overwrite the user's input; name the output or scratch",
+    ),
+    "copied into the input": (
+        reduce([recv(1), combine(IN, OUT), Copy(OUT, IN, (ALL,))], [send(0)]),
+        0,
+        2,
+        ALL,
+        "copy its output into its input, bytes 0…7 of rank 0's data: it would overwrite the user's",
+    ),
+    "into the left, and the right is no scratch": (
+        reduce([recv(1, S0), combine(S0, IN, S0), Copy(S0, OUT, (ALL,))], [send(0)]),
+        0,
+        1,
+        ALL,
+        "combine its scratch 0 and its input into its scratch 0, bytes 0…7 of rank 0's data: its "
+        "operands lie where they cannot be combined; take two slots; combine into the left one "
+        "only if the right is scratch",
+    ),
+    "into the left, and the right is the output": (
+        reduce([recv(1), recv(2, S0), combine(S0, OUT, S0)], [send(0)], [send(0)]),
+        0,
+        2,
+        ALL,
+        "its operands lie where they cannot be combined",
+    ),
+    "with itself": (
+        reduce([recv(1, S0), combine(S0, S0)], [send(0)]),
+        0,
+        1,
+        ALL,
+        "combine its scratch 0 and its scratch 0 into its output, bytes 0…7 of rank 0's data: its "
+        "operands lie where they cannot be combined",
+    ),
+    "no output there": (
+        reduce(THREE[:2], [send(0, OUT), recv(2, S0), combine(IN, S0)][::-1], [send(1)]),
+        1,
+        0,
+        ALL,
+        "combine its input and its scratch 0 into its output, bytes 0…7 of rank 0's data: it does",
+    ),
+    "written where there is no output": (
+        reduce(THREE[:2], [recv(2, S0), combine(IN, S0), send(0, OUT)], [send(1)]),
+        1,
+        1,
+        ALL,
+        "it is owed nothing there: it has no output; keep it in scratch",
+    ),
+    "received where there is no output": (
+        reduce(THREE[:2], [recv(2), combine(IN, OUT, S0), send(0, S0)], [send(1)]),
+        1,
+        0,
+        ALL,
+        "receive bytes 0…7 of rank 0's data from rank 2: it is owed nothing there",
+    ),
+    "not in the order of the ranks": (
+        reduce([recv(1, S0), combine(S0, IN)], [send(0)]),
+        0,
+        None,
+        ALL,
+        "rank 0, at the end: bytes 0…7 of rank 0's data, combined: it is not combined in the order "
+        "of the ranks",
+    ),
+    "in the order of the ranks but for one part": (
+        reduce([recv(1, S0), combine(IN, S0, OUT, A), combine(S0, IN, OUT, B)], [send(0)]),
+        0,
+        None,
+        B,
+        "bytes 4…7 of rank 0's data, combined: it is not combined in the order of the ranks",
+    ),
+    "a rank between the others": (
+        reduce([recv(2), combine(IN, OUT), recv(1, S0), combine(OUT, S0)], [send(0)], [send(0)]),
+        0,
+        None,
+        ALL,
+        "it is not combined in the order of the ranks",
+    ),
+    "otherwise than on the root": (
+        allreduce(
+            [send(1), recv(1), combine(IN, OUT)],
+            [send(0), recv(0), combine(IN, OUT)],
+            order="same",
+        ),
+        1,
+        None,
+        ALL,
+        "rank 1, at the end: bytes 0…7 of rank 0's data, combined: it is combined in another order "
+        "than on rank 0",
+    ),
+    "bracketed otherwise": (
+        allreduce(
+            [send(1), send(2), recv(1), recv(2, S0), combine(IN, OUT), combine(OUT, S0)],
+            [send(0), send(2), recv(0, S0), recv(2), combine(S0, IN, S1), combine(S1, OUT)],
+            [send(0), send(1), recv(0, S0), recv(1, S1), combine(S1, IN, S2), combine(S0, S2)],
+        ),
+        2,
+        None,
+        ALL,
+        "it is combined in another order than on rank 0",
+    ),
+    "nothing in the output": (
+        reduce([recv(1, S0), combine(IN, S0, S1)], [send(0)]),
+        0,
+        None,
+        ALL,
+        "rank 0, at the end: bytes 0…7 of rank 0's data in its output: none of its 2 operations "
+        "brings them",
+    ),
+    "a copy of nothing": (
+        reduce([recv(1), combine(IN, OUT), Copy(S2, S1, (A,))], [send(0)]),
+        0,
+        2,
+        A,
+        "copy its scratch 2 into its scratch 1, bytes 0…3 of rank 0's data: it does not hold",
+    ),
+    "combined without blocks": (
+        reduce([recv(1), combine(IN, OUT), Combine(IN, OUT, S0, (Block(0, 3, 0),))], [send(0)]),
+        0,
+        2,
+        Block(0, 3, 0),
+        "combine its input and its output into its scratch 0, 0 bytes at 3 of rank 0's data: it is "
+        "about 0 bytes; leave out empty operations",
+    ),
+    "an element cut": (
+        reduce(
+            [recv(1, OUT, Block(0, 0, 6), Block(0, 6, 2)), combine(IN, OUT)],
+            [send(0, IN, Block(0, 0, 6), Block(0, 6, 2))],
+        ),
+        0,
+        0,
+        Block(0, 0, 6),
+        "it cuts inside an element of 4 bytes; move and combine whole elements",
+    ),
+    "an element cut by a combine": (
+        reduce(
+            [recv(1), combine(IN, OUT, OUT, Block(0, 0, 2)), combine(IN, OUT, OUT, Block(0, 2, 6))],
+            [send(0)],
+        ),
+        0,
+        1,
+        Block(0, 0, 2),
+        "it cuts inside an element of 4 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_is_said(story: str) -> None:
+    schedule, rank, step, block, text = STORIES[story]
+    error = violation(schedule)
+    assert text in str(error)
+    named = None if "0 bytes" in text else block
+    assert (error.rank, error.step, error.block) == (rank, step, named)
+    assert error.exit_code == 1
+
+
+def test_elements_may_be_cut_where_nothing_is_combined() -> None:
+    cut = Problem("broadcast", 2, 8, item=8)
+    lists = ((Send(1, (A,)), Send(1, (B,))), (Recv(0, (A,)), Recv(0, (B,))))
+    verify(Schedule(cut, Written(lists)))
+
+
+def test_the_ranks_are_the_users() -> None:
+    """Virtual ranks start from the root; what is told are the user's, and so is the order."""
+    lists = ((recv(1), combine(IN, OUT)), (send(0),), ())
+    rooted = Problem("reduce", 3, 8, root=1, item=4)
+    error = violation(Schedule(rooted, Written(lists)))
+    assert error.rank == 1
+    assert error.block == Block(1, 0, 8)
+    assert error.seen == "the contribution of rank 0 is missing"
+    whole = ((*lists[0], recv(2, S0), combine(OUT, S0)), (send(0),), (send(0),))
+    verify(Schedule(rooted, Written(whole)))
+    ordered = Problem("reduce", 3, 8, root=1, item=4, order="rank")
+    assert "order of the ranks" in violation(Schedule(ordered, Written(whole))).seen

@@ -14,6 +14,8 @@ import click
 from collwise.errors import CollwiseError
 from collwise.mpi.launcher import STATUS_FILE, launched
 
+_FIRST_WORD_S = 0.5
+"""How long other ranks wait for rank 0 to say what is wrong: launchers end all when one fails."""
 GRACE_S = 5.0
 """How long ranks wait for each other to fail alike, before they end the others."""
 
@@ -86,6 +88,8 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
         sys.stderr.flush()
         _tell_parent(code)
         mpi.COMM_WORLD.Abort(code)
+    if code and _rank() > 0 and _running_mpi() is None:
+        time.sleep(_FIRST_WORD_S)
     if _tell_parent(code):
         code = 0  # the parent exits with it; launchers print a banner for any other
     raise SystemExit(code)

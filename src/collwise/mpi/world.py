@@ -43,7 +43,7 @@ class World(NamedTuple):
     cores: int
     """Cores that this process may use."""
     emulated: str = ""
-    """The network that `collwise lab` emulates between hosts on one machine; empty on a real one."""
+    """The network that `collwise lab` emulates on one machine; empty on a real one."""
 
     @property
     def layout(self) -> Layout:

@@ -398,7 +398,7 @@ def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
         return
     world = describe(comm)
     channel = Channel(comm)
-    profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(64, 16384), seed=3)
+    profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
     track = Track(channel, world.crowded)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -116,11 +117,10 @@ RACES = tuple(race(nbytes, gain) for nbytes, gain in zip(SIZES, (1.6, 1.3, 1.0, 
 
 
 def drawn(
-    name: str, ranks: int, nbytes: int = 512, machine: Machine = MACHINE, **settings: object
+    name: str, ranks: int, nbytes: int = 512, machine: Machine = MACHINE, **settings: Any
 ) -> tuple[Timing, Schedule]:
     """A schedule of a registered broadcast and its ideal times."""
     root = settings.pop("root", 0)
-    assert isinstance(root, int)
     schedule = ALGORITHMS[f"broadcast/{name}"].schedule(ranks, nbytes, root, **settings)
     return ideal(schedule, machine), schedule
 

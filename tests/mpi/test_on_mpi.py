@@ -8,29 +8,38 @@ import pytest
 
 from tests.mpi.launching import Library, outcomes
 
-PROGRAM = Path(__file__).parent / "programs" / "broadcasting.py"
+PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
 
 
-def checks() -> list[str]:
-    """The names of the checks, read from the program itself (running it needs ranks)."""
+def checks() -> list[tuple[str, str]]:
+    """Program and name of every check, read from the programs (running them needs ranks)."""
+    return [
+        (path.stem, name)
+        for path in sorted(PROGRAMS.glob("*.py"))
+        if (names := _checks(path))
+        for name in [*names, "ends without a warning"]
+    ]
+
+
+def _checks(path: Path) -> list[str]:
     return [
         node.name
-        for node in ast.parse(PROGRAM.read_text(encoding="utf-8")).body
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
         and any(isinstance(d, ast.Name) and d.id == "check" for d in node.decorator_list)
     ]
 
 
 @lru_cache
-def run(library: Library, ranks: int) -> dict[str, list[str]]:
-    return outcomes(library, ranks, PROGRAM.stem)
+def run(library: Library, ranks: int, program: str) -> dict[str, list[str]]:
+    return outcomes(library, ranks, program)
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("name", [*checks(), "ends without a warning"])
-def test_on_ranks(mpi: Library, ranks: int, name: str) -> None:
-    found = run(mpi, ranks)
+@pytest.mark.parametrize(("program", "name"), checks())
+def test_on_ranks(mpi: Library, ranks: int, program: str, name: str) -> None:
+    found = run(mpi, ranks, program)
     assert name in found, f"the program did not come to this check; {found}"
     assert found[name] == [], "\n".join(found[name])

@@ -3,9 +3,9 @@
 import numpy as np
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
-from collwise.mpi.racetrack import BLOCKING
+from collwise.mpi.courses import BLOCKING
 from collwise.planner.choose import decided, plan, shortlist
-from collwise.tuning.session import Outcome, Tuning, wins
+from collwise.tuning.session import Outcome, Task, Tuning, wins
 from tests.figures.examples import profile
 
 RANKS = 5
@@ -55,6 +55,7 @@ def outcome(
     persistent = everything.among(middles.keys() - blocking)
     medians = {label: median.middle for label, median in persistent.medians.items()}
     return Outcome(
+        Task("broadcast", nbytes, 1),
         decided(estimate, medians, persistent.winner, persistent.library),
         persistent,
         everything.among(blocking | {LIBRARY}),
@@ -65,7 +66,7 @@ def alone(nbytes: int = 8) -> Outcome:
     """A size at which nothing but the library's own ran."""
     made = outcome(nbytes)
     own = made.race.among([LIBRARY, LIBRARY_PERSISTENT])
-    return Outcome(made.plan, own, made.race.among([LIBRARY]))
+    return Outcome(made.task, made.plan, own, made.race.among([LIBRARY]))
 
 
 def session(*outcomes: Outcome) -> Tuning:

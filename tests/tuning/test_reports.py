@@ -7,7 +7,7 @@ import pytest
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.model import words
-from collwise.mpi.racetrack import BLOCKING
+from collwise.mpi.courses import BLOCKING
 from collwise.planner.choose import plan
 from collwise.tuning.reports import (
     Rows,
@@ -61,7 +61,11 @@ def test_one_row_for_every_size() -> None:
 
 def test_nothing_to_race() -> None:
     table = columns(rows(session(alone(8), outcome(512))))
-    assert [title for title, cells in table.items() if cells[0] != "-"] == ["bytes", "verdict"]
+    assert [title for title, cells in table.items() if cells[0] != "-"] == [
+        "collective",
+        "bytes",
+        "verdict",
+    ]
     assert table["bytes"][0] == "8"
     assert table["verdict"][0] == NOTHING_TO_RACE
     assert table["verdict"][1] != NOTHING_TO_RACE
@@ -83,13 +87,13 @@ def test_a_summary() -> None:
     assert lines[0] == f"verdict  {found.profile.verdict}"
     gains = [found.outcomes[i].speedup.middle for i in (0, 2)]
     assert lines[1] == (
-        "races    collwise is clearly ahead at 2 of 4 sizes, by"
-        f" {gains[0]:.2f}× (512 B), {gains[1]:.2f}× (65536 B)"
+        "races    collwise is clearly ahead in 2 of 4:"
+        f" broadcast of 512 B {gains[0]:.2f}×, broadcast of 65536 B {gains[1]:.2f}×"
     )
     assert lines[2] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 3
     lost = summary(session(outcome(512, 0.7)))
-    assert "clearly ahead at 0 of 1 sizes; elsewhere the library's own stays" in lost[1]
+    assert "clearly ahead in 0 of 1; elsewhere the library's own stays" in lost[1]
 
 
 def test_advice_is_passed_on() -> None:

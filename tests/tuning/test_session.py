@@ -6,7 +6,7 @@ import pytest
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.model.profile import Profile
-from collwise.mpi.racetrack import BLOCKING
+from collwise.mpi.courses import BLOCKING
 from collwise.planner.learned import learned_choice
 from collwise.tuning.session import wins
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session

@@ -60,5 +60,5 @@ def main() -> None:
         if getattr(sys, stream) is None:  # it was closed before we began
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
     with failing_clearly():
-        code = collwise.main(standalone_mode=False)
+        code = collwise.main(prog_name="collwise", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

@@ -26,14 +26,14 @@ MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=1e-10)
 
 
 def schedules(
-    comm: MPI.Intracomm, nbytes: int, item: int, order: Order = "any", segment: int = 0
+    comm: MPI.Intracomm, nbytes: int, item: int, order: Order = "any"
 ) -> Iterator[Schedule]:
     """Of every algorithm that keeps the order, to some root."""
     for number, collective in enumerate(COMBINING):
         for place, algorithm in enumerate(algorithms_for(collective)):
             root = root_of(algorithm, (number + place * (comm.size // 2)) % comm.size)
             for at in sorted({root, 0}):
-                settings = settings_of(algorithm, comm.size, segment=segment or 4 * item)
+                settings = settings_of(algorithm, comm.size, segment=4 * item)
                 made = algorithm.schedule(comm.size, nbytes, at, item=item, **settings)
                 if keeps(made.problem.order, order):
                     yield made
@@ -85,10 +85,10 @@ def same_bits(comm: MPI.Intracomm, results: list[Vector]) -> bool:
 @check
 def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
     channel = Channel(comm)
-    for count in (0, 1, comm.size + 2, 50):
+    for count in (0, 1, comm.size + 2):
         mine = np.arange(count, dtype=np.int64) * 3 + 7 * comm.rank
         right = the_library(comm, mine, MPI.SUM, MPI.LONG)
-        for schedule in schedules(comm, mine.nbytes, 8, segment=80):
+        for schedule in schedules(comm, mine.nbytes, 8):
             for result in every_way(channel, schedule, mine, MPI.SUM, MPI.LONG):
                 assert np.array_equal(result, right), (schedule.algorithm, count)
     channel.free()
@@ -218,11 +218,11 @@ def predefined_operators_on_every_type(comm: MPI.Intracomm) -> None:
     small = [MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN]
     bits = [MPI.BAND, MPI.BOR, MPI.BXOR]
     truth = [MPI.LAND, MPI.LOR, MPI.LXOR]
-    for codes, operators in (("bBhHiIlL", small + bits + truth), ("fd", small), ("?", truth),
-                             ("FD", small[:2])):  # fmt: skip
-        for code in codes:
-            mine = ((np.arange(11) + comm.rank) % 3).astype(code)
-            for op in operators:
+    kinds = ("bBhHiIlL", small + bits + truth), ("fd", small), ("?", truth), ("FD", small[:2])
+    for codes, operators in kinds:
+        for turn, op in enumerate(operators):
+            for code in codes[turn % 3 :: 3] or codes:  # every operator, every type, not all pairs
+                mine = ((np.arange(11) + comm.rank) % 3).astype(code)
                 result, right = np.zeros_like(mine), np.zeros_like(mine)
                 ours.Allreduce(mine, result, op)
                 comm.Allreduce(mine, right, op)
@@ -241,7 +241,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
             (mine, result),
             ([mine, MPI.DOUBLE], result),
             ((mine, count, MPI.DOUBLE), [result, (count, 0), "d"]),
-            (memoryview(mine), result),
+            (memoryview(mine.data), result),
         ]
         for send, recv in forms:
             for _ in range(2):

@@ -23,6 +23,7 @@ def test_whose_fault_it_is() -> None:
         "InvalidSchedule": 1,
         "WrongResult": 1,
         "BrokenCommunicator": 1,
+        "LabFailed": 1,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from collwise.lab.checkup import Seen
 from collwise.tuning import checkup
 from tests.cli.conftest import Run
 from tests.cli.running import example
@@ -28,6 +29,8 @@ def healthy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(checkup, "usable_cores", lambda: 8)
     monkeypatch.setattr(checkup, "command_line", lambda ranks, arguments: ["m"])
     monkeypatch.setattr(checkup, "find_mpiexec", lambda: "the/mpiexec")
+    lab = [Seen("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
+    monkeypatch.setattr("collwise.lab.checkup.checkup", lambda: iter(lab))
     example().save(folder / "profile.json")
     return answers
 
@@ -42,7 +45,8 @@ def test_all_is_well(healthy: dict[str, Any], collwise: Run) -> None:
     found = findings(collwise, 0)
     assert {one["status"] for one in found.values()} == {"ok"}
     assert set(found) == {
-        "collwise", "MPI library", "threads", "launcher", "cores", "profile", "permissions"
+        "collwise", "MPI library", "threads", "launcher", "cores", "profile", "permissions",
+        "emulated hosts (lab)",
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "measure": "Measure t0 and λ of this machine, with their quality.",
     "plan": "Say what would be chosen, why, and how far it is from the best possible.",
     "bench": "Race a collective against the library's own, honestly timed.",
+    "lab": "Run a command on emulated hosts with a chosen latency and rate.",
     "doctor": "Say what is here, what is wrong, and how to mend it.",
 }
 

@@ -8,13 +8,15 @@ from collwise.cli import output
 @click.command("doctor")
 @output.json_option
 def command(as_json: bool) -> int:
-    """Check MPI, launcher, profile and permissions; exit code 1 if something is wrong."""
-    from collwise.tuning.checkup import checkup
+    """Check MPI, launcher, profile, permissions, lab; exit code 1 if something is wrong."""
+    from collwise.lab.checkup import checkup as lab_checkup
+    from collwise.tuning.checkup import Finding, checkup
 
     if not output.is_rank_zero():
         return 0  # under a launcher one answer is enough
     with output.progress(quiet=as_json) as progress:
         findings = list(checkup(progress))
+        findings += [Finding(*seen) for seen in lab_checkup()]
     if as_json:
         output.write_json({"findings": [finding._asdict() for finding in findings]})
     else:

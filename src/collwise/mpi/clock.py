@@ -13,8 +13,11 @@ from mpi4py import MPI
 _EXCHANGES = 25
 _SPIN_S = 300e-6
 """Where ranks share cores, waits longer than this sleep first, so that all can arrive."""
+_WAKE_S = 100e-6
+"""Time for waking one of the ranks that share cores."""
 _LONGEST_NOTICE_S = 2e-3
-"""On one host; between hosts the news of a start travels first."""
+"""On one host; between hosts the news of a start travels first, perhaps behind other messages."""
+_LONGEST_TRIPS = 20
 
 
 class CommonClock:
@@ -75,10 +78,11 @@ class StartingLine:
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
         self._pause = getattr(os, "sched_yield", None) if crowded else None
+        self._spin_s = max(_SPIN_S, _WAKE_S * comm.Get_size())
         # A broadcast takes at most so many one-way trips (half of a round trip each).
         trips = comm.Get_size().bit_length() + 1
         slowest = comm.allreduce(clock.uncertainty_s, MPI.MAX)
-        self._longest_notice_s = _LONGEST_NOTICE_S + trips * slowest
+        self._longest_notice_s = _LONGEST_NOTICE_S + _LONGEST_TRIPS * slowest
         self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20) + trips * slowest
         self.tolerance_s = 0.0
         self._named = np.zeros(2)
@@ -90,7 +94,7 @@ class StartingLine:
             self._named[:] = now() + self.notice_s, self.tolerance_s
         self._comm.Bcast(self._named, root=0)
         moment, tolerance = map(float, self._named)
-        if self._pause is not None and (early := moment - now() - _SPIN_S) > 0:
+        if self._pause is not None and (early := moment - now() - self._spin_s) > 0:
             time.sleep(early)
         on_time = now() <= moment + tolerance
         while now() < moment:
@@ -100,7 +104,7 @@ class StartingLine:
 
     def adapt(self, late: float) -> None:
         """Take notice of the share of late starts."""
-        if late > 0.5 and self.notice_s >= self._longest_notice_s:
+        if late > 0.1 and self.notice_s >= self._longest_notice_s:
             self.tolerance_s = max(2 * self.tolerance_s, 10e-6)
         elif late > 0.1:
             self.notice_s = min(self.notice_s * 2, self._longest_notice_s)

@@ -1,0 +1,76 @@
+"""What a rank sees of the network: latency, rate, t0 and λ.  Rank 0 prints one line of JSON."""
+
+import json
+import os
+import socket
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.agreement import on_root
+from collwise.mpi.campaigns import run_campaign
+from collwise.mpi.channel import Channel
+from collwise.mpi.world import describe, world
+from tests.lab.programs import NBYTES, PIECE, STREAMED
+
+
+def round_trip_s(comm: MPI.Intracomm, nbytes: int, repetitions: int) -> float:
+    """The shortest of some round trips between ranks 0 and 1."""
+    data, best = np.zeros(nbytes, np.uint8), float("inf")
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        if comm.rank == 0:
+            comm.Send(data, 1)
+            comm.Recv(data, 1)
+        elif comm.rank == 1:
+            comm.Recv(data, 0)
+            comm.Send(data, 0)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def stream_s(comm: MPI.Intracomm) -> float:
+    """From the first of many messages to the answer after the last."""
+    data = np.zeros(PIECE, np.uint8)
+    comm.Barrier()
+    begin = time.perf_counter()
+    if comm.rank == 0:
+        MPI.Request.Waitall([comm.Isend(data, 1) for _ in range(STREAMED)])
+        comm.Recv(data[:1], 1)
+    elif comm.rank == 1:
+        for _ in range(STREAMED):
+            comm.Recv(data, 0)
+        comm.Send(data[:1], 0)
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    comm = world()
+    here = describe(comm)
+    channel = Channel(comm)
+    memory = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    everybody = np.zeros(comm.size)
+    channel.comm.Alltoall(MPI.IN_PLACE, everybody)
+    told = {
+        "hosts": comm.allgather(socket.gethostname()),
+        "memory": comm.allgather(memory.size),
+        "devices": comm.allgather(sorted(os.listdir("/sys/class/net"))),  # noqa: PTH208
+        "emulated": here.emulated,
+        "crowded": here.crowded,
+        "small_s": round_trip_s(comm, 1, 20),
+        "large_s": round_trip_s(comm, PIECE, 4),
+        "stream_s": stream_s(comm),
+    }
+    memory.Free()
+    profile = run_campaign(channel.comm, here, budget_s=4.0, sizes=[NBYTES])
+    channel.free()
+    point = next(p for p in profile.points if p.mode == "nonblocking")
+    told.update(t0_s=point.t0_s, lam=point.lam, lam_experiments=point.lam_experiments)
+    told["fingerprint"] = profile.fingerprint.emulated
+    told["notes"] = profile.provenance.notes
+    on_root(comm, lambda: print(json.dumps(told), flush=True))
+
+
+if __name__ == "__main__":
+    main()

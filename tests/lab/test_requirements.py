@@ -1,0 +1,108 @@
+"""What is missing is said before anything is done."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
+from collwise.lab import Cluster, launching, requirements
+from collwise.lab.launching import check_command, find_library, launch
+
+
+def _missing(patch: pytest.MonkeyPatch, **changes: object) -> str:
+    for name, value in changes.items():
+        patch.setattr(requirements, name, lambda *_, value=value: value)
+    with pytest.raises(LabUnavailable) as raised:
+        Cluster(2, "5ms", "10mbit", mpi="none").start()
+    return str(raised.value)
+
+
+def test_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = _missing(monkeypatch, _effective_capabilities=1 << 12, _tun=None)
+    assert message == (
+        "emulated hosts on this machine: needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN: no"
+        " CAP_SYS_ADMIN; run it as root (sudo, or a privileged container)"
+    )
+
+
+def test_no_tun(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = _missing(
+        monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun="No such file or directory"
+    )
+    assert "needs /dev/net/tun: No such file or directory; load it (`modprobe tun`)" in message
+
+
+def test_no_nsenter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun=None)
+    assert "needs nsenter: not on the PATH; install util-linux" in message
+
+
+def test_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(LabUnavailable, match="needs Linux: Darwin; run it on Linux"):
+        requirements.check()
+
+
+def test_what_only_helps_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requirements, "compiler", lambda: None)
+    monkeypatch.setattr(requirements, "_effective_capabilities", lambda: 1 << 12 | 1 << 21)
+    optional = [one for one in requirements.requirements() if not one.needed]
+    assert [one.met for one in optional] == [False, False]
+    assert all(one.remedy for one in optional)
+
+
+def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "find_mpiexec", lambda: "mpiexec")
+    monkeypatch.setattr(launching, "is_open_mpi", lambda mpiexec: False)
+    assert find_library(None) == ("mpich", "mpiexec")
+    assert find_library("none") == ("none", "")
+    with pytest.raises(NoMPI, match=r"a lab with openmpi: .* is that of mpich; run the collwise"):
+        find_library("openmpi")
+
+
+def test_commands_that_do_not_exist(tmp_path: Path) -> None:
+    here = {"PATH": str(Path(sys.executable).parent)}
+    check_command([Path(sys.executable).name], here, tmp_path)
+    with pytest.raises(InvalidArgument, match="no such program on the PATH"):
+        check_command(["no-such-program"], here, tmp_path)
+    with pytest.raises(InvalidArgument, match="no such program in this folder"):
+        check_command(["./no-such-program"], here, tmp_path)
+    with pytest.raises(InvalidArgument, match="a command to run: there is none"):
+        check_command([], here, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hosts": 2, "rate": "10mbit"}, "latency missing"),
+        ({}, "hosts and latency and rate missing"),
+        ({"network": "x.toml", "rate": "10mbit"}, "say it in the file"),
+        ({"network": "no-such-file.toml"}, "No such file"),
+    ],
+)
+def test_a_network_that_is_not_said(options: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        Cluster(**options)  # type: ignore[arg-type]
+
+
+def test_more_ranks_than_places() -> None:
+    cluster = Cluster(2, "5ms", "10mbit", mpi="none")
+    with pytest.raises(InvalidArgument, match="there are 4 places"):
+        cluster.check(["true"], 5, 2)
+    with pytest.raises(InvalidArgument, match="at least one is needed"):
+        cluster.check(["true"], 0)
+    with pytest.raises(InvalidArgument, match="it is not started"):
+        cluster.run(["true"])
+
+
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_ranks_fill_hosts_one_after_the_other(library: launching.Library) -> None:
+    names = ["h0", "h1", "h2"]
+    started = launch(library, "mpiexec", ["program", "x"], names, 3, 2, quiet=True)
+    assert started.arguments[-4:] == ["-n", "3", "program", "x"]
+    hosts = "h0,h1" if library == "mpich" else "h0:2,h1:2"
+    assert hosts in started.arguments
+    alone = launch(library, "mpiexec", ["program"], names, 3, 1, quiet=False)
+    assert not any("LD_PRELOAD" in word for word in alone.arguments)

@@ -60,7 +60,7 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for name, algorithm in ALGORITHMS.items():
         for typed in (name, algorithm.short_name):
             ended = collwise("plan", algorithm.collective, "-n", 8, "--bytes", "1M", *options(MACHINES["hockney"]),
-                             "--algorithm", typed, "--json")  # fmt: skip
+                             "--dtype", "int64", "--algorithm", typed, "--json")  # fmt: skip
             assert (ended.code, ended.err) == (0, "")
             assert json.loads(ended.out)["algorithm"] == name
 

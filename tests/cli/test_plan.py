@@ -59,8 +59,9 @@ def test_a_machine_and_a_profile(collwise: Run, folder: Path) -> None:
 def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for name, algorithm in ALGORITHMS.items():
         for typed in (name, algorithm.short_name):
-            ended = collwise("plan", algorithm.collective, "-n", 8, "--bytes", "1M", *options(MACHINES["hockney"]),
-                             "--dtype", "int64", "--algorithm", typed, "--json")  # fmt: skip
+            asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--dtype", "int64"]
+            machine = options(MACHINES["hockney"])
+            ended = collwise(*asked, *machine, "--algorithm", typed, "--json")
             assert (ended.code, ended.err) == (0, "")
             assert json.loads(ended.out)["algorithm"] == name
 

@@ -37,7 +37,7 @@ from collwise.schedule.data import ORDERS, Order
 @click.option(
     "--picture",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the schedule's tree and timeline into this .svg or .png file.",
+    help="Draw the schedule's tree and timeline into .svg or .png files (timeline: NAME-timeline).",
 )
 @profile_option
 @output.json_option

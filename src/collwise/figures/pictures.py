@@ -12,7 +12,7 @@ from collwise.figures.tree import tree
 from collwise.measure.race import Race
 from collwise.model import words
 from collwise.model.profile import Profile
-from collwise.schedule.data import Schedule
+from collwise.schedule.data import COMBINING, Schedule
 from collwise.schedule.timing import Timing
 
 
@@ -51,10 +51,10 @@ def schedule_pictures(
 ) -> tuple[Picture, ...]:
     """A schedule as a tree and in time.  t0: exact seconds, to count in units of it."""
     what = f"{schedule.algorithm or schedule.problem.collective}, {_size(schedule)}"
-    return (
-        Picture(f"Tree: {what}", _TREE, svg(tree(timing, schedule, t0))),
-        Picture(f"Timeline: {what}", _TIMELINE, svg(timeline(timing, t0))),
-    )
+    in_time = Picture(f"Timeline: {what}", _TIMELINE, svg(timeline(timing, t0)))
+    if schedule.problem.collective in COMBINING:
+        return (in_time,)  # what is combined does not come down a tree
+    return Picture(f"Tree: {what}", _TREE, svg(tree(timing, schedule, t0))), in_time
 
 
 def _size(schedule: Schedule) -> str:

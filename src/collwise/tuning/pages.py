@@ -22,6 +22,7 @@ from collwise.figures.tree import tree
 from collwise.model import words
 from collwise.model.profile import replace_file
 from collwise.planner.plans import Candidate, Plan
+from collwise.schedule.data import COMBINING
 from collwise.schedule.timing import ideal
 from collwise.tuning.reports import rows
 
@@ -104,6 +105,7 @@ def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
 def draw(plan: Plan, path: Path) -> Path:
     """Draw the planned schedule as a tree (path) and in time (path with "-timeline" in its name).
 
+    What combines is no tree of messages: it is drawn in time only (path).
     path: .png or .svg.   Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
     if plan.problem.ranks > LARGEST_DRAWN:
@@ -114,6 +116,8 @@ def draw(plan: Plan, path: Path) -> Path:
         )
     timing = ideal(plan.schedule, plan.machine)
     gap = plan.machine.message(plan.problem.nbytes).gap or None
+    if plan.problem.collective in COMBINING:
+        return save(timeline(timing, gap), path)
     save(tree(timing, plan.schedule, gap), path)
     save(timeline(timing, gap), path.with_stem(f"{path.stem}-timeline"))
     return path

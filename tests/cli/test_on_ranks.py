@@ -3,12 +3,14 @@
 import json
 import os
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+from collwise.algorithms.registry import collectives
 from collwise.model.profile import Profile
 from tests.cli.running import Ended, alone, environment, example, launched, run
 from tests.mpi.launching import Library, mpich, openmpi
@@ -49,7 +51,8 @@ def document(ended: Ended) -> dict[str, Any]:
 def test_tune(mpi: Library) -> None:
     ended, profile, report = tuned(mpi)
     found = document(ended)
-    assert [race["nbytes"] for race in found["races"]] == [64, 65536]
+    races = [(race["collective"], race["nbytes"]) for race in found["races"]]
+    assert races == list(product(collectives(), (64, 65536)))
     assert all(race["ranks"] == 2 for race in found["races"])
     assert found["report_path"] == "new/report.html"
     assert found["profile"] == json.loads(profile)

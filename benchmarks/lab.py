@@ -37,8 +37,8 @@ REPETITIONS = 40
 MEASURING_S, RACING_S, LIMIT_S = 12.0, 30.0, 240.0
 LATE_S = 300e-6
 ATTEMPTS = 3
-QUIET_LOAD = 0.7
-PATIENCE_S = 600.0
+QUIET_LOAD = 1.0
+PATIENCE_S = 120.0
 
 
 def main() -> None:
@@ -64,6 +64,11 @@ def main() -> None:
             ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
             found.append(json.loads(ran.stdout))
             print(line_of(found[-1]), file=sys.stderr, flush=True)
+            write(found, options.out)  # after every row: a run may be cut short
+
+
+def write(rows: list[dict[str, Any]], folder: Path) -> None:
+    """The raw samples and the table of all rows so far."""
     date = datetime.now(UTC).date().isoformat()
     document = {
         "what": "broadcasts on emulated hosts (collwise lab)",
@@ -72,11 +77,11 @@ def main() -> None:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "units": {"*_s": "seconds", "lam": "units of t0", "samples": "seconds, slowest rank"},
-        "rows": found,
+        "rows": rows,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"lab-{date}.json").write_text(json.dumps(document) + "\n", encoding="utf-8")
-    (options.out / f"lab-{date}.md").write_text(markdown(document), encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"lab-{date}.json").write_text(json.dumps(document) + "\n", encoding="utf-8")
+    (folder / f"lab-{date}.md").write_text(markdown(document), encoding="utf-8")
 
 
 def wait_until_quiet() -> None:

@@ -6,7 +6,7 @@ combined.
 """
 
 import logging
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from collwise.model.profile import Profile
 from collwise.model.profile import find as find_profile
 from collwise.model.records import Form
 from collwise.mpi.agreement import on_root
+from collwise.mpi.blocking import Combiner
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Channel
 from collwise.mpi.combining import planning_name, planning_type, servable
@@ -38,9 +39,12 @@ from collwise.schedule.data import COMBINING, ORDERS, Order, Problem, keeps
 
 log = logging.getLogger("collwise")
 
+_BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
+"""The library's own, called with as little between as can be."""
 EFFORTS = ("measure", "estimate")
-_MOST_KEPT = 4096
-"""Plans and routes that a communicator remembers before it starts anew."""
+_MOST_PLANS = 4096
+_MOST_COMBINERS = 512
+"""What a communicator remembers before it starts anew; combiners have memory of their own."""
 
 
 class _Vectors(NamedTuple):
@@ -69,6 +73,8 @@ class Comm(MPI.Intracomm):
     _machine: Machine | None = None
     _profile: Profile | None = None
     _algorithms: Mapping[str, str] = MappingProxyType({})
+    _served: Set[str] = frozenset()
+    """Collectives for which anything but the library's own may serve; equal on all ranks."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
         return super().__new__(cls, comm)
@@ -84,7 +90,8 @@ class Comm(MPI.Intracomm):
         order: Order | None = None,
     ) -> None:
         self._plans: dict[tuple[Problem, Form, _Vectors | None], Plan | None] = {}
-        self._runners: dict[Hashable, Callable[..., None] | None] = {}
+        self._runners: dict[tuple[str, int, int], Callable[[Any], None] | None] = {}
+        self._combiners: dict[Hashable, tuple[MPI.Op, Combiner | None]] = {}
         if comm is None or comm == MPI.COMM_NULL:
             return
         world = describe(MPI.Intracomm(comm))
@@ -112,6 +119,8 @@ class Comm(MPI.Intracomm):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(MPI.Intracomm(comm), decide)
         self._profile, self._machine, self._effort, self._algorithms, self._order = decision
+        known = self._machine is not None or self._profile is not None
+        self._served = frozenset(collectives() if known else self._algorithms)
 
     # -- planning -------------------------------------------------------------------------------
 
@@ -147,7 +156,7 @@ class Comm(MPI.Intracomm):
             reason = allowed.reason
         key = (problem, form, vectors)
         if key not in self._plans:
-            if len(self._plans) >= _MOST_KEPT:
+            if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = self._make_plan(*key, reason)
         return self._plans[key]
@@ -197,20 +206,19 @@ class Comm(MPI.Intracomm):
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if self._serves("broadcast"):
+        if "broadcast" in self._served:
             nbytes = getattr(buf, "nbytes", None)
             if nbytes is None or not 0 <= root < self.Get_size():
                 nbytes = self._size_of(buf, root)
             if nbytes:
                 key = ("broadcast", nbytes, root)
-                if key in self._runners:
-                    run = self._runners[key]
-                else:
-                    run = self._remember(key, self._runner(*key))
+                if key not in self._runners:
+                    self._runners[key] = self._runner(*key)
+                run = self._runners[key]
                 if run is not None:
                     run(buf)
                     return
-        super().Bcast(buf, root)
+        _BCAST(self, buf, root)
 
     def Bcast_init(  # type: ignore[override]  # noqa: N802  (our request is no MPI.Prequest)
         self, buf: Any, root: int = 0, info: MPI.Info = MPI.INFO_NULL
@@ -220,7 +228,7 @@ class Comm(MPI.Intracomm):
         Collective, in the same order on all ranks.  Use `collwise.startall` and `collwise.waitall`
         for lists of such requests.
         """
-        if self._serves("broadcast"):
+        if "broadcast" in self._served:
             nbytes = self._size_of(buf, root)
             made = None
             if nbytes is not None:
@@ -233,14 +241,6 @@ class Comm(MPI.Intracomm):
         made = self.plan(collective, nbytes, root)
         return None if made is None else runner(made.schedule, self._private())
 
-    def _remember(
-        self, key: Hashable, run: Callable[..., None] | None
-    ) -> Callable[..., None] | None:
-        if len(self._runners) >= _MOST_KEPT:
-            self._runners.clear()
-        self._runners[key] = run
-        return run
-
     # -- reduce and allreduce -------------------------------------------------------------------
 
     def Reduce(  # noqa: N802
@@ -249,12 +249,12 @@ class Comm(MPI.Intracomm):
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if self._serves("reduce"):
+        if "reduce" in self._served:
             run = self._combiner("reduce", sendbuf, recvbuf, op, root)
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
-        super().Reduce(sendbuf, recvbuf, op, root)
+        _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
@@ -263,12 +263,12 @@ class Comm(MPI.Intracomm):
         """
         if ENGINE.running:
             ENGINE.advance()
-        if self._serves("allreduce"):
+        if "allreduce" in self._served:
             run = self._combiner("allreduce", sendbuf, recvbuf, op, 0)
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
-        super().Allreduce(sendbuf, recvbuf, op)
+        _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
         self,
@@ -279,7 +279,7 @@ class Comm(MPI.Intracomm):
         info: MPI.Info = MPI.INFO_NULL,
     ) -> "Persistent | MPI.Prequest":
         """Make a persistent reduce; as `Bcast_init`.  A user's `op` must live as long."""
-        if self._serves("reduce"):
+        if "reduce" in self._served:
             made = self._combining_plan("reduce", sendbuf, recvbuf, op, root)
             if made is not None:
                 return persistent_combine(made.schedule, self._checked(), sendbuf, recvbuf, op)
@@ -289,7 +289,7 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, info: MPI.Info = MPI.INFO_NULL
     ) -> "Persistent | MPI.Prequest":
         """Make a persistent allreduce; as `Bcast_init`.  A user's `op` must live as long."""
-        if self._serves("allreduce"):
+        if "allreduce" in self._served:
             made = self._combining_plan("allreduce", sendbuf, recvbuf, op, 0)
             if made is not None:
                 return persistent_combine(made.schedule, self._checked(), sendbuf, recvbuf, op)
@@ -297,26 +297,37 @@ class Comm(MPI.Intracomm):
 
     def _combiner(
         self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
-    ) -> Callable[[Any, Any], None] | None:
+    ) -> Combiner | None:
         """What runs the collective on such buffers; None where the library's own serves."""
         one = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
         key: Hashable = None
         if type(one) is np.ndarray:
-            key = (collective, one.dtype, one.nbytes, root, id(op))  # the runner keeps op alive
-            if key in self._runners and _alike(one, recvbuf):
-                return self._runners[key]
+            key = (collective, one.dtype, one.nbytes, root, id(op))
+            known = self._combiners.get(key)
+            if known is not None and _alike(one, recvbuf):
+                return known[1]
         found = self._vectors(collective, sendbuf, recvbuf, op, root)
         if found is None:
             return None
         nbytes, vectors = found
         made = self._plan(collective, nbytes, root, "blocking", vectors)
+        if len(self._combiners) >= _MOST_COMBINERS:
+            self._forget()
         run = None
         if made is not None:
             general = (made.problem, made.choice.label, id(op))
-            run = self._runners.get(general)
-            if run is None:
-                run = self._remember(general, combiner(made.schedule, self._checked(), op))
-        return run if key is None else self._remember(key, run)
+            run = self._combiners.get(general, (op, None))[1]
+            run = run or combiner(made.schedule, self._checked(), op)
+            self._combiners[general] = op, run
+        if key is not None:
+            self._combiners[key] = op, run  # an operator that lives shares its id with no other
+        return run
+
+    def _forget(self) -> None:
+        for _, run in self._combiners.values():
+            if run is not None:
+                run.free()
+        self._combiners.clear()
 
     def _combining_plan(
         self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
@@ -356,12 +367,6 @@ class Comm(MPI.Intracomm):
         return channel
 
     # -- what they share ------------------------------------------------------------------------
-
-    def _serves(self, collective: str) -> bool:
-        """Whether anything but the library's own could serve: cheap, and equal on all ranks."""
-        return (
-            self._machine is not None or self._profile is not None or collective in self._algorithms
-        )
 
     def _size_of(self, buf: Any, root: int) -> int | None:
         """Total bytes of a buffer; None where the library's own call shall raise the error."""

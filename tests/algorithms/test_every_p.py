@@ -28,11 +28,11 @@ from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import LATENCIES, MACHINES, roots, strategy_for
 
 MOST = 130
-FEW = 12
+FEW = 10
 """Up to so many ranks the sample has every algorithm."""
-STRIDE = 5
-"""Beyond, each algorithm has every fifth p, another one than its neighbour in the registry."""
-AT_ONCE = 1_200
+STRIDE = 6
+"""Beyond, each algorithm has every sixth p, another one than its neighbour in the registry."""
+AT_ONCE = 1_000
 """Operations to time for one algorithm and p in a run that is not exhaustive."""
 HEAVY = 4_000
 """An algorithm with more operations on p ranks occurs with a great p once only."""
@@ -120,7 +120,7 @@ class Case:
 
 @cache
 def sample(name: str) -> tuple[Case, ...]:
-    """Every p up to FEW, and then every fifth; one great p only for what is heavy."""
+    """Every p up to FEW, and then every sixth; one great p only for what is heavy."""
     algorithm = ALGORITHMS[name]
     first = algorithms_for(algorithm.collective).index(algorithm)
     cases = [Case(algorithm, p) for p in range(1, FEW + 1)]

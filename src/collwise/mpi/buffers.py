@@ -4,7 +4,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from collwise.mpi.memory import BYTES, Memory, Unit, bytes_in_order
+from collwise.mpi.memory import BYTES, Memory, Unit
 
 
 class Buffer:
@@ -29,8 +29,8 @@ class Buffer:
         if datatype is None:
             raise TypeError("message: a datatype is needed where there is no buffer")
         self.datatype: MPI.Datatype = datatype
-        size = datatype.Get_size()
-        _, extent = datatype.Get_extent()
+        self.unit = Unit.of(datatype)
+        _, size, extent, self.contiguous = self.unit
         if count is None:
             if length is None:
                 raise TypeError("message: a count is needed where there is no buffer")
@@ -46,7 +46,6 @@ class Buffer:
         self.count: int = count
         self.nbytes: int = count * size
         self.address += displacement * extent
-        self.contiguous = bytes_in_order(datatype)
         if length is not None and self.contiguous and displacement * extent + self.nbytes > length:
             raise ValueError(
                 f"message: buffer length {length} is less than the"
@@ -56,7 +55,7 @@ class Buffer:
     @property
     def elements(self) -> Memory:
         """Its memory in elements."""
-        return Memory(self.address, Unit.of(self.datatype))
+        return Memory(self.address, self.unit)
 
     @property
     def bytes(self) -> Memory:

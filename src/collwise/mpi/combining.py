@@ -1,6 +1,6 @@
 """Combining two pieces of vectors on one rank: `Reduce_local`, or a ufunc with the same bits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.mpi.combiner import OPERATORS
-from collwise.mpi.memory import Act, Memory, copying, merged
-from collwise.schedule.data import Block, Combine, Slot
+from collwise.mpi.memory import Act, Memory, Unit, copying, merged
+from collwise.schedule.data import Block, Combine, Copy, Operation, Slot
 
 _WIDE = "iIlLqQ"
 _NARROW = "bBhH"
@@ -93,14 +93,16 @@ class Operator(NamedTuple):
     datatype: MPI.Datatype
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
+    unit: Unit
 
     @staticmethod
-    def of(op: MPI.Op, datatype: MPI.Datatype) -> "Operator":
-        """The operator for a type; see `servable`."""
+    def of(op: MPI.Op, datatype: MPI.Datatype, memory: Iterable[Memory]) -> "Operator":
+        """The operator for a type, on the user's memory; see `servable`."""
         ufunc, codes = UFUNCS.get(op.handle, (None, ""))
         code = datatype.typechar if datatype.is_predefined else "V"
-        known = code in codes
-        return Operator(op, datatype, ufunc if known else None, np.dtype(code if known else "V1"))
+        known = code in codes and all(m.aligned(np.dtype(code)) for m in memory)
+        dtype = np.dtype(code if known else "V1")
+        return Operator(op, datatype, ufunc if known else None, dtype, Unit.of(datatype))
 
     def combining(
         self, op: Combine, slots: Mapping[int, Memory], comm: MPI.Intracomm, tag: int
@@ -108,18 +110,32 @@ class Operator(NamedTuple):
         """Acts that combine; comm, tag: see `copying`."""
         left, right, into = slots[op.left], slots[op.right], slots[op.into]
         blocks = merged(op.blocks)
-        if self.ufunc is not None and all(m.aligned(self.dtype) for m in (left, right, into)):
+        if self.ufunc is not None:
             arrays = ([m.array(block, self.dtype) for m in (left, right, into)] for block in blocks)
             return [partial(self.ufunc, one, other, out=out) for one, other, out in arrays]
-        if op.into == op.right:
-            return self._reduce_local(left, right, blocks)
-        if op.right >= Slot.SCRATCH:
-            combine = self._reduce_local(left, right, blocks)
-            return combine + copying(right, into, blocks, comm, tag)
-        return copying(right, into, blocks, comm, tag) + self._reduce_local(left, into, blocks)
+        combine = self._reduce_local(left, right, blocks)
+        if op.into != op.right:
+            assert op.right >= Slot.SCRATCH, "who has no ufunc copies first"
+            combine += copying(right, into, blocks, comm, tag)
+        return combine
 
     def _reduce_local(self, left: Memory, right: Memory, blocks: Sequence[Block]) -> list[Act]:
         """The right operand becomes the result: `MPI_Reduce_local` has it on the right, too."""
         return [
             partial(self.op.Reduce_local, left.spec(block), right.spec(block)) for block in blocks
         ]
+
+
+def copying_first(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The list as `MPI_Reduce_local` can do it: it overwrites its right operand.
+
+    A right operand that has to last is copied to where the result will be; that waits for nothing,
+    so it is done while messages are on their way.
+    """
+    for op in operations:
+        lasts = isinstance(op, Combine) and op.right != op.into and op.right < Slot.SCRATCH
+        if isinstance(op, Combine) and lasts:
+            yield Copy(op.right, op.into, op.blocks)
+            yield op._replace(right=op.into)
+        else:
+            yield op

@@ -9,16 +9,14 @@ from typing import Any
 
 from mpi4py import MPI
 
-from collwise.errors import InvalidArgument
-from collwise.mpi.blocking import moving_whole, once
-from collwise.mpi.buffers import Buffer
+from collwise.mpi.blocking import Combiner, moving_whole, once
 from collwise.mpi.channel import BLOCKING_TAG, Channel
 from collwise.mpi.combining import Operator
-from collwise.mpi.memory import Memory
+from collwise.mpi.operands import Operands, Ways, fitting, for_ranks
 from collwise.mpi.persistent import Persistent
-from collwise.mpi.route import Route, in_place, route, route_of
+from collwise.mpi.route import route_of
 from collwise.mpi.workspace import for_combining, for_moving, whole_only
-from collwise.schedule.data import Problem, Schedule, Slot
+from collwise.schedule.data import Schedule
 
 
 def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:
@@ -27,8 +25,8 @@ def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:
     spec: the buffer in any form that mpi4py takes; its bytes must be the schedule's.
     Raises InvalidArgument for a buffer or a communicator of another size than the schedule's.
     """
-    problem = _for_ranks(schedule, channel)
-    buffer = _fitting(problem, channel, spec, writable=channel.rank != problem.root)
+    problem = for_ranks(schedule, channel)
+    buffer = fitting(problem, channel, spec, writable=channel.rank != problem.root)
     way, tag = route_of(schedule, channel.rank), channel.take_tag()
     root = channel.rank == problem.root
     work = for_moving(way.operations, buffer, root, channel.comm, tag)
@@ -37,14 +35,14 @@ def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:
 
 def runner(schedule: Schedule, channel: Channel) -> Callable[[Any], None]:
     """A function that runs this rank's part of a broadcast once on the buffer that it is given."""
-    way, problem = route_of(schedule, channel.rank), _for_ranks(schedule, channel)
+    way, problem = route_of(schedule, channel.rank), for_ranks(schedule, channel)
     if whole_only(way.operations, problem.nbytes) and len(way.stages) <= 1:
         return moving_whole(way, channel)
     root = channel.rank == problem.root
 
     def run(spec: Any) -> None:
         channel.check()
-        buffer = _fitting(problem, channel, spec, writable=not root)
+        buffer = fitting(problem, channel, spec, writable=not root)
         try:
             once(way, for_moving(way.operations, buffer, root, channel.comm, BLOCKING_TAG))
         except BaseException as problem_:
@@ -64,112 +62,24 @@ def persistent_combine(
     Raises InvalidArgument for buffers or a communicator of another size than the schedule's, or
     elements of another size.
     """
-    problem = _for_ranks(schedule, channel)
+    problem = for_ranks(schedule, channel)
     data = Operands(problem, channel, sendbuf, recvbuf)
-    way, kept = Ways(schedule, channel.rank).of(data.in_place)
-    tag = channel.take_tag()
-    operator = Operator.of(op, data.datatype)
+    types = data.own_type()
+    operator = Operator.of(op, data.datatype, data.slots.values())
+    way, tag = Ways(schedule, channel.rank).of(data.in_place, operator), channel.take_tag()
     work = for_combining(
-        way.operations,
+        way,
         operator,
         problem.nbytes,
         data.slots,
-        kept,
         channel.comm,
         tag,
         keep=[data],
+        types=types,
     )
-    return Persistent(channel, way, work, tag)
+    return Persistent(channel, way.route, work, tag)
 
 
-def combiner(schedule: Schedule, channel: Channel, op: MPI.Op) -> Callable[[Any, Any], None]:
+def combiner(schedule: Schedule, channel: Channel, op: MPI.Op) -> Combiner:
     """A function that runs this rank's part of a reduce or an allreduce once, on given buffers."""
-    problem, ways = _for_ranks(schedule, channel), Ways(schedule, channel.rank)
-
-    def run(sendbuf: Any, recvbuf: Any) -> None:
-        channel.check()
-        data = Operands(problem, channel, sendbuf, recvbuf)
-        way, kept = ways.of(data.in_place)
-        try:
-            work = for_combining(
-                way.operations,
-                Operator.of(op, data.datatype),
-                problem.nbytes,
-                data.slots,
-                kept,
-                channel.comm,
-                BLOCKING_TAG,
-                keep=[data],
-                allocate=channel.arena.allocate,
-            )
-            once(way, work)
-        except BaseException as problem_:
-            channel.mark_broken(problem_)
-            raise
-
-    return run
-
-
-class Operands:
-    """The buffers of a reduction: where this rank's input and output are."""
-
-    def __init__(self, problem: Problem, channel: Channel, sendbuf: Any, recvbuf: Any) -> None:
-        owed = problem.collective != "reduce" or channel.rank == problem.root
-        self.in_place = owed and sendbuf is MPI.IN_PLACE
-        self.slots: dict[int, Memory] = {}
-        self._keep: list[Buffer] = []
-        if owed:
-            output = _fitting(problem, channel, recvbuf, writable=True)
-            self.slots[Slot.OUTPUT] = output.elements
-            self._keep.append(output)
-        if self.in_place:
-            self.slots[Slot.INPUT] = output.elements
-        else:
-            given = _fitting(problem, channel, sendbuf, writable=False)
-            self.slots[Slot.INPUT] = given.elements
-            self._keep.append(given)
-        self.datatype = self._keep[0].datatype
-        if problem.item % (self.datatype.Get_size() or 1):
-            raise InvalidArgument(
-                f"a schedule for elements of {problem.item} bytes",
-                f"the elements of rank {channel.rank} have {self.datatype.Get_size()}",
-                "plan with the size of the elements",
-            )
-
-
-class Ways:
-    """One rank's route, and the one for an input that lies where the output will be."""
-
-    def __init__(self, schedule: Schedule, rank: int) -> None:
-        self._operations = schedule.rank(rank)
-        self._made: dict[bool, tuple[Route, bool]] = {}
-
-    def of(self, sharing: bool) -> tuple[Route, bool]:
-        """The route, and whether the input has to be kept aside."""
-        if sharing not in self._made:
-            renamed = in_place(self._operations) if sharing else None
-            kept = sharing and renamed is None
-            self._made[sharing] = route(self._operations if renamed is None else renamed), kept
-        return self._made[sharing]
-
-
-def _for_ranks(schedule: Schedule, channel: Channel) -> Problem:
-    problem = schedule.problem
-    if channel.size != problem.ranks:
-        raise InvalidArgument(
-            f"a schedule for {problem.ranks} ranks",
-            f"the communicator has {channel.size}",
-            f"plan for {channel.size} ranks",
-        )
-    return problem
-
-
-def _fitting(problem: Problem, channel: Channel, spec: Any, *, writable: bool) -> Buffer:
-    buffer = Buffer(spec, writable=writable)
-    if buffer.nbytes != problem.nbytes:
-        raise InvalidArgument(
-            f"a schedule for {problem.nbytes} bytes",
-            f"the buffer of rank {channel.rank} has {buffer.nbytes}",
-            "plan for the bytes that all ranks pass, or correct count and type",
-        )
-    return buffer
+    return Combiner(schedule, channel, op)

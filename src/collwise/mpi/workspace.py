@@ -1,16 +1,15 @@
 """What one rank's list works on: the memory of its slots, and each operation made ready to do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.combining import Operator
-from collwise.mpi.memory import Act, Layout, Memory, Message, Unit, allocate, copying
+from collwise.mpi.memory import KEPT, Act, Allocate, Memory, Message, allocate, copying
+from collwise.mpi.operands import Way
 from collwise.schedule.data import Block, Combine, Copy, Operation, Recv, Send, Slot
 
 
@@ -18,7 +17,7 @@ class Workspace:
     """The slots of one rank in memory.
 
     operations: the rank's list, as it is run here.   before, after: what is done at the start and
-    after completion, such as packing and unpacking.
+    after completion, such as packing and unpacking.   types: derived types to free in the end.
     """
 
     def __init__(
@@ -33,6 +32,7 @@ class Workspace:
         whole: tuple[Any, int] | None = None,
         before: Sequence[Act] = (),
         after: Sequence[Act] = (),
+        types: Sequence[MPI.Datatype] = (),
     ) -> None:
         self.operations = tuple(operations)
         self.slots, self.operator = slots, operator
@@ -40,7 +40,7 @@ class Workspace:
         self.before, self.after = tuple(before), tuple(after)
         self._keep = keep  # what the memory belongs to
         self._whole = whole  # the user's own spec, for messages of so many bytes
-        self._derived: list[MPI.Datatype] = []
+        self._derived = [*types]
 
     def message(self, op: Send | Recv) -> Any:
         """What a message sends or receives, as mpi4py takes it."""
@@ -60,7 +60,7 @@ class Workspace:
         return self.operator.combining(op, self.slots, self.comm, self.tag)
 
     def free(self) -> None:
-        """Free the derived types that messages were made of."""
+        """Free the derived types."""
         while self._derived:
             self._derived.pop().Free()
         self._keep = ()
@@ -100,35 +100,35 @@ def for_moving(
 
 
 def for_combining(
-    operations: Sequence[Operation],
+    way: Way,
     operator: Operator,
     nbytes: int,
     memory: Mapping[int, Memory],
-    kept_input: bool,
     comm: MPI.Intracomm,
     tag: int,
     *,
     keep: Sequence[Any] = (),
-    allocate: Callable[[int], NDArray[np.uint8]] = allocate,
+    types: Sequence[MPI.Datatype] = (),
+    allocate: Allocate = allocate,
 ) -> Workspace:
     """A workspace for vectors that are combined.
 
-    memory: that of the input and the output (the same for MPI.IN_PLACE).   kept_input: whether the
-    input is copied to scratch at the start, since its memory is the output's.
+    memory: that of the input and the output (the same for MPI.IN_PLACE).   types: as `Workspace`.
     """
-    unit = Unit.of(operator.datatype)
-    everything = Block(0, 0, nbytes)
-    extra: list[Operation] = []
-    if kept_input:
-        extra = [Copy(Slot.OUTPUT, _KEPT, (everything,))]
-    slots, scratch = Layout([*operations, *extra]).place(unit, allocate)
+    slots, scratch = way.layout.place(operator.unit, allocate)
     slots.update(memory)
     before: list[Act] = []
-    if kept_input:
-        before = copying(memory[Slot.OUTPUT], slots[_KEPT], [everything], comm, tag)
-        slots[Slot.INPUT] = slots[_KEPT]
-    return Workspace(operations, slots, comm, tag, operator, keep=[*keep, scratch], before=before)
-
-
-_KEPT = 1 << 30
-"""A scratch slot that no schedule uses: the input where the output comes to lie in its place."""
+    if way.kept:
+        everything = Block(0, 0, nbytes)
+        before = copying(memory[Slot.OUTPUT], slots[KEPT], [everything], comm, tag)
+        slots[Slot.INPUT] = slots[KEPT]
+    return Workspace(
+        way.route.operations,
+        slots,
+        comm,
+        tag,
+        operator,
+        keep=[*keep, scratch],
+        before=before,
+        types=types,
+    )

@@ -1,6 +1,7 @@
 """Checks of reduce and allreduce on real MPI; run on any number of ranks."""
 
 import gc
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -350,10 +351,15 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
         )
         for number, name in enumerate(names)
     ]
+    schedule = cw.ALGORITHMS["allreduce/reduce_broadcast"].schedule(comm.size, 24, item=8)
+    blocking = combiner(schedule, channel, MPI.SUM)
     order = list(np.random.default_rng(comm.rank).permutation(4))
     for _ in range(5):
         for number in order:
             requests[number].Start()
+        between = np.zeros(3)
+        blocking(np.arange(3.0), between)  # moves the started ones on
+        assert np.array_equal(between, np.arange(3) * comm.size)
         for number in reversed(order):
             if number % 2:
                 requests[number].Wait()
@@ -410,6 +416,44 @@ def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None
     again.Free()  # completes it first; what is not freed here must not complain at the end
     assert (result == comm.size).all()
     comm.Barrier()
+
+
+@check
+def a_repeated_allreduce_allocates_nothing(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    for name in ("recursive_doubling", "ring"):
+        schedule = cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 80, item=8)
+        request = persistent_combine(schedule, channel, np.ones(10), np.zeros(10), MPI.SUM)
+        gc.disable()
+        grown = []
+        for _ in range(3):
+            before = sys.getallocatedblocks()
+            for _ in range(30):
+                request.Start()
+                request.Wait()
+            grown.append(sys.getallocatedblocks() - before)
+        gc.enable()
+        assert min(grown) < 10, grown
+    channel.free()
+
+
+@check
+def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
+    def add(left: Any, right: Any, datatype: MPI.Datatype) -> None:
+        np.frombuffer(right, np.int64)[:] += np.frombuffer(left, np.int64)
+
+    channel, op = Channel(comm), MPI.Op.Create(add, commute=True)
+    pairs = MPI.LONG.Create_contiguous(2).Commit()
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 160, item=16)
+    result = np.arange(20)
+    request = persistent_combine(schedule, channel, MPI.IN_PLACE, [result, 10, pairs], op)
+    pairs.Free()
+    request.Start()
+    request.Wait()
+    assert np.array_equal(result, np.arange(20) * comm.size)
+    request.Free()
+    op.Free()
+    channel.free()
 
 
 if __name__ == "__main__":

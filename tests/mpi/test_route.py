@@ -1,0 +1,211 @@
+"""Routes walked on memory that is really overwritten, messages as early or late as can be."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from collwise.algorithms import Algorithm
+from collwise.algorithms.registry import ALGORITHMS
+from collwise.mpi.route import Route, Stage, in_place, route
+from collwise.schedule.data import (
+    COMBINING,
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Recv,
+    Schedule,
+    Send,
+    Slot,
+    scratch,
+)
+from tests.algorithms.examples import root_of, roots, settings_of
+
+Numbers = NDArray[np.int64]
+A, B = Block(0, 0, 8), Block(0, 8, 8)
+X, Y = scratch(0), scratch(1)
+
+
+class Rank:
+    """One rank's memory, and how far it has come on its route."""
+
+    def __init__(self, operations: tuple[Operation, ...], given: Numbers, sharing: bool) -> None:
+        shared = in_place(operations) if sharing else None
+        self.way = route(operations if shared is None else shared)
+        self.slots: dict[int, Numbers] = {Slot.OUTPUT: np.full_like(given, -1)}
+        self.slots[Slot.INPUT] = given.copy()
+        if shared is not None:
+            self.slots[Slot.OUTPUT] = self.slots[Slot.INPUT]
+        self.size = len(given)
+        self.started: set[int] = set()
+        self.complete: set[int] = set()
+        first = (Stage((), (*self.way.first, *self.way.opening)),)
+        self.todo = [*first, *self.way.stages, *self.way.tail]
+
+    def memory(self, slot: int, blocks: Iterable[Block]) -> list[Numbers]:
+        whole = self.slots.setdefault(slot, np.full(self.size, -7))
+        return [whole[b.offset // 8 : b.end // 8] for b in blocks]
+
+    def do(self, op: Combine | Copy) -> None:
+        if isinstance(op, Copy):
+            both = (self.memory(slot, op.blocks) for slot in (op.into, op.source))
+            for into, source in zip(*both, strict=True):
+                into[:] = source
+            return
+        three = (self.memory(slot, op.blocks) for slot in (op.left, op.right, op.into))
+        for left, right, into in zip(*three, strict=True):
+            combined = left + right
+            if op.right >= Slot.SCRATCH and op.right != op.into:
+                right[:] = -99  # used up
+            into[:] = combined
+
+
+class Walk:
+    """All ranks on their routes.  eager: messages arrive when they are sent, else when needed."""
+
+    def __init__(
+        self, schedule: Schedule, inputs: list[Numbers], *, sharing: bool, eager: bool
+    ) -> None:
+        self.ranks = [
+            Rank(operations, given, sharing)
+            for operations, given in zip(schedule.lists, inputs, strict=True)
+        ]
+        self.eager = eager
+        self.partner: dict[tuple[int, int], tuple[int, int]] = {}
+        unmatched: dict[tuple[int, int], list[int]] = {}
+        for number, rank in enumerate(self.ranks):
+            for place, op in enumerate(rank.way.operations):
+                if isinstance(op, Send):
+                    unmatched.setdefault((number, op.peer), []).append(place)
+        for number, rank in enumerate(self.ranks):
+            for place, op in enumerate(rank.way.operations):
+                if isinstance(op, Recv):
+                    sender = op.peer, unmatched[op.peer, number].pop(0)
+                    self.partner[number, place] = sender
+                    self.partner[sender] = number, place
+
+    def deliver(self, number: int, place: int) -> bool:
+        """Complete a message, seen from either side, if its send has started."""
+        ends = (number, place), self.partner[number, place]
+        is_send = isinstance(self.ranks[number].way.operations[place], Send)
+        source, target = ends if is_send else ends[::-1]
+        sender, receiver = self.ranks[source[0]], self.ranks[target[0]]
+        if source[1] not in sender.started:
+            return False
+        if source[1] not in sender.complete:
+            send, recv = sender.way.operations[source[1]], receiver.way.operations[target[1]]
+            assert isinstance(send, Send)
+            assert isinstance(recv, Recv)
+            data = [piece.copy() for piece in sender.memory(send.slot, send.blocks)]
+            for into, piece in zip(receiver.memory(recv.slot, recv.blocks), data, strict=True):
+                into[:] = piece
+            sender.complete.add(source[1])
+            receiver.complete.add(target[1])
+        return True
+
+    def run(self) -> None:
+        moved = True
+        while moved:
+            moved = False
+            for number, rank in enumerate(self.ranks):
+                while rank.todo and all(self.deliver(number, p) for p in rank.todo[0].awaited):
+                    for place in rank.todo.pop(0).acts:
+                        op = rank.way.operations[place]
+                        if isinstance(op, Combine | Copy):
+                            rank.do(op)
+                        elif isinstance(op, Send):
+                            rank.started.add(place)
+                            assert not self.eager or self.deliver(number, place)
+                    moved = True
+        for number, rank in enumerate(self.ranks):
+            assert not rank.todo, f"rank {number} waits for ever"
+            for place in rank.started:
+                self.deliver(number, place)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("sharing", [True, False])
+def test_nothing_is_overwritten_too_early(algorithm: Algorithm, eager: bool, sharing: bool) -> None:
+    if algorithm.collective not in COMBINING:
+        return
+    for p in (1, 2, 3, 4, 5, 7, 8, 13):
+        for root in roots(algorithm, p):
+            at = root_of(algorithm, root)
+            for count in (1, p + 2, 3 * p):
+                settings = settings_of(algorithm, p, segment=16)
+                schedule = algorithm.schedule(p, 8 * count, at, item=8, **settings)
+                inputs = [np.arange(count) ** 2 + 100 * rank for rank in range(p)]
+                walk = Walk(schedule, inputs, sharing=sharing, eager=eager)
+                walk.run()
+                right = sum(inputs[1:], inputs[0])
+                for number, rank in enumerate(walk.ranks):
+                    if algorithm.collective != "reduce" or number == at:
+                        assert np.array_equal(rank.slots[Slot.OUTPUT], right), (p, at, count)
+
+
+def shape(way: Route) -> tuple[Any, ...]:
+    return (
+        way.first,
+        way.opening,
+        [tuple(map(tuple, stage)) for stage in way.stages],
+        [tuple(map(tuple, stage)) for stage in way.tail],
+    )
+
+
+def test_a_broadcasts_sends_wait_for_their_receives() -> None:
+    way = route([Recv(1, (A,)), Recv(1, (B,)), Send(2, (A,)), Send(2, (B,)), Send(3, (A,))])
+    assert shape(way) == ((0, 1), (), [((0,), (2,)), ((1,), (3, 4))], [])
+    assert way.forwards
+
+
+def test_what_nobody_waits_for_comes_last() -> None:
+    combine = Combine(Slot.INPUT, X, Slot.OUTPUT, (A,))
+    way = route([Recv(1, (A,), X), combine, Send(1, (A,), Slot.INPUT)])
+    assert shape(way) == ((0, 2), (), [], [((0,), (1,))])
+    assert not way.forwards
+
+
+def test_sends_of_what_is_changed_complete_before() -> None:
+    combine = Combine(X, Slot.OUTPUT, Slot.OUTPUT, (A,))
+    copy = Copy(Slot.INPUT, Slot.OUTPUT, (A,))
+    way = route([copy, Send(1, (A,)), Recv(1, (A,), X), combine, Send(2, (A,))])
+    assert shape(way) == ((2,), (0, 1), [((1, 2), (3, 4))], [])
+
+
+def test_a_combine_that_uses_a_value_comes_before_one_that_changes_it() -> None:
+    way = route(
+        [
+            Recv(1, (A,), X),
+            Combine(Slot.INPUT, X, Y, (A,)),  # reads and uses up X; no send needs it
+            Copy(Slot.INPUT, X, (A,)),
+            Send(1, (A,), X),
+        ]
+    )
+    assert shape(way) == ((0,), (), [((0,), (1, 2, 3))], [])
+
+
+@pytest.mark.parametrize(
+    ("operations", "possible"),
+    [
+        ([Send(1, (A,), Slot.INPUT), Recv(1, (A,), X), Combine(0, X, 1, (A,))], True),
+        ([Copy(Slot.INPUT, Slot.OUTPUT, (A,)), Send(1, (A,), Slot.OUTPUT)], True),
+        ([Copy(Slot.INPUT, Slot.OUTPUT, (A,)), Send(1, (A,), Slot.INPUT)], True),
+        ([Recv(1, (A,), X), Combine(X, 0, 1, (A,)), Send(1, (A,), Slot.INPUT)], False),
+        ([Recv(1, (A,), Slot.OUTPUT), Combine(0, 1, 1, (A,))], False),
+        ([Send(1, (A,), Slot.INPUT), Recv(1, (B,), Slot.OUTPUT)], True),
+        ([Send(1, (A,), Slot.INPUT), Recv(1, (A,), Slot.OUTPUT)], False),
+    ],
+)
+def test_an_input_can_lie_where_the_output_will_be(
+    operations: list[Operation], possible: bool
+) -> None:
+    shared = in_place(operations)
+    assert (shared is not None) == possible
+    if shared is not None:
+        for op in shared:
+            slots = vars(op) if hasattr(op, "__dict__") else op._asdict()
+            assert Slot.INPUT not in [slots.get(n) for n in ("slot", "left", "right", "source")]

@@ -63,7 +63,8 @@ class Comm(MPI.Intracomm):
     machine: plan for this machine instead of a profile's.   effort: "measure" replaces the
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}.
-    order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator.
+    order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
+    "any" to give up that all ranks end with the same bits where that is faster.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.schedule.data import ORDERS, Order, keeps
+from collwise.schedule.data import ORDERS, Order
 
 ARITHMETIC = ("sum", "prod", "max", "min")
 LOGICAL = ("land", "lor", "lxor")
@@ -35,8 +35,8 @@ def legal(
 ) -> Legal:
     """What an operator on elements of a type asks of an algorithm.
 
-    op: one of OPERATORS.   dtype: whatever `numpy.dtype` takes.   order: the user's own wish, which
-    counts where it asks for more.
+    op: one of OPERATORS.   dtype: whatever `numpy.dtype` takes.   order: the user's own wish, for
+    more or for less; only operators that do not commute allow no less.
     Raises UnknownName for an unknown operator or order, InvalidArgument for a type that is none, or
     that does not fit the operator.
     """
@@ -54,7 +54,7 @@ def legal(
         ) from None
     _check_fit(op, kind)
     needed, reason = _needed(collective, op, kind)
-    if order is not None and not keeps(needed, order):
+    if order is not None and order != needed and op != "noncommutative":
         needed, reason = order, f"the order {order!r} is asked for"
     return Legal(needed, reason, kind.itemsize)
 

@@ -171,3 +171,26 @@ def test_measured_machines_compare_by_value() -> None:
     assert measured([EAGER]) == measured([EAGER]) != measured([RENDEZVOUS])
     assert isinstance(measured([EAGER]), Measured)
     assert hash(measured([EAGER])) == hash(measured([EAGER]))
+
+
+def test_a_line_for_every_protocol() -> None:
+    machine = measured(
+        [[(100, "1e-6", 2), (200, "2e-6", 2), (300, "3e-6", 2)], [(1000, "5e-6", "1.5")]]
+    )
+    first, second = machine.lines()
+    assert (first.first, first.last, second.first, second.last) == (100, 300, 1000, 1000)
+    assert first.alpha_s == pytest.approx(0, abs=1e-15)
+    assert first.beta_s == pytest.approx(2e-8)
+    assert second.alpha_s == pytest.approx(7.5e-6)
+    assert second.beta_s == 0
+
+
+def test_combining_on_a_measured_machine() -> None:
+    machine = measured([[(8, "1e-6", 2)]])
+    assert machine.combine(8) is None
+    combines = machine.with_combining([(64, "1e-6"), (128, "3e-6"), (256, "2e-6")])
+    assert combines != machine
+    assert hash(combines) != hash(machine)
+    assert [combines.combine(n) for n in (1, 64, 96, 128, 256, 512)] == [
+        Fraction(x, 10**6) for x in (1, 1, 2, 3, 3, 3)
+    ]

@@ -45,7 +45,7 @@ def command(
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.world import describe, world
-    from collwise.tuning.reports import combining_rows, measured_rows
+    from collwise.tuning.reports import combining_rows, line_rows, measured_rows
 
     comm = world()
     here = describe(comm)
@@ -64,9 +64,12 @@ def command(
     def finish() -> None:
         saved = save(profile, save_path)
         if as_json:
-            output.write_json({"profile_path": str(saved), "profile": profile.to_document()})
+            lines = [line._asdict() for line in profile.machine.lines()]
+            document = {"profile": profile.to_document(), "hockney": lines}
+            output.write_json({"profile_path": str(saved), **document})
             return
         output.table(f"t0 and λ on {comm.size} ranks, {here.library}", *measured_rows(profile))
+        output.table("The time until it is received, as α + nβ", *line_rows(profile))
         output.table("Combining, on the slowest rank", *combining_rows(profile))
         output.write(f"verdict  {profile.verdict}")
         output.write(*(f"advice   {line}" for line in profile.advice), f"profile  {saved}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from statistics import linear_regression
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
@@ -161,6 +162,15 @@ class Point(NamedTuple):
     latency: Fraction
 
 
+class Line(NamedTuple):
+    """α + nβ for messages of `first` to `last` bytes: seconds, and seconds per byte."""
+
+    first: int
+    last: int
+    alpha_s: float
+    beta_s: float
+
+
 @dataclass(frozen=True)
 class Measured(Machine):
     """The postal model with t0 and λ as functions of the size, piecewise by protocol.
@@ -198,6 +208,22 @@ class Measured(Machine):
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return _measured_cost(self, nbytes)
+
+    def lines(self) -> tuple[Line, ...]:
+        """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
+
+        In that model a message keeps both ports busy until it is received, so its α + nβ is the
+        postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; through one point
+        it is level.
+        """
+        found = []
+        for segment in self.segments:
+            first, last = segment[0].nbytes, segment[-1].nbytes
+            x = [float(p.nbytes) for p in segment]
+            y = [float(p.latency) for p in segment]
+            slope, start = linear_regression(x, y) if len(segment) > 1 else (0.0, y[0])
+            found.append(Line(first, last, start, slope))
+        return tuple(found)
 
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
         if not self.combining:

@@ -94,6 +94,20 @@ def measured_rows(profile: Profile) -> Rows:
     ]
 
 
+def line_rows(profile: Profile) -> Rows:
+    """The same times as α + nβ: one row for every protocol."""
+    titles = ("bytes", "α", "β, per byte", "rate")
+    return titles, [
+        (
+            f"{line.first} … {line.last}",
+            words.time(line.alpha_s),
+            f"{line.beta_s * 1e9:.4g} ns",
+            f"{1e-6 / line.beta_s:.4g} MB/s" if line.beta_s > 0 else "-",
+        )
+        for line in profile.machine.lines()
+    ]
+
+
 def combining_rows(profile: Profile) -> Rows:
     """What combining takes: one row for every operator, type and length."""
     titles = ("operator", "type", "bytes", "combining", "95 %", "per byte (γ)")

@@ -8,6 +8,7 @@ combined.
 import logging
 from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import replace
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -55,11 +56,22 @@ class _Vectors(NamedTuple):
     item: int
 
 
+def _loaded(profile: object) -> Profile:
+    if isinstance(profile, str | PathLike):
+        return Profile.load(profile)
+    raise InvalidArgument(
+        "a communicator with a profile",
+        f"profile = {profile!r}",
+        "give a collwise.Profile, the name of its file, None or False",
+    )
+
+
 class Comm(MPI.Intracomm):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
     comm: any intracommunicator.   profile: rank 0's counts, the others' are not looked at; a
-    `Profile`, None for the one that `collwise tune` saved for this machine, or False for none.
+    `Profile` or its file, None for the one that `collwise tune` saved for this machine, or False
+    for none.
     machine: plan for this machine instead of a profile's.   effort: "measure" replaces the
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}.
@@ -84,7 +96,7 @@ class Comm(MPI.Intracomm):
         self,
         comm: MPI.Intracomm | None = None,
         *,
-        profile: Profile | bool | None = None,
+        profile: Profile | str | PathLike[str] | bool | None = None,
         machine: Machine | None = None,
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
@@ -112,9 +124,9 @@ class Comm(MPI.Intracomm):
             found: Profile | None = None
             if profile is None or profile is True:
                 found = find_profile(fingerprint) if machine is None else None
-            elif isinstance(profile, Profile):
-                profile.check(fingerprint)
-                found = profile
+            elif profile is not False:
+                found = profile if isinstance(profile, Profile) else _loaded(profile)
+                found.check(fingerprint)
             return found, machine, effort, chosen, order
 
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
@@ -344,7 +356,7 @@ class Comm(MPI.Intracomm):
         self, collective: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
     ) -> tuple[int, _Vectors] | None:
         """Bytes and kind of such buffers; None where the library's own serves, or complains."""
-        if not 0 <= root < self.Get_size() or op == MPI.OP_NULL:
+        if not (isinstance(op, MPI.Op) and 0 <= root < self.Get_size()) or op == MPI.OP_NULL:
             return None
         owed = collective != "reduce" or self.Get_rank() == root
         try:

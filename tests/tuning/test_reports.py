@@ -145,7 +145,7 @@ def test_every_competitor_of_a_race() -> None:
 def test_what_a_race_rests_on() -> None:
     made = outcome(repetitions=20, dropped=3)
     verdict, samples, checked = race_summary(made)
-    assert verdict == f"verdict  {made.race.verdict}"
+    assert verdict == f"verdict  {made.race.verdict} (compared with {made.race.library})"
     assert samples.startswith("samples  20 repetitions of each, ")
     assert samples.endswith("; 3 dropped because a rank started late")
     assert "every byte" in checked

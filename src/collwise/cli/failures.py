@@ -65,6 +65,8 @@ def say(message: str) -> None:
 
 def _interrupted() -> NoReturn:
     """End all ranks at once: a rank within MPI would notice the interruption much later."""
+    if _rank() == 0 and sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
     say("collwise: interrupted")
     leave(130, alone=True)
 

@@ -76,7 +76,7 @@ def command(
 
     comm = world()
     tasks = [
-        Task.of(collective, nbytes, root, op, dtype, ranks=comm.size)
+        Task.of(collective, nbytes, root, op, dtype, ranks=comm.size, round_up=True)
         for collective in collectives
         for nbytes in sizes
     ]

@@ -70,6 +70,8 @@ def moving_whole(way: Route, channel: Channel) -> Callable[[Any], None]:
                 comm.Send(spec, children[0], BLOCKING_TAG)
             elif children:
                 moving(*[comm.Isend(spec, child, BLOCKING_TAG) for child in children])
+        except (TypeError, ValueError, LookupError, BufferError):
+            raise  # mpi4py does not understand the buffer: nothing was sent
         except BaseException as problem:
             channel.mark_broken(problem)
             raise

@@ -151,7 +151,7 @@ def race_summary(outcome: "Outcome") -> list[str]:
     race = outcome.race
     count = len(next(iter(race.samples.values())))
     return [
-        f"verdict  {race.verdict}",
+        f"verdict  {race.verdict} (compared with {race.library})",
         f"samples  {words.count(count, 'repetition')} of each, shuffled and interleaved;"
         f" {race.dropped} dropped because a rank started late",
         "checked  every byte on every rank, before and after",

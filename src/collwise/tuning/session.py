@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.profile import Profile, Win
@@ -47,19 +47,33 @@ class Task:
 
     @classmethod
     def of(
-        cls, collective: str, nbytes: int, root: int, op: str, dtype: str, *, ranks: int
+        cls,
+        collective: str,
+        nbytes: int,
+        root: int,
+        op: str,
+        dtype: str,
+        *,
+        ranks: int,
+        round_up: bool = False,
     ) -> "Task":
-        """A task on so many ranks; nbytes is rounded up to whole elements where they are combined.
+        """A task on so many ranks; a root counts where the collective has one.
 
-        A root counts where the collective has one.   Raises UnknownName or InvalidArgument for what
-        is no collective, operator, type, size or root.
+        round_up: to whole elements, where they are combined.
+        Raises UnknownName or InvalidArgument for what is no collective, operator, type, size, root.
         """
         algorithms_for(collective)
         if collective in COMBINING:
             item = legal(collective, op, dtype).item
-            nbytes = -(-nbytes // item) * item
+            if round_up:
+                nbytes = -(-nbytes // item) * item
             if op not in OPERATORS:
-                raise UnknownName.of("operator to race with", op, OPERATORS)
+                raise InvalidArgument(
+                    f"a race with the operator {op}",
+                    "races know the result of " + ", ".join(OPERATORS),
+                    "race one of these; `collwise plan` takes every operator",
+                )
+            Problem(collective, ranks, nbytes, 0, item)
         Problem("broadcast", ranks, nbytes, root)  # a wrong root is wrong for all of them
         return cls(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
 

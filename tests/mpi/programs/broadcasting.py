@@ -14,6 +14,7 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import (
     BrokenCommunicator,
     CollwiseError,
+    DamagedProfile,
     InvalidArgument,
     UnknownName,
     WrongResult,
@@ -333,6 +334,11 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
                 seen.append(problem.Get_error_class())
         assert seen == [MPI.ERR_ROOT] * 2, seen
     assert ours.allreduce(1) == comm.size  # everything else is the library's
+    with pytest.raises((KeyError, TypeError, ValueError, BufferError)):
+        ours.Bcast(np.array([None]))  # refused before anything is sent: nothing is broken
+    data = pattern(8, comm.rank)
+    ours.Bcast(data)
+    assert np.array_equal(data, pattern(8, 0))
     duplicate = ours.Dup()
     data = pattern(10, comm.rank)
     duplicate.Bcast(data, 0)
@@ -364,6 +370,9 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
         ({"effort": "gigantic" if comm.rank == 0 else "measure"}, UnknownName),
         ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
     ]
+    for profile, refusal in (("no-such-profile.json", DamagedProfile), (3, InvalidArgument)):
+        with pytest.raises(refusal, match=r"no-such-profile|profile = 3"):
+            cw.Comm(comm, profile=profile)  # type: ignore[arg-type]
     for options, kind in wrong:
         with pytest.raises(kind) as problem:
             cw.Comm(comm, machine=machine, **options)

@@ -1,15 +1,13 @@
 """`collwise lab`: a command on emulated hosts."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from collwise.cli import output
+from collwise.mpi.launcher import ended_by_signals
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
 
@@ -72,7 +70,7 @@ def command(
         addresses=addresses,
     )
     cluster.check(words, ranks, ranks_per_host)
-    with _ended_by_signals(), cluster:
+    with ended_by_signals(), cluster:
         finished = cluster.run(
             words,
             ranks,
@@ -91,18 +89,3 @@ def command(
     else:
         click.echo("\n".join(finished.report.lines()), err=True)
     sys.exit(finished.code)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Within this, a request to terminate unwinds as Ctrl-C does."""
-
-    def end(number: int, frame: object) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -125,7 +125,7 @@ def start(
     command = command_line(ranks, arguments)
     # A session of their own: Ctrl-C reaches us alone, and we end the ranks, in order and silently.
     # Launchers pass standard input on, and would swallow what a calling script reads from.
-    with _ended_by_signals():
+    with ended_by_signals():
         process = subprocess.Popen(
             command,
             env={**alone(), **environment},
@@ -151,7 +151,7 @@ def _wait(process: "subprocess.Popen[bytes]", ranks: int, mpiexec: str, limit_s:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[None]:
     """Within this, a request to terminate raises SystemExit as Ctrl-C raises KeyboardInterrupt."""
 
     def end(number: int, frame: object) -> NoReturn:

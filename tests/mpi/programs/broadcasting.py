@@ -407,7 +407,12 @@ def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
         return
     world = describe(comm)
     channel = Channel(comm)
-    profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
+    try:
+        profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
+    except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
+        assert "no message size gave" in refusal.seen  # noqa: PT017
+        assert len(set(comm.allgather(str(refusal)))) == 1
+        return
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
     track = Track(channel, world.crowded)

@@ -410,8 +410,10 @@ def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
     try:
         profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
     except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
-        assert "no message size gave" in refusal.seen  # noqa: PT017
-        assert len(set(comm.allgather(str(refusal)))) == 1
+        told = set(comm.allgather(refusal.seen))
+        if len(told) > 1 or "no message size gave" not in refusal.seen:
+            raise
+        channel.free()
         return
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)

@@ -16,7 +16,7 @@ from collwise.cli.values import BUDGET, SIZES, writable
 @click.option(
     "--budget",
     type=BUDGET,
-    default=40.0,
+    default=32.0,
     show_default=True,
     help="Seconds for measuring and racing together.",
 )

@@ -1,0 +1,219 @@
+"""Which ranks of a mesh have data: the source distributions of [Hambrusch1998] §4.
+
+    distribute("right_diagonal", (10, 10), 30)      # 30 ranks, numbered row by row, ascending
+    print(picture((10, 10), distribute("cross", (10, 10), 30)))
+
+Every distribution is defined for every mesh of r × c and every number of sources from 1 to r·c, and
+gives exactly that many ranks.  The scan of the paper has lost its numbers; what had to be filled in
+is said at each function.  Rows and columns count from 0 here, where the paper counts from 1.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import isqrt
+from types import MappingProxyType
+
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.whole import Shape, whole, whole_shape
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A pattern of sources on a mesh.
+
+    name: as `distribute` knows it.   symbol: the paper's.   summary: one line.
+    place: of rows, columns and the number of sources, the ranks in the order in which the pattern
+    is filled; arguments are not checked.
+    """
+
+    name: str
+    symbol: str
+    summary: str
+    place: Callable[[int, int, int], Iterable[int]]
+
+
+def distribute(name: str, shape: Shape, count: int) -> tuple[int, ...]:
+    """The ranks that have data: `count` of them, ascending, numbered row by row.
+
+    name: one of `DISTRIBUTIONS`.   shape: (rows, columns), each >= 1.   count: from 1 to
+    rows·columns.   Raises UnknownName for another name, InvalidArgument for a number out of range.
+    Source: [Hambrusch1998] §4.
+
+    >>> distribute("equal", (2, 5), 3)
+    (0, 3, 6)
+    """
+    if name not in DISTRIBUTIONS:
+        raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
+    rows, columns = whole_shape(shape)
+    count = whole(count, f"sources on a mesh of {rows} × {columns}", "count", 1, rows * columns)
+    return tuple(sorted(DISTRIBUTIONS[name].place(rows, columns, count)))
+
+
+def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
+    """`count` ranks, ascending, that fill the given rows one after another, the last one partly.
+
+    shape: (rows, columns) of the mesh.   rows: distinct, filled from the left in the order in which
+    they are given; any that are not needed stay empty.   Raises InvalidArgument for a row out of
+    range or given twice, or if the rows have fewer than `count` places.
+
+    >>> rows_of((3, 4), 6, (2, 0))
+    (0, 1, 8, 9, 10, 11)
+    """
+    height, width = whole_shape(shape)
+    asked = f"sources in rows of a mesh of {height} × {width}"
+    chosen = [whole(row, asked, "row", 0, height - 1) for row in rows]
+    if len(set(chosen)) < len(chosen):
+        raise InvalidArgument(asked, f"rows = {chosen}", "give each row once")
+    if not chosen:
+        raise InvalidArgument(asked, "no rows are given", "name at least one")
+    count = whole(count, asked, "count", 1, width * len(chosen))
+    places = (row * width + column for row in chosen for column in range(width))
+    return tuple(sorted(islice(places, count)))
+
+
+def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
+    """The sources among ranks 0 … ranks − 1 as ascending integers.
+
+    Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
+    """
+    asked = f"sources among {whole(ranks, 'sources', 'ranks')} ranks"
+    try:
+        given = iter(sources)
+    except TypeError:
+        raise InvalidArgument(asked, f"sources = {sources!r}", "give a list of ranks") from None
+    found = set()
+    for source in given:
+        rank = whole(source, asked, "a source", 0, ranks - 1)
+        if rank in found:
+            raise InvalidArgument(asked, f"rank {rank} is given twice", "give each source once")
+        found.add(rank)
+    if not found:
+        raise InvalidArgument(asked, "none are given", "give at least one rank")
+    return tuple(sorted(found))
+
+
+def picture(shape: Shape, sources: Iterable[int]) -> str:
+    """The mesh as text, a line for each row: ● for a source, · for any other rank.
+
+    Raises InvalidArgument for a shape or sources out of range.
+
+    >>> print(picture((2, 3), (0, 4)))
+    ● · ·
+    · ● ·
+    """
+    rows, columns = whole_shape(shape)
+    marked = set(checked(sources, rows * columns))
+    lines = (range(row * columns, (row + 1) * columns) for row in range(rows))
+    return "\n".join(" ".join("·●"[rank in marked] for rank in line) for line in lines)
+
+
+def _evenly(count: int, room: int) -> list[int]:
+    """`count` <= room places among 0 … room − 1: the first, and gaps that differ by at most 1."""
+    return [i * room // count for i in range(count)]
+
+
+def _row(rows: int, columns: int, count: int) -> Iterable[int]:
+    """⌈s/c⌉ evenly spaced rows, row 0 among them; the last is filled from the left, partly."""
+    return rows_of((rows, columns), count, _evenly(-(-count // columns), rows))
+
+
+def _column(rows: int, columns: int, count: int) -> Iterable[int]:
+    """⌈s/r⌉ evenly spaced columns, column 0 among them; the last is filled from the top, partly."""
+    return [rank % rows * columns + rank // rows for rank in _row(columns, rows, count)]
+
+
+def _equal(rows: int, columns: int, count: int) -> Iterable[int]:
+    """Rank 0 and every ⌊p/s⌋-th or ⌈p/s⌉-th, in such a mixture that they are s."""
+    return _evenly(count, rows * columns)
+
+
+def _diagonals(rows: int, columns: int, starts: Iterable[int]) -> Iterator[int]:
+    """The diagonals that go down to the right from these columns of row 0, one after another.
+
+    Columns are taken modulo c, so that each diagonal has a rank in every row, whatever the shape,
+    and c of them are the whole mesh.
+    """
+    for start in starts:
+        for row in range(rows):
+            yield row * columns + (start + row) % columns
+
+
+def _right_diagonal(rows: int, columns: int, count: int) -> Iterable[int]:
+    """⌈s/r⌉ diagonals, evenly spaced, that from (0, 0) first; the last is filled from the top."""
+    starts = _evenly(-(-count // rows), columns)
+    return islice(_diagonals(rows, columns, starts), count)
+
+
+def _left_diagonal(rows: int, columns: int, count: int) -> Iterable[int]:
+    """The mirror image of the right diagonals: the first goes down to the left from (0, c − 1)."""
+    for rank in _right_diagonal(rows, columns, count):
+        column = rank % columns
+        yield rank - column + columns - 1 - column
+
+
+def _band(rows: int, columns: int, count: int) -> Iterable[int]:
+    """Right diagonals in b = ⌈c/r⌉ evenly spaced bands, each at most ⌈s/(b·r)⌉ wide.
+
+    The paper gives numbers and widths only.  Here the first diagonals of all bands are filled, then
+    the second ones to their right, and so on, the last one partly, from the top: so no band is left
+    empty while others have their full width.  Where bands touch, since c/b is no integer, the wider
+    gaps take the rest.
+    """
+    bands = -(-columns // rows)
+    firsts = _evenly(bands, columns)
+    width = -(-count // (bands * rows))
+    starts = dict.fromkeys((first + i) % columns for i in range(width) for first in firsts)
+    return islice(_diagonals(rows, columns, starts), count)
+
+
+def _cross(rows: int, columns: int, count: int) -> Iterable[int]:
+    """R(h) and C(h) together, for an h at which they first have s ranks.
+
+    Ranks at which rows and columns cross count once.  With h the two parts grow by one rank each,
+    and their overlap never shrinks; so at most one rank is too many, and it is left out at the end
+    of the column part.
+    """
+
+    def union(half: int) -> list[int]:
+        return list(dict.fromkeys((*_row(rows, columns, half), *_column(rows, columns, half))))
+
+    half = bisect_left(range(count), count, lo=(count + 1) // 2, key=lambda h: len(union(h)))
+    return union(half)[:count]
+
+
+def _square(rows: int, columns: int, count: int) -> Iterable[int]:
+    """A block of ⌈√s⌉ columns from rank 0 on, filled row by row, at most ⌈√s⌉ rows.
+
+    On a mesh with fewer rows than that the block is as wide as it has to be, ⌈s/r⌉; on one with
+    fewer columns it has all c, and more rows.
+    """
+    side = 1 + isqrt(count - 1)
+    width = min(max(side, -(-count // rows)), columns)
+    return [i // width * columns + i % width for i in range(count)]
+
+
+DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType(
+    {
+        distribution.name: distribution
+        for distribution in (
+            Distribution("row", "R", "full rows, evenly spaced", _row),
+            Distribution("column", "C", "full columns, evenly spaced", _column),
+            Distribution("equal", "E", "every p/s-th rank", _equal),
+            Distribution(
+                "right_diagonal",
+                "Dr",
+                "diagonals down to the right, evenly spaced",
+                _right_diagonal,
+            ),
+            Distribution(
+                "left_diagonal", "Dl", "diagonals down to the left, evenly spaced", _left_diagonal
+            ),
+            Distribution("band", "B", "bands of neighbouring right diagonals", _band),
+            Distribution("cross", "Cr", "rows and columns, half and half", _cross),
+            Distribution("square", "Sq", "a square block", _square),
+        )
+    }
+)
+"""All distributions by name: the one place where they are listed."""

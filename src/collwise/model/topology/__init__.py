@@ -1,0 +1,31 @@
+"""How nodes are wired, and which links a message takes: routes over directed links.
+
+    topology.Mesh(16, 16).route(0, 18)           # link ids, first along the row, then the column
+    topology.parse("torus:4x4x8").distance(0, 127)
+
+Read in this order: `base` (what a topology is), one file for each kind, `embedded` (ranks placed on
+some nodes), `order` (ranks as a mesh, the snake through it), `reading` (topologies as text).
+"""
+
+from collwise.model.topology.base import Topology
+from collwise.model.topology.complete import Complete
+from collwise.model.topology.embedded import Embedded
+from collwise.model.topology.hypercube import Hypercube
+from collwise.model.topology.mesh import Mesh
+from collwise.model.topology.order import near_square, snake, snake_position, snake_rank
+from collwise.model.topology.reading import parse
+from collwise.model.topology.torus import Torus
+
+__all__ = [
+    "Complete",
+    "Embedded",
+    "Hypercube",
+    "Mesh",
+    "Topology",
+    "Torus",
+    "near_square",
+    "parse",
+    "snake",
+    "snake_position",
+    "snake_rank",
+]

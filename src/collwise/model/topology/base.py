@@ -1,0 +1,92 @@
+"""What a topology is: nodes, directed links between them, one route for each pair of ranks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from math import prod
+
+from collwise.errors import InvalidArgument
+from collwise.model.whole import whole
+
+MOST_NODES = 1 << 31
+"""More ranks than MPI can number; larger topologies are refused."""
+
+
+class Topology(ABC):
+    """Nodes, directed links, and a fixed route from each node to each other.
+
+    Ranks are nodes, except where they are `Embedded`.  Links are numbered, so that a simulator can
+    keep one clock for each in a list.  Topologies never change, and equal ones hash alike.
+    """
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """One of complete, hypercube, mesh, torus."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of ranks."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) of the mesh in which algorithms see the ranks, row by row."""
+
+    @property
+    @abstractmethod
+    def links(self) -> int:
+        """Link ids are 0 … links − 1; some may belong to no link (at the edges of a mesh)."""
+
+    @abstractmethod
+    def route(self, source: int, target: int) -> tuple[int, ...]:
+        """The links from one rank to another in the order in which a message takes them.
+
+        Returns () if source == target.   Raises InvalidArgument for a rank out of range.
+        """
+
+    @abstractmethod
+    def ends(self, link: int) -> tuple[int, int]:
+        """The nodes (from, to) of a link.  Raises InvalidArgument for an id without a link."""
+
+    @abstractmethod
+    def distance(self, source: int, target: int) -> int:
+        """The number of links from one rank to another, without making the route.
+
+        Raises InvalidArgument for a rank out of range.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A few words for people."""
+
+    def _check(self, source: int, target: int) -> None:
+        if not (0 <= source < self.size and 0 <= target < self.size):
+            raise InvalidArgument(
+                f"a route from rank {source} to rank {target}",
+                f"there are {self.size} ({self.describe()})",
+                f"give ranks from 0 to {self.size - 1}",
+            )
+
+    def _check_link(self, link: int) -> None:
+        if not 0 <= link < self.links:
+            raise self._no_link(link)
+
+    def _no_link(self, link: int) -> InvalidArgument:
+        return InvalidArgument(
+            f"the ends of link {link}",
+            f"a {self.describe()} has no such link",
+            "give a link of one of its routes",
+        )
+
+
+def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) -> tuple[int, ...]:
+    """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
+    found = tuple(whole(size, f"a {kind}", name) for name, size in zip(names, sizes, strict=True))
+    if prod(found) > MOST_NODES:
+        raise InvalidArgument(
+            f"a {kind} of {' × '.join(map(str, found))}",
+            f"these are {prod(found)} nodes",
+            f"give at most {MOST_NODES}",
+        )
+    return found

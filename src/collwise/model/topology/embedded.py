@@ -1,0 +1,103 @@
+"""Ranks on some nodes of a topology, in any order."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from collwise.errors import InvalidArgument
+from collwise.model.topology.base import Topology
+from collwise.model.topology.order import near_square
+from collwise.model.whole import Shape, whole, whole_shape
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Embedded(Topology):
+    """Rank i sits on node places[i]; nodes without a rank still pass messages on.
+
+    topology: where the nodes are.   places: distinct nodes, one for each rank.   shape: the mesh in
+    which algorithms see the ranks; not given, it is the topology's own if every node has a rank,
+    and the mesh nearest to a square otherwise.
+
+    Routes and distances are between ranks; links and their ends are the topology's, so `ends` gives
+    nodes.   Raises InvalidArgument for no places, a node out of range or used twice, or a shape
+    that does not hold the ranks.
+
+    >>> from collwise.model.topology import Hypercube
+    >>> ring = Embedded(Hypercube(3), [0, 1, 3, 2, 6, 4])
+    >>> [ring.distance(rank, (rank + 1) % 6) for rank in range(6)]
+    [1, 1, 1, 1, 1, 1]
+    """
+
+    topology: Topology
+    places: tuple[int, ...]
+    mesh: Shape
+
+    def __init__(
+        self, topology: Topology, places: Iterable[int], shape: Shape | None = None
+    ) -> None:
+        asked = f"ranks on a {topology.describe()}"
+        nodes = tuple(whole(node, asked, "node", 0, topology.size - 1) for node in places)
+        if not nodes:
+            raise InvalidArgument(asked, "no places are given", "give a node for each rank")
+        seats: dict[int, int] = {}
+        for rank, node in enumerate(nodes):
+            if (other := seats.setdefault(node, rank)) != rank:
+                seen = f"ranks {other} and {rank} are both on node {node}"
+                raise InvalidArgument(asked, seen, "give each rank a node of its own")
+        object.__setattr__(self, "topology", topology)
+        object.__setattr__(self, "places", nodes)
+        object.__setattr__(self, "mesh", self._seen_as(shape))
+
+    def _seen_as(self, shape: Shape | None) -> Shape:
+        if shape is None:
+            every = self.size == self.topology.size
+            return self.topology.shape if every else near_square(self.size)
+        asked = f"a {self.describe()}, seen as a mesh"
+        rows, columns = whole_shape(shape, asked)
+        if rows * columns != self.size:
+            seen = f"a mesh of {rows} × {columns} has {rows * columns}"
+            raise InvalidArgument(
+                asked, seen, f"give rows and columns whose product is {self.size}"
+            )
+        return rows, columns
+
+    def __repr__(self) -> str:
+        return f"Embedded({self.topology!r}, {self.places!r}, {self.shape!r})"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since plans are cached by topology, and there may be many places."""
+        return hash((self.topology, self.places, self.mesh))
+
+    @property
+    def kind(self) -> str:  # noqa: D102
+        return self.topology.kind
+
+    @cached_property
+    def size(self) -> int:  # noqa: D102
+        return len(self.places)
+
+    @property
+    def shape(self) -> Shape:  # noqa: D102
+        return self.mesh
+
+    @property
+    def links(self) -> int:  # noqa: D102
+        return self.topology.links
+
+    def route(self, source: int, target: int) -> tuple[int, ...]:  # noqa: D102
+        self._check(source, target)
+        return self.topology.route(self.places[source], self.places[target])
+
+    def ends(self, link: int) -> tuple[int, int]:  # noqa: D102
+        return self.topology.ends(link)
+
+    def distance(self, source: int, target: int) -> int:  # noqa: D102
+        self._check(source, target)
+        return self.topology.distance(self.places[source], self.places[target])
+
+    def describe(self) -> str:  # noqa: D102
+        return f"{self.topology.describe()} with {self.size} embedded rank{'s' * (self.size > 1)}"

@@ -1,0 +1,59 @@
+"""The binary hypercube with e-cube routing [DallySeitz1987]."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from collwise.model.topology.base import MOST_NODES, Topology
+from collwise.model.whole import whole
+
+
+@dataclass(frozen=True)
+class Hypercube(Topology):
+    """2^dimension nodes; two are linked, both ways, if their numbers differ in one bit.
+
+    dimension: from 1 to 31.   Link node·dimension + j leads from a node across bit j.   A route
+    mends the bits that differ from the lowest to the highest.   Ranks are seen as a mesh of
+    2^⌊d/2⌋ × 2^⌈d/2⌉.   Raises InvalidArgument for a dimension out of range.
+    """
+
+    dimension: int
+    kind = "hypercube"
+
+    def __post_init__(self) -> None:
+        most = MOST_NODES.bit_length() - 1
+        dimension = whole(self.dimension, "a hypercube", "dimension", 1, most)
+        object.__setattr__(self, "dimension", dimension)
+
+    @cached_property
+    def size(self) -> int:  # noqa: D102
+        return 1 << self.dimension
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:  # noqa: D102
+        low = self.dimension // 2
+        return 1 << low, 1 << (self.dimension - low)
+
+    @cached_property
+    def links(self) -> int:  # noqa: D102
+        return self.dimension << self.dimension
+
+    def route(self, source: int, target: int) -> tuple[int, ...]:  # noqa: D102
+        self._check(source, target)
+        node, differ, links = source, source ^ target, []
+        for bit in range(differ.bit_length()):
+            if differ >> bit & 1:
+                links.append(node * self.dimension + bit)
+                node ^= 1 << bit
+        return tuple(links)
+
+    def ends(self, link: int) -> tuple[int, int]:  # noqa: D102
+        self._check_link(link)
+        node, bit = divmod(link, self.dimension)
+        return node, node ^ (1 << bit)
+
+    def distance(self, source: int, target: int) -> int:  # noqa: D102
+        self._check(source, target)
+        return (source ^ target).bit_count()
+
+    def describe(self) -> str:  # noqa: D102
+        return f"hypercube of dimension {self.dimension}"

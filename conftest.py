@@ -2,7 +2,7 @@
 
 collect_ignore_glob = [
     "src/collwise/__main__.py",
-    "src/collwise/comm.py",
+    "src/collwise/comm/*",
     "src/collwise/cli/*",
     "src/collwise/mpi/*",
     "src/collwise/tuning/*",

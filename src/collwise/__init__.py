@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from collwise import errors
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.model import hybrid, postal
+from collwise.model import hybrid, postal, sources, topology
 from collwise.model.machine import Machine
+from collwise.model.presets import PRESETS
 from collwise.model.profile import Profile
 from collwise.planner.choose import plan
 from collwise.planner.plans import Plan
@@ -27,6 +28,9 @@ from collwise.schedule.data import Schedule
 from collwise.schedule.timing import ideal
 from collwise.simulator import Trace, simulate
 from collwise.verifier import verify
+
+presets = PRESETS
+"""The papers' machines: name -> `collwise.model.presets.Preset`."""
 
 if TYPE_CHECKING:
     from collwise.comm import Comm
@@ -52,8 +56,11 @@ __all__ = [
     "ideal",
     "plan",
     "postal",
+    "presets",
     "simulate",
+    "sources",
     "startall",
+    "topology",
     "verify",
     "waitall",
 ]

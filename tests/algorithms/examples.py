@@ -1,12 +1,13 @@
 """What many tests need of algorithms: a value for every parameter, machines of every kind."""
 
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.combining import twos
 from collwise.model.machine import Machine, measured
-from collwise.schedule.data import ROOTLESS
+from collwise.schedule.data import GATHERING, ROOTLESS
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 MEASURED = measured(
@@ -58,3 +59,11 @@ def roots(algorithm: Algorithm, p: int) -> list[int]:
 def root_of(algorithm: Algorithm, root: int) -> int:
     """The root, or 0 where there is none."""
     return 0 if algorithm.collective in ROOTLESS else root
+
+
+def sources_for(algorithm: Algorithm, p: int) -> dict[str, Any]:
+    """What else to say of a problem on p ranks: where any may have data, some that have."""
+    if algorithm.collective not in GATHERING:
+        return {}
+    random = Random(p)
+    return {"sources": random.sample(range(p), random.randint(1, p))}

@@ -22,10 +22,10 @@ from collwise.algorithms.combining import twos
 from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
-from collwise.schedule.data import COMBINING, ORDERS, Schedule, tabulate
+from collwise.schedule.data import COMBINING, GATHERING, ORDERS, Schedule, tabulate
 from collwise.schedule.timing import ideal
 from collwise.verifier import check_flow, check_ports
-from tests.algorithms.examples import LATENCIES, MACHINES, roots, strategy_for
+from tests.algorithms.examples import LATENCIES, MACHINES, roots, sources_for, strategy_for
 
 MOST = 130
 FEW = 10
@@ -73,7 +73,10 @@ class Settings:
 def made(
     name: str, p: int, nbytes: int, root: int, item: int, settings: tuple[Any, ...]
 ) -> Schedule:
-    return ALGORITHMS[name].schedule(p, nbytes, root, item=item, **dict(settings))
+    algorithm = ALGORITHMS[name]
+    return algorithm.schedule(
+        p, nbytes, root, item=item, **sources_for(algorithm, p), **dict(settings)
+    )
 
 
 def operations(schedule: Schedule) -> int:
@@ -120,11 +123,15 @@ class Case:
 
 @cache
 def sample(name: str) -> tuple[Case, ...]:
-    """Every p up to FEW, and then every sixth; one great p only for what is heavy."""
+    """Every p up to FEW, and then every sixth; one great p only for what is heavy.
+
+    Every ninth where sources are given: those algorithms have a sample of their own.
+    """
     algorithm = ALGORITHMS[name]
+    stride = 9 if algorithm.collective in GATHERING else STRIDE
     first = algorithms_for(algorithm.collective).index(algorithm)
     cases = [Case(algorithm, p) for p in range(1, FEW + 1)]
-    great = [p for p in range(FEW + 1, MOST + 1) if (p + first) % STRIDE == 0]
+    great = [p for p in range(FEW + 1, MOST + 1) if (p + first) % stride == 0]
     cases += [Case(algorithm, p) for p in great]
     heavy = [case for case in cases if operations(case.schedule(LATENCIES[0])) > HEAVY]
     one = next((case for case in heavy if case.p > 50), None)
@@ -161,7 +168,13 @@ def check_predictions(case: Case) -> None:
         schedule = case.schedule(lam)
         timing = ideal(schedule, machine)
         predicted = algorithm.predict(
-            machine, p, nbytes, root, item=case.item, **case.settings(lam)
+            machine,
+            p,
+            nbytes,
+            root,
+            item=case.item,
+            **sources_for(algorithm, p),
+            **case.settings(lam),
         )
         where = machine.describe(), schedule.algorithm, p, nbytes, root
         assert predicted == timing.completion, where
@@ -177,7 +190,9 @@ def check_predictions(case: Case) -> None:
 
 
 def check_columns(schedule: Schedule) -> None:
-    assert rows(schedule.columns()) == rows(tabulate(schedule.lists)), schedule.problem
+    sources = schedule.problem.sources
+    starts = {s.rank: sum(t.nbytes for t in sources if t.rank < s.rank) for s in sources}
+    assert rows(schedule.columns()) == rows(tabulate(schedule.lists, starts)), schedule.problem
 
 
 def rows(columns: Any) -> list[list[int]]:
@@ -197,7 +212,8 @@ def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> Non
             product(SEGMENTS, (True, False)) if "segment" in algorithm.parameters else [(1, True)]
         ):
             settings = Settings(p, nbytes, segments, exactly, LATENCIES[p % 7], p + nbytes)
-            schedule = algorithm.schedule(p, nbytes, root, item=item, **settings.of(algorithm))
+            more = {**sources_for(algorithm, p), **settings.of(algorithm)}
+            schedule = algorithm.schedule(p, nbytes, root, item=item, **more)
             check_flow(schedule)
             check_columns(schedule)
             assert any(schedule.lists) == (nbytes > 0 and (p > 1 or combines(algorithm)))
@@ -296,17 +312,20 @@ def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int,
 def test_everything(algorithm: Algorithm, p: int) -> None:
     """Every size, root and segmenting is right; for root 0, every machine's time is predicted."""
     for nbytes, item, root, settings in whole_product(algorithm, p):
-        schedule = algorithm.schedule(p, nbytes, root, item=item, **settings.of(algorithm))
+        sources = sources_for(algorithm, p)
+        schedule = algorithm.schedule(
+            p, nbytes, root, item=item, **sources, **settings.of(algorithm)
+        )
         check_flow(schedule)
         check_columns(schedule)
         if root:
             continue
         for machine in MACHINES:
             settings.lam = machine.message(nbytes).lam
-            given = settings.of(algorithm)
-            if "lam" in given:
-                schedule = algorithm.schedule(p, nbytes, root, item=item, **given)
-            predicted = algorithm.predict(machine, p, nbytes, root, item=item, **given)
+            more = {**sources, **settings.of(algorithm)}
+            if "lam" in more:
+                schedule = algorithm.schedule(p, nbytes, root, item=item, **more)
+            predicted = algorithm.predict(machine, p, nbytes, root, item=item, **more)
             timing = ideal(schedule, machine)
             assert predicted == timing.completion, machine.describe()
             if machine in (MACHINES[2], *MACHINES[-3:]):

@@ -19,8 +19,8 @@ from collwise.algorithms.registry import (
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
-from collwise.schedule.data import COMBINING, ROOTLESS, Problem
-from tests.algorithms.examples import root_of, settings_of
+from collwise.schedule.data import COMBINING, GATHERING, ROOTLESS, Problem
+from tests.algorithms.examples import root_of, settings_of, sources_for
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 POSTAL = Machine.postal(t0_s=1, lam=2)
@@ -30,17 +30,19 @@ POSTAL = Machine.postal(t0_s=1, lam=2)
 def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
     assert ALGORITHMS[algorithm.name] is algorithm
     assert algorithm.name == f"{algorithm.collective}/{algorithm.short_name}"
-    assert re.fullmatch(r"[a-z]+/[a-z_]+", algorithm.name)
+    assert re.fullmatch(r"[a-z_]+/[a-z_]+", algorithm.name)
     assert algorithm.summary
     assert "\n" not in algorithm.summary
     assert algorithm.time
     assert algorithm.source
     assert all(parameter.meaning for parameter in algorithm.parameters.values())
     root, settings = root_of(algorithm, 1), settings_of(algorithm, 5)
-    schedule = algorithm.schedule(5, 1000, root, item=8, **settings)
+    schedule = algorithm.schedule(5, 1000, root, item=8, **sources_for(algorithm, 5), **settings)
     problem = schedule.problem
     order = algorithm.order(problem) if algorithm.collective in COMBINING else "any"
-    assert problem == Problem(algorithm.collective, 5, 1000, root, 8, order)
+    assert problem == Problem.of(
+        algorithm.collective, 5, 1000, root, item=8, order=order, **sources_for(algorithm, 5)
+    )
     assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings))
 
 
@@ -99,9 +101,12 @@ def test_problems_that_are_none(
     algorithm: Algorithm, arguments: tuple[int, ...], text: str
 ) -> None:
     text = text.replace("broadcast", algorithm.collective)
+    if algorithm.collective in GATHERING:  # the bytes of every source
+        text = text.replace("of `nbytes`", "over 4 ranks, of `nbytes`")
+    more = {**sources_for(algorithm, 4), **settings_of(algorithm, 4)}
     for call in (
-        lambda: algorithm.schedule(*arguments, **settings_of(algorithm, 4)),
-        lambda: algorithm.predict(POSTAL, *arguments, **settings_of(algorithm, 4)),
+        lambda: algorithm.schedule(*arguments, **more),
+        lambda: algorithm.predict(POSTAL, *arguments, **more),
     ):
         with pytest.raises(InvalidArgument) as caught:
             call()
@@ -121,10 +126,13 @@ def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -
         meaning = algorithm.parameters[name].meaning
         text = f"{algorithm.name} without {name}: nothing says which to use; give {name}: {meaning}"
         cases.append((lacking, text))
-    for given, text in cases:
+    sources = sources_for(algorithm, ranks)
+    for settings, text in cases:
         for call in (
-            lambda given=given: algorithm.schedule(ranks, nbytes, **given),
-            lambda given=given: algorithm.predict(POSTAL, ranks, nbytes, **given),
+            lambda settings=settings: algorithm.schedule(ranks, nbytes, **sources, **settings),
+            lambda settings=settings: algorithm.predict(
+                POSTAL, ranks, nbytes, **sources, **settings
+            ),
         ):
             with pytest.raises(InvalidArgument) as caught:
                 call()
@@ -146,7 +154,9 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
     for name in algorithm.parameters:
         for value in BAD[name]:
             with pytest.raises(InvalidArgument) as caught:
-                algorithm.schedule(4, 8, **{**settings_of(algorithm, 4), name: value})
+                algorithm.schedule(
+                    4, 8, **sources_for(algorithm, 4), **{**settings_of(algorithm, 4), name: value}
+                )
             assert name in caught.value.asked
             if name != "strategy":
                 assert str(value).strip("'") in caught.value.seen
@@ -157,60 +167,69 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
 def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
     loggp = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
     with pytest.raises(InvalidArgument) as caught:
-        algorithm.predict(loggp, 4, 8, **settings_of(algorithm, 4))
+        algorithm.predict(loggp, 4, 8, **sources_for(algorithm, 4), **settings_of(algorithm, 4))
     assert caught.value.asked == f"the closed form of {algorithm.name}"
-    assert "with one processor (loggp)" in caught.value.seen
+    assert "beyond their ports (loggp)" in caught.value.seen
     assert "schedule.timing.ideal" in caught.value.remedy
 
 
 @each
 def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
-    settings, root = settings_of(algorithm, 9), root_of(algorithm, 2)
-    given = {k: np.array(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    given = {k: np.int64(v) if isinstance(v, int) else v for k, v in given.items()}
+    plain = {**sources_for(algorithm, 9), **settings_of(algorithm, 9)}
+    root = root_of(algorithm, 2)
+    odd = {k: np.array(v) if isinstance(v, tuple | list) else v for k, v in plain.items()}
+    odd = {k: np.int64(v) if isinstance(v, int) else v for k, v in odd.items()}
     args = np.int64(9), np.int64(1000), np.int64(root)
-    schedule = algorithm.schedule(*args, item=np.int64(4), **given)  # type: ignore[arg-type]
-    assert schedule.lists == algorithm.schedule(9, 1000, root, item=4, **settings).lists
-    assert {type(b.length) for ops in schedule.lists for op in ops for b in op.blocks} == {int}
-    time = algorithm.predict(POSTAL, *args, item=np.int64(4), **given)  # type: ignore[arg-type]
-    assert time == algorithm.predict(POSTAL, 9, 1000, root, item=4, **settings)
+    schedule = algorithm.schedule(*args, item=np.int64(4), **odd)  # type: ignore[arg-type]
+    assert schedule.lists == algorithm.schedule(9, 1000, root, item=4, **plain).lists
+    blocks = [block for ops in schedule.lists for op in ops for block in op.blocks]
+    assert {type(number) for block in blocks for number in block} == {int}
+    time = algorithm.predict(POSTAL, *args, item=np.int64(4), **odd)  # type: ignore[arg-type]
+    assert time == algorithm.predict(POSTAL, 9, 1000, root, item=4, **plain)
 
 
 def test_parameters() -> None:
     number = fraction("share", Fraction(1, 2), Fraction(1), "a share in [1/2, 1)")
     assert number.read("0.5") == number.read(0.5) == Fraction(1, 2)
     for value in (1, "1/3"):
-        with pytest.raises(InvalidArgument, match=r"share: share = .*; a share in \[1/2, 1\)"):
+        with pytest.raises(InvalidArgument, match=r"share: it is .*; give a share in \[1/2, 1\)"):
             number.read(value)
     assert fraction("size", Fraction(1), None, "more").read(10**30) == 10**30
     count = whole("count", 3, "at least 3")
     assert count.read(3) == 3
     for bad in (2, 3.0, "3", True):
-        with pytest.raises(InvalidArgument, match=r"count: count = .*; at least 3"):
+        with pytest.raises(InvalidArgument, match=r"count: it is .*; give at least 3"):
             count.read(bad)
 
 
 @each
 def test_every_error_is_ours(algorithm: Algorithm) -> None:
     """Odd things of odd types: a CollwiseError, never a bare TypeError from deep inside."""
+    settings = settings_of(algorithm, 4)
+    good = {**sources_for(algorithm, 4), **settings}
     for odd in (None, "x", [], 1j, object()):
         for arguments in ((odd, 8, 0), (4, odd, 0), (4, 8, odd)):
             with pytest.raises(CollwiseError):
-                algorithm.schedule(*arguments, **settings_of(algorithm, 4))
+                algorithm.schedule(*arguments, **good)
         with pytest.raises(CollwiseError):
-            algorithm.schedule(4, 8, item=odd, **settings_of(algorithm, 4))  # type: ignore[arg-type]
+            algorithm.schedule(4, 8, item=odd, **good)  # type: ignore[arg-type]
         order: Any = "odd" if odd is None else odd
         with pytest.raises(UnknownName, match=r"order '.*': there is none; known: any, rank, same"):
-            algorithm.schedule(4, 8, order=order, **settings_of(algorithm, 4))
+            algorithm.schedule(4, 8, order=order, **good)
         for name in algorithm.parameters:
             with pytest.raises(CollwiseError):
-                algorithm.schedule(4, 8, **{**settings_of(algorithm, 4), name: odd})
+                algorithm.schedule(4, 8, **{**good, name: odd})
+        for name in ("sources", "shape"):
+            if odd is not None or (name == "sources" and algorithm.collective in GATHERING):
+                with pytest.raises(CollwiseError):
+                    algorithm.schedule(4, 8, **{**good, name: odd})
 
 
 @each
 def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
+    one: dict[str, Any] = {name: [2] for name in sources_for(algorithm, 4)}
     with pytest.raises(InvalidArgument) as caught:
-        algorithm.schedule(4, 10, item=4, **settings_of(algorithm, 4))
+        algorithm.schedule(4, 10, item=4, **one, **settings_of(algorithm, 4))
     assert str(caught.value) == (
         f"{algorithm.collective} of elements of 4 bytes: nbytes = 10, which is no multiple; "
         "give the bytes of whole elements"
@@ -222,7 +241,7 @@ def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
 )
 def test_where_there_is_no_root(algorithm: Algorithm) -> None:
     with pytest.raises(InvalidArgument, match=r"with root 1: it has no root: .*; leave the root"):
-        algorithm.schedule(4, 8, 1, **settings_of(algorithm, 4))
+        algorithm.schedule(4, 8, 1, **sources_for(algorithm, 4), **settings_of(algorithm, 4))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ WITHOUT_MPI = f"""
 import sys
 from collwise.cli import main
 for arguments in (*[[name, "--help"] for name in {list(COMMANDS)}], ["--help"], ["--version"],
-                  ["plan", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}]):
+                  ["plan", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}],
+                  ["simulate", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}]):
     sys.argv = ["collwise", *arguments]
     try:
         main()
@@ -37,7 +38,7 @@ def test_help_of_a_command(collwise: Run, name: str, option: str) -> None:
     assert "--json" in ended.out
 
 
-def test_help_planning_and_drawing_load_no_mpi(folder: Path) -> None:
+def test_help_planning_simulating_and_drawing_load_no_mpi(folder: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_MPI],
         capture_output=True,
@@ -55,6 +56,28 @@ def test_help_lists_every_command(collwise: Run) -> None:
     text = " ".join(ended.out.split())
     for name, what in COMMANDS.items():
         assert f" {name} {what}" in text
+
+
+def test_help_tells_every_exit_code(collwise: Run) -> None:
+    text = " ".join(collwise("--help").out.split())
+    for code in ("0 done", "1 a check failed", "2 the request is wrong", "130 interrupted"):
+        assert code in text
+
+
+@pytest.mark.parametrize("name", ["plan", "simulate"])
+def test_long_help_is_in_groups(collwise: Run, name: str) -> None:
+    """Every option once, under a heading."""
+    text = collwise(name, "--help").out
+    command: click.Command = import_module(f"collwise.cli.{name}").command
+    headings = ["Options", "S-to-p broadcasts", "A measured machine", "An assumed machine"]
+    places = [text.index(f"\n{heading}") for heading in (*headings, "The network")]
+    assert places == sorted(places)
+    listed = [line.split()[-1] if line.startswith("  -n, ") else line.split()[0]
+              for line in text[places[0]:].replace("-n, --ranks", "--ranks").splitlines()
+              if line.startswith("  --")]  # fmt: skip
+    assert sorted(listed) == sorted(
+        param.opts[-1] for param in command.params if isinstance(param, click.Option)
+    )
 
 
 def test_no_arguments_show_the_help(collwise: Run) -> None:

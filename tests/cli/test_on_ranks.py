@@ -3,7 +3,6 @@
 import json
 import os
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from collwise.algorithms.registry import collectives
 from collwise.model.profile import Profile
+from collwise.schedule.data import GATHERING
 from tests.cli.running import Ended, alone, environment, example, launched, run
 from tests.mpi.launching import Library, mpich, openmpi
 
@@ -52,7 +52,8 @@ def test_tune(mpi: Library) -> None:
     ended, profile, report = tuned(mpi)
     found = document(ended)
     races = [(race["collective"], race["nbytes"]) for race in found["races"]]
-    assert races == list(product(collectives(), (64, 65536)))
+    given = {name: 2 if name in GATHERING else 1 for name in collectives()}  # by each of 2 ranks
+    assert races == [(name, given[name] * n) for name in collectives() for n in (64, 65536)]
     assert all(race["ranks"] == 2 for race in found["races"])
     assert found["report_path"] == "new/report.html"
     assert found["profile"] == json.loads(profile)
@@ -78,6 +79,33 @@ def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     found = document(ended)
     assert (found["nbytes"], found["ranks"], found["root"]) == (64, 2, 0)
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+
+
+def test_bench_of_sources(mpi: Library, measured: Path) -> None:
+    """What rank 1 alone has."""
+    command = alone(mpi, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json")
+    found = document(run(command, measured, environment(mpi, measured)))
+    assert found["sources"] == [{"rank": 1, "nbytes": 64}]
+    assert (found["nbytes"], found["shape"]) == (64, [1, 2])
+    assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+
+
+def test_tuning_says_what_it_does(tmp_path: Path) -> None:
+    """In a pipe there is no bar: a line on standard error, at the start."""
+    library = mpich()
+    command = alone(library, "tune", "-n", "2", *QUICK, "--collective", "s_to_p")
+    ended = run(command, tmp_path, environment(library, tmp_path))
+    assert (ended.code, ended.err) == (0, "measuring and racing on 2 ranks for about 1 s\n")
+    assert " 2×64 " in ended.out
+    assert "report   collwise-report.html" in ended.out
+
+
+def test_sources_that_there_are_not(tmp_path: Path) -> None:
+    library = mpich()
+    command = alone(library, *RACE, "-n", "2", "--collective", "s_to_p", "--sources", "0,2")
+    run(command, tmp_path, environment(library, tmp_path)).refused(
+        "sources among 2 ranks: a source = 2; give an integer from 0 to 1"
+    )
 
 
 def test_doctor(mpi: Library, measured: Path) -> None:

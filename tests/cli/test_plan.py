@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.schedule.data import COMBINING, GATHERING
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 
@@ -59,9 +60,10 @@ def test_a_machine_and_a_profile(collwise: Run, folder: Path) -> None:
 def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for name, algorithm in ALGORITHMS.items():
         for typed in (name, algorithm.short_name):
-            asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--dtype", "int64"]
-            machine = options(MACHINES["hockney"])
-            ended = collwise(*asked, *machine, "--algorithm", typed, "--json")
+            asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--json"]
+            asked += ["--dtype", "int64"] * (algorithm.collective in COMBINING)
+            asked += ["--sources", "0,5"] * (algorithm.collective in GATHERING)
+            ended = collwise(*asked, *options(MACHINES["hockney"]), "--algorithm", typed)
             assert (ended.code, ended.err) == (0, "")
             assert json.loads(ended.out)["algorithm"] == name
 
@@ -76,6 +78,13 @@ def test_an_unknown_algorithm(collwise: Run) -> None:
 def test_an_unknown_collective(collwise: Run, collective: str) -> None:
     ended = collwise("plan", collective, "-n", 8, "--bytes", 512, *POSTAL)
     ended.refused(f"collective {collective!r}", "broadcast")
+
+
+def test_all_that_is_missing_is_named(collwise: Run) -> None:
+    collwise("plan").refused("Missing options '-n' / '--ranks' and '--bytes'.")
+    collwise(*PLAN, "--gap", "2us").refused(
+        "a loggp machine: --latency, --overhead and --per-byte are missing; give "
+    )
 
 
 @pytest.mark.parametrize("left_out", ["-n", "--bytes"])
@@ -99,18 +108,24 @@ def test_pictures(collwise: Run, folder: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["it.pdf", "it", "it.png.txt"])
 def test_a_picture_of_another_kind(collwise: Run, folder: Path, name: str) -> None:
-    collwise(*PLAN, *POSTAL, "--picture", name).refused(
-        f"save a picture as {name}", "ends in .png or .svg"
-    )
+    collwise(*PLAN, *POSTAL, "--picture", name).refused("'--picture'", "ends in .png or .svg")
     assert list(folder.iterdir()) == []
 
 
 def test_a_picture_that_cannot_be_written(collwise: Run, folder: Path) -> None:
     (folder / "file").touch()
     collwise(*PLAN, *POSTAL, "--picture", "file/it.png", "--json").refused(
-        "file/it.png", "Not a directory", "name another file"
+        "file/it.png cannot be made", "is no folder; name another file"
     )
     assert [path.name for path in folder.iterdir()] == ["file"]
+
+
+def test_a_picture_in_a_new_folder(collwise: Run, folder: Path) -> None:
+    ended = collwise(*PLAN, *POSTAL, "--picture", "new/deep/it.svg")
+    assert ended.out.endswith(
+        "picture      new/deep/it.svg\npicture      new/deep/it-timeline.svg\n"
+    )
+    assert len(list((folder / "new" / "deep").iterdir())) == 2
 
 
 def test_a_picture_of_too_many(collwise: Run) -> None:

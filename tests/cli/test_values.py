@@ -7,6 +7,7 @@ from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
 
 ON_RANKS = [name for name in COMMANDS if name in ("tune", "measure", "bench")]
+ASSUMING = [name for name in COMMANDS if name in ("plan", "simulate")]
 PLAN = ("plan", "-n", "4", "--bytes", "512")
 
 
@@ -19,16 +20,16 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("size", ["x", "-5", "1.5", "4q", "", "²", "5_0", "0x10", "k", "1 2"])
-@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+@pytest.mark.parametrize("name", [*ASSUMING, *ON_RANKS])
 def test_no_size(collwise: Run, name: str, size: str) -> None:
-    ranks = ("-n", "4", *POSTAL) if name == "plan" else ()
+    ranks = ("-n", "4", *POSTAL) if name in ASSUMING else ()
     collwise(name, *ranks, f"--bytes={size}").refused("'--bytes'", "give ")
 
 
 @pytest.mark.parametrize("size", ["9" * 20 + "G", "1048577G", str(2**50 + 1)])
-@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+@pytest.mark.parametrize("name", [*ASSUMING, *ON_RANKS])
 def test_too_large_a_size(collwise: Run, name: str, size: str) -> None:
-    ranks = ("-n", "4", *POSTAL) if name == "plan" else ()
+    ranks = ("-n", "4", *POSTAL) if name in ASSUMING else ()
     collwise(name, *ranks, "--bytes", size).refused("'--bytes'", "too large; give at most 1048576G")
 
 
@@ -49,9 +50,9 @@ def test_no_budget(collwise: Run, name: str, budget: str) -> None:
 
 
 @pytest.mark.parametrize("ranks", ["0", "-1", "x", "1.5"])
-@pytest.mark.parametrize("name", ["plan", *ON_RANKS])
+@pytest.mark.parametrize("name", [*ASSUMING, *ON_RANKS])
 def test_no_number_of_ranks(collwise: Run, name: str, ranks: str) -> None:
-    more = ("--bytes", "8", *POSTAL) if name == "plan" else ()
+    more = ("--bytes", "8", *POSTAL) if name in ASSUMING else ()
     collwise(name, "-n", ranks, *more).refused("'-n' / '--ranks'", "Error: ")
 
 
@@ -107,3 +108,34 @@ def test_negative_hockney(collwise: Run, machine: tuple[str, str]) -> None:
 def test_exact_numbers(collwise: Run, lam: str) -> None:
     ended = collwise(*PLAN, "--t0", "1e-3", "--lam", lam)
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["bench", "--op", "max"], ["broadcast with --op", "reduce and allreduce only"]),
+        (["bench", "--sources", "1,"], ["broadcast with --sources", "s_to_p only"]),
+        (["bench", "--collective", "allreduce", "--root", "1"], ["allreduce with --root"]),
+        (["bench", "--collective", "s_to_p", "--dtype", "int32"], ["s_to_p with --dtype"]),
+        (["bench", "--collective", "s_to_p", "--sources", "3"], ["--sources 3, without a pattern"]),
+        (["bench", "--collective", "s_to_p", "--pattern", "x"], ["source distribution 'x'"]),
+        (["bench", "--collective", "s_to_q"], ["collective 's_to_q'", "mean s_to_p?"]),
+        (["bench", "--algorithm", "brin"], ["algorithm 'brin'"]),
+        (["tune", "--collective", "broadcast", "--pattern", "row"], ["broadcast with --pattern"]),
+        (
+            ["tune", "--collective", "s_to_p,broadcast", "--op", "max"],
+            ["s_to_p and broadcast with"],
+        ),
+        (["tune", "--pattern", "row"], ["--pattern row without a number"]),
+        (["tune", "--sources", "1,2", "--pattern", "row"], ["a list of ranks, and --pattern row"]),
+    ],
+)
+def test_options_that_say_nothing(collwise: Run, asked: list[str], words: list[str]) -> None:
+    """They are refused before any rank is started."""
+    collwise(*asked, "-n", 2).refused(*words)
+
+
+@pytest.mark.parametrize("asked", [["--op", "max"], ["--sources", "1,"], ["--root", "1"]])
+def test_options_for_some_of_all(collwise: Run, asked: list[str]) -> None:
+    """What says something about one of several collectives is welcome, and ranks are started."""
+    assert "AssertionError: ranks were started" in collwise("tune", "-n", 2, *asked).err

@@ -56,9 +56,16 @@ def test_other_suffixes_are_refused(picture: Figure, tmp_path: Path) -> None:
         save(picture, tmp_path / "tree.pdf")
 
 
+def test_missing_folders_are_made(picture: Figure, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "tree.svg"
+    assert save(picture, path) == path
+    assert path.read_bytes().startswith(b"<?xml")
+
+
 def test_unwritable_files_are_named(picture: Figure, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="No such file"):
-        save(picture, tmp_path / "nowhere" / "tree.png")
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidArgument, match=r"file/tree\.png: .*; name another file"):
+        save(picture, tmp_path / "file" / "tree.png")
 
 
 def test_settings_of_the_program_neither_matter_nor_change(picture: Figure) -> None:

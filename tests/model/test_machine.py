@@ -59,8 +59,14 @@ def test_loggp() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Machine.postal(t0_s=0, lam=2), "t0_s: t0_s = 0; give a time above 0, in seconds"),
-        (lambda: Machine.postal(t0_s=-1.0, lam=2), "t0_s: t0_s = -1.0; give a time above 0"),
+        (
+            lambda: Machine.postal(t0_s=0, lam=2),
+            "a machine's t0_s: 0 is not above 0; give a time above 0, in seconds",
+        ),
+        (
+            lambda: Machine.postal(t0_s=-1.0, lam=2),
+            "a machine's t0_s: -1.0 is not above 0; give a time above 0",
+        ),
         (
             lambda: Machine.postal(t0_s=1, lam="1/2"),
             "the latency λ of a postal machine: λ = 1/2; give λ >= 1: a message cannot arrive",
@@ -69,18 +75,39 @@ def test_loggp() -> None:
         (lambda: Machine.postal(t0_s="soon", lam=1), "t0_s: 'soon'; give a finite number"),
         (
             lambda: Machine.hockney(alpha_s=-1, beta_s=0),
-            "alpha_s: alpha_s = -1; give a time of 0 or more, in seconds",
+            "a machine's alpha_s: -1 is below 0; give a time of 0 or more, in seconds",
         ),
-        (lambda: Machine.hockney(alpha_s=1, beta_s=-1), "beta_s: beta_s = -1; give a time of 0"),
-        (lambda: Machine.hockney(alpha_s=1, beta_s=1, gamma_s=-1), "gamma_s: gamma_s = -1; give"),
-        (lambda: Machine.loggp(L_s=-1, o_s=0, g_s=0, G_s=0), "L_s: L_s = -1; give a time of 0"),
-        (lambda: Machine.loggp(L_s=0, o_s=-1, g_s=0, G_s=0), "o_s: o_s = -1; give a time of 0"),
-        (lambda: Machine.loggp(L_s=0, o_s=0, g_s=-1, G_s=0), "g_s: g_s = -1; give a time of 0"),
-        (lambda: Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=-1), "G_s: G_s = -1; give a time of 0"),
+        (
+            lambda: Machine.hockney(alpha_s=1, beta_s=-1),
+            "a machine's beta_s: -1 is below 0; give a time of 0",
+        ),
+        (
+            lambda: Machine.hockney(alpha_s=1, beta_s=1, gamma_s=-1),
+            "a machine's gamma_s: -1 is below 0; give",
+        ),
+        (
+            lambda: Machine.loggp(L_s=-1, o_s=0, g_s=0, G_s=0),
+            "a machine's L_s: -1 is below 0; give a time of 0",
+        ),
+        (
+            lambda: Machine.loggp(L_s=0, o_s=-1, g_s=0, G_s=0),
+            "a machine's o_s: -1 is below 0; give a time of 0",
+        ),
+        (
+            lambda: Machine.loggp(L_s=0, o_s=0, g_s=-1, G_s=0),
+            "a machine's g_s: -1 is below 0; give a time of 0",
+        ),
+        (
+            lambda: Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=-1),
+            "a machine's G_s: -1 is below 0; give a time of 0",
+        ),
         (lambda: measured([]), "a measured machine: sizes []; give sizes in ascending order"),
         (lambda: measured([[(8, 1, 1), (8, 1, 1)]]), "a measured machine: sizes [8, 8]; give"),
         (lambda: measured([[(8, 1, 1)], [(4, 1, 1)]]), "a measured machine: sizes [8, 4]; give"),
-        (lambda: measured([[(8, 0, 1)]]), "t0_s: t0_s = 0; give a time above 0"),
+        (
+            lambda: measured([[(8, 0, 1)]]),
+            "a machine's t0_s: 0 is not above 0; give a time above 0",
+        ),
         (lambda: measured([[(8, 1, "x")]]), "lam: 'x'; give a finite number"),
     ],
 )
@@ -194,3 +221,33 @@ def test_combining_on_a_measured_machine() -> None:
     assert [combines.combine(n) for n in (1, 64, 96, 128, 256, 512)] == [
         Fraction(x, 10**6) for x in (1, 1, 2, 3, 3, 3)
     ]
+
+
+def test_wormhole_between_neighbours() -> None:
+    machine = Machine.wormhole(
+        send_s=3, receive_s=2, hop_s=1, beta_s="1/2", gamma_s="1/8", copy_s="1/4"
+    )
+    assert machine.message(4) == Cost(Fraction(7), Fraction(9))
+    assert machine.message(0) == Cost(Fraction(4), Fraction(6))
+    assert machine.combine(16) == 2
+    assert machine.planning_lam(4) == Fraction(9, 7)
+    assert (machine.kind, machine.independent_ports, machine.all_port) == ("wormhole", False, False)
+    assert machine.describe() == (
+        "wormhole: send = 3 s, receive = 2 s, hop = 1 s, β = 0.5 s/B, copy = 0.25 s/B,"
+        " γ = 0.125 s/B"
+    )
+    plain = Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=0, all_port=True)
+    assert plain.all_port
+    assert plain.describe() == (
+        "wormhole: send = 1 s, receive = 0 s, hop = 0 s, β = 0 s/B, all ports"
+    )
+    assert hash(plain) == hash(Machine.wormhole(
+        send_s=1, receive_s=0, hop_s=0, beta_s=0, all_port=True
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["send_s", "receive_s", "hop_s", "beta_s", "gamma_s", "copy_s"])
+def test_a_wormhole_machine_takes_no_time_back(name: str) -> None:
+    numbers: dict[str, Any] = {"send_s": 1, "receive_s": 1, "hop_s": 1, "beta_s": 1, name: -1}
+    with pytest.raises(InvalidArgument, match=f"{name}: -1 is below 0; give a time of 0 or more"):
+        Machine.wormhole(**numbers)

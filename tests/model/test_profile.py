@@ -182,6 +182,20 @@ def test_newer_races_replace_older_ones() -> None:
     assert Profile.from_json(learned.to_json()) == learned
 
 
+def test_races_between_other_numbers_of_sources_are_others() -> None:
+    few, many = (_win(512, collective="s_to_p", sources=count) for count in (2, 8))
+    learned = PROFILE.with_wins([many, few, _win(512, collective="s_to_p", sources=8)])
+    assert [win.sources for win in learned.wins] == [0, 2, 8]
+    assert Profile.from_json(learned.to_json()) == learned
+
+
+def test_profiles_from_before_there_were_sources_load() -> None:
+    document = json.loads(PROFILE.to_json())
+    for win in document["wins"]:
+        del win["sources"]
+    assert Profile.from_json(json.dumps(document)) == PROFILE
+
+
 def test_settings_are_json_values() -> None:
     with pytest.raises(TypeError, match="Fraction"):
         _win(8, settings={"alpha": Fraction(9, 16)})

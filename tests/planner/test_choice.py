@@ -9,6 +9,7 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
 from collwise.model.machine import Machine
+from collwise.model.topology import Topology
 from collwise.planner import choose
 from collwise.planner.choose import plan
 from collwise.schedule.data import Problem, Schedule
@@ -169,10 +170,15 @@ def test_a_score_of_ones_own() -> None:
     asked: list[str] = []
 
     def most_segments(
-        algorithm: Algorithm, problem: Problem, machine: Machine, settings: Mapping[str, Any]
+        algorithm: Algorithm,
+        problem: Problem,
+        machine: Machine,
+        settings: Mapping[str, Any],
+        topology: Topology | None,
     ) -> Fraction:
         assert problem == Problem("broadcast", 6, 3000, 1)
         assert machine is POSTAL
+        assert topology is None
         asked.append(algorithm.name)
         return Fraction(-settings.get("k", 0), 7)
 

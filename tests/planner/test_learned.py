@@ -95,6 +95,48 @@ def test_only_races_of_the_same_kind_count() -> None:
     assert learned_choice(both, "broadcast", "blocking", 4, 8) == "broadcast/won_8"
 
 
+def gathered(wins: list[Win], nbytes: int, sources: int) -> str | None:
+    return learned_choice(wins, "s_to_p", "blocking", 4, nbytes, sources)
+
+
+def gathers(nbytes: int, sources: int, **changes: Any) -> Win:
+    name = f"s_to_p/won_{nbytes}_{sources}"
+    return win(nbytes, name, collective="s_to_p", sources=sources, **changes)
+
+
+def test_the_number_of_sources_counts_as_much_as_the_bytes() -> None:
+    wins = [gathers(1000, 2), gathers(1000, 16), gathers(4000, 8)]
+    assert gathered(wins, 1000, 2) == gathered(wins, 2000, 1) == "s_to_p/won_1000_2"
+    assert gathered(wins, 1000, 12) == "s_to_p/won_1000_16"
+    assert gathered(wins, 3000, 10) == "s_to_p/won_4000_8"
+    assert gathered(wins, 1000, 5) == "s_to_p/won_1000_2"  # 5/2 < 16/5
+    assert gathered(wins, 16_000, 2) == "s_to_p/won_4000_8"  # 4 · 4; 1000 bytes are out of reach
+
+
+def test_both_have_to_be_within_reach() -> None:
+    wins = [gathers(1000, 4)]
+    assert gathered(wins, 1000 * REACH, 4 * REACH) == "s_to_p/won_1000_4"
+    assert gathered(wins, 1000, 4 * REACH + 1) is None
+    assert gathered(wins, 1000 * REACH + 1, 4) is None
+    assert gathered([gathers(1000, REACH)], 1000, 1) is not None
+    assert gathered([gathers(1000, REACH + 1)], 1000, 1) is None
+
+
+def test_of_equally_near_ones_the_smaller_then_that_of_fewer_sources() -> None:
+    for wins in (
+        [gathers(500, 8), gathers(1000, 16), gathers(1000, 4)],
+        [gathers(1000, 4), gathers(1000, 16), gathers(500, 8)],
+    ):
+        assert gathered(wins, 1000, 8) == "s_to_p/won_500_8"
+        assert gathered([w for w in wins if w.nbytes > 500], 1000, 8) == "s_to_p/won_1000_4"
+
+
+def test_where_the_library_won_with_as_many_sources_it_stays() -> None:
+    wins = [gathers(1000, 2), gathers(1000, 8, decision="library")]
+    assert gathered(wins, 1000, 7) is None
+    assert gathered(wins, 1000, 3) == "s_to_p/won_1000_2"
+
+
 sizes = st.integers(0, 10**6)
 
 

@@ -8,6 +8,7 @@ import pytest
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.schedule.data import (
     COMBINING,
+    GATHERING,
     ORDERS,
     ROOTLESS,
     Block,
@@ -164,12 +165,14 @@ def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str
 
 
 def test_all_ranks_get_the_result_of_what_has_no_root() -> None:
-    assert set(ROOTLESS) < set(COMBINING)
-    with pytest.raises(InvalidArgument) as caught:
-        Problem("allreduce", 4, 8, root=2)
-    assert str(caught.value) == (
-        "allreduce with root 2: it has no root: all ranks get the result; leave the root out"
-    )
+    assert set(ROOTLESS) < {*COMBINING, *GATHERING}
+    for collective in ROOTLESS:
+        with pytest.raises(InvalidArgument) as caught:
+            Problem(collective, 4, 8, root=2)
+        assert str(caught.value) == (
+            f"{collective} with root 2: it has no root: all ranks get the result; "
+            "leave the root out"
+        )
 
 
 def test_a_schedule_that_combines_translates_the_root() -> None:

@@ -8,13 +8,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import settings_of, sources_for
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine, measured
-from collwise.schedule.data import Block, Operation, Problem, Recv, Schedule, Send, Written
+from collwise.schedule.data import (
+    Block,
+    Operation,
+    Problem,
+    Recv,
+    Schedule,
+    Send,
+    Written,
+)
 from collwise.schedule.timing import Timing, ideal
 
 F = Fraction
@@ -236,7 +244,9 @@ def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
     random = Random(seed)
     algorithm = random.choice(list(ALGORITHMS.values()))
     p = random.randrange(1, 14)
-    schedule = algorithm.schedule(p, 30, **settings_of(algorithm, p, segment=7))
+    schedule = algorithm.schedule(
+        p, 30, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=7)
+    )
     pairs = [
         (Machine.postal(t0_s=1, lam=3), Machine.postal(t0_s=factor, lam=3)),
         (Machine.hockney(alpha_s=1, beta_s=2), Machine.hockney(alpha_s=factor, beta_s=2 * factor)),

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from collwise.errors import InvalidSchedule
+from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
+from collwise.model.topology import Mesh
 from collwise.schedule.data import Block, Problem, Recv, Schedule, Send, Written
-from collwise.schedule.timing import ideal
+from collwise.schedule.timing import Wait, ideal
 from collwise.simulator import simulate
 
 BLOCK = (Block(0, 0, 8),)
@@ -51,3 +52,27 @@ def test_a_circle_is_explained() -> None:
     lists = ((Recv(1, BLOCK), Send(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
     with pytest.raises(InvalidSchedule, match="wait for each other"):
         simulate(Schedule(Problem("deadlock", 2, 8), Written(lists)), Machine.postal(t0_s=1, lam=1))
+
+
+def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
+    """0 → 2 and 1 → 3 on a line share link 4, from 1 to 2."""
+    lists = (
+        (Send(2, BLOCK),),
+        (Send(3, BLOCK),),
+        (Recv(0, BLOCK),),
+        (Recv(1, BLOCK),),
+    )
+    schedule = Schedule(Problem("broadcast", 4, 8), Written(lists))
+    machine, line = Machine.hockney(alpha_s=1, beta_s="1/4"), Mesh(1, 4)
+    trace = simulate(schedule, machine, line)
+    assert trace.topology is line
+    assert [p.start for p in trace.passages] == [0, 3]
+    assert [p.route for p in trace.passages] == [(0, 4), (4, 8)]
+    assert [p.waited for p in trace.passages] == [None, Wait(4, 0)]
+    assert trace.link_busy() == {0: 3, 4: 6, 8: 3}
+    assert trace.completion == 6
+    alone = simulate(schedule, machine)
+    assert (alone.topology, alone.passages, alone.link_busy()) == (None, (), {})
+    assert alone.completion == 3
+    with pytest.raises(InvalidArgument, match="the topology of 6"):
+        simulate(schedule, machine, Mesh(2, 3))

@@ -8,10 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from collwise.algorithms import Algorithm
-from collwise.algorithms.registry import ALGORITHMS
+from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.schedule.data import (
     COMBINING,
+    GATHERING,
     Block,
     Combine,
     Copy,
@@ -25,7 +26,7 @@ from collwise.schedule.data import (
     scratch,
 )
 from collwise.simulator.values import values
-from tests.algorithms.examples import root_of, roots, settings_of
+from tests.algorithms.examples import root_of, roots, settings_of, sources_for
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 13)
 Vector = NDArray[Any]
@@ -43,16 +44,51 @@ def outputs(algorithm: Algorithm, schedule: Schedule, found: list[Any]) -> list[
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
 def test_every_algorithm_gives_what_numpy_gives(algorithm: Algorithm) -> None:
     for p in RANKS:
-        settings = settings_of(algorithm, p, segment=24)
+        settings, sources = settings_of(algorithm, p, segment=24), sources_for(algorithm, p)
         for count in (0, 1, p - 1, 2 * p + 1):
             inputs = [np.arange(count, dtype=np.int64) ** 2 + 5 * rank for rank in range(p)]
             for root in roots(algorithm, p):
                 at = root_of(algorithm, root)
-                schedule = algorithm.schedule(p, 8 * count, at, item=8, **settings)
-                combines = algorithm.collective in COMBINING
-                right = sum(inputs[1:], inputs[0]) if combines else inputs[at]
+                schedule = algorithm.schedule(p, 8 * count, at, item=8, **sources, **settings)
+                if algorithm.collective in COMBINING:
+                    right = sum(inputs[1:], inputs[0])
+                elif algorithm.collective in GATHERING:
+                    right = np.concatenate([inputs[rank] for rank in sorted(sources["sources"])])
+                else:
+                    right = inputs[at]
                 for vector in outputs(algorithm, schedule, values(schedule, inputs)):
                     assert np.array_equal(vector, right), (p, count, root)
+
+
+@pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
+def test_sources_may_give_different_lengths_or_nothing(algorithm: Algorithm) -> None:
+    """The others' inputs do not matter; every rank ends with a copy of its own."""
+    settings = settings_of(algorithm, 6)
+    inputs = [None, np.array([1.5]), None, np.zeros(0), np.array([2.0, 3.0]), np.array([9.0])]
+    sources, nbytes = [4, 1, 3], [16, 8, 0]
+    schedule = algorithm.schedule(6, nbytes, item=8, sources=sources, **settings)
+    found = values(schedule, inputs)
+    assert [vector.tolist() for vector in found if vector is not None] == 6 * [[1.5, 2.0, 3.0]]
+    assert len({id(vector) for vector in found}) == 6
+
+
+@pytest.mark.parametrize(
+    ("inputs", "seen"),
+    [
+        ([np.zeros(2), None, None], "the input of rank 2 is none"),
+        ([None, np.zeros(2), np.zeros(1)], "the input of rank 0 is none"),
+        ([np.zeros(2), None, np.zeros(2)], "the input of rank 2 is one of 16 bytes"),
+        ([np.zeros(1), None, np.zeros(1)], "the input of rank 0 is one of 8 bytes"),
+        ([np.zeros(2), None, np.zeros(1, np.int64)], "elements of type float64, int64"),
+        ([np.zeros(2), None], "2 inputs"),
+    ],
+)
+def test_sources_that_do_not_give_what_was_said(inputs: list[Vector | None], seen: str) -> None:
+    schedule = ALGORITHMS["s_to_p/ring"].schedule(3, [16, 8], item=8, sources=[0, 2])
+    with pytest.raises(InvalidArgument) as refusal:
+        values(schedule, inputs)
+    assert refusal.value.asked == "the values of s_to_p of 24 bytes from 2 to 3 ranks (1 × 3)"
+    assert refusal.value.seen == seen
 
 
 def compose(one: Vector, other: Vector) -> Vector:

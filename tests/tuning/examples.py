@@ -1,10 +1,12 @@
 """Sessions as they come from MPI: real plans, made-up samples."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
 from collwise.mpi.courses import BLOCKING
-from collwise.planner.choose import decided, plan, shortlist
+from collwise.planner.choose import decided, shortlist
 from collwise.tuning.session import Outcome, Task, Tuning, wins
 from tests.figures.examples import profile
 
@@ -20,19 +22,16 @@ def outcome(
     noise: float = 0.02,
     dropped: int = 0,
     algorithm: str | None = None,
+    sources: tuple[int, ...] | None = None,
 ) -> Outcome:
     """A race that the planned schedule wins by `gain`; as blocking calls, by `blocking_gain`.
 
-    The library's persistent form is a tenth slower than its blocking one.
+    The library's persistent form is a tenth slower than its blocking one.   sources: of an s-to-p
+    broadcast; of a broadcast from rank 1 if there are none.
     """
-    estimate = plan(
-        "broadcast",
-        ranks=RANKS,
-        nbytes=nbytes,
-        machine=PROFILE.machine,
-        root=1,
-        algorithm=algorithm,
-    )
+    task = Task("broadcast", nbytes, 1) if sources is None else Task("s_to_p", nbytes, 0)
+    task = replace(task, sources=sources)
+    estimate = task.plan(PROFILE, RANKS, algorithm)
     picked = shortlist(estimate)
     middles = {LIBRARY: 1e-5, LIBRARY_PERSISTENT: 1.1e-5}
     for place, candidate in enumerate(picked):
@@ -40,10 +39,10 @@ def outcome(
         middles[candidate.label + BLOCKING] = 1e-5 / blocking_gain * (1 + place)
     random = np.random.default_rng(nbytes)
     everything = Race(
-        "broadcast",
+        task.collective,
         RANKS,
-        nbytes,
-        1,
+        estimate.problem.nbytes,
+        task.root,
         {
             label: tuple(map(float, middle * random.lognormal(0, noise, repetitions)))
             for label, middle in middles.items()
@@ -55,7 +54,7 @@ def outcome(
     persistent = everything.among(middles.keys() - blocking)
     medians = {label: median.middle for label, median in persistent.medians.items()}
     return Outcome(
-        Task("broadcast", nbytes, 1),
+        task,
         decided(estimate, medians, persistent.winner, persistent.library),
         persistent,
         everything.among(blocking | {LIBRARY}),

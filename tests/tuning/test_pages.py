@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from collwise.errors import InvalidArgument
+from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.tuning.pages import LARGEST_DRAWN, draw, report
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
@@ -49,6 +50,29 @@ def test_what_a_report_tells(page: str) -> None:
     assert f'aria-label="Tree: {outcome(512, 1.5).ours}, 512 B to 5 ranks"' in page
 
 
+def test_a_report_of_sources(tmp_path: Path) -> None:
+    found = session(outcome(512, 1.5, sources=(0, 3)))
+    page = report(found, tmp_path / "report.html").read_text(encoding="utf-8")
+    ours = found.outcomes[0].ours
+    assert f'aria-label="Mesh: {ours}, 1 KiB of 2 sources to 5 ranks"' in page
+    assert f'aria-label="Timeline: {ours}, ' in page
+    assert "Tree: " not in page
+    assert "s_to_p of 512 bytes from each of 2 ranks: " in page
+
+
+def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
+    """With the links of a mesh; on other networks, without."""
+    sizes = {}
+    for name in ("mesh:2x4", "hypercube:3"):
+        made = plan(
+            "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
+        )
+        path, timeline = draw(made, tmp_path / f"{name[:4]}.svg")
+        sizes[name] = path.stat().st_size
+        assert timeline.name == f"{name[:4]}-timeline.svg"
+    assert sizes["mesh:2x4"] > 1.5 * sizes["hypercube:3"]
+
+
 def test_a_report_without_races(tmp_path: Path) -> None:
     path = report(session(alone(8)), tmp_path / "report.html")
     page = path.read_text(encoding="utf-8")
@@ -78,8 +102,8 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
     made = plan("broadcast", ranks=8, nbytes=1000, machine=POSTAL)
     path = tmp_path / name
-    assert draw(made, path) == path
     timeline = tmp_path / name.replace("p.", "p-timeline.")
+    assert draw(made, path) == [path, timeline]
     assert {*tmp_path.iterdir()} == {path, timeline}
     assert path.read_bytes().startswith(begin)
     assert timeline.read_bytes().startswith(begin)

@@ -7,9 +7,12 @@ import pytest
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.model import words
+from collwise.model.machine import Machine
+from collwise.model.topology import Mesh
 from collwise.mpi.courses import BLOCKING
 from collwise.planner.choose import plan
 from collwise.tuning.reports import (
+    SPARE,
     Rows,
     document,
     measured_rows,
@@ -69,6 +72,23 @@ def test_nothing_to_race() -> None:
     assert table["bytes"][0] == "8"
     assert table["verdict"][0] == NOTHING_TO_RACE
     assert table["verdict"][1] != NOTHING_TO_RACE
+
+
+def test_what_sources_give() -> None:
+    """How many there are, and the bytes of each; elsewhere, the bytes of the message."""
+    found = session(outcome(512, 1.5, sources=(0, 2)), outcome(0, sources=(0, 2)), outcome(64))
+    assert columns(rows(found))["bytes"] == ["2×512", "0", "64"]
+    assert "s_to_p of 2×512 B " in summary(found)[1]
+    race, nothing, broadcast = (as_json(race_document(o)) for o in found.outcomes)
+    assert race["sources"] == [{"rank": rank, "nbytes": 512} for rank in (0, 2)]
+    assert (race["nbytes"], race["shape"]) == (1024, [1, 5])
+    assert nothing["sources"] == []
+    assert "sources" not in broadcast
+
+
+def test_columns_to_go_without() -> None:
+    titles, _ = rows(session(outcome()))
+    assert set(SPARE) < set(titles)
 
 
 def test_an_interval_without_an_end() -> None:
@@ -221,6 +241,17 @@ def test_a_plan_as_json(machine: Any) -> None:
     ]
     assert found["excluded"] == made.excluded
     assert found["excluded"]
+
+
+def test_a_plan_with_sources_as_json() -> None:
+    machine = Machine.wormhole(send_s="1e-6", receive_s="1e-6", hop_s="1e-8", beta_s="1e-9")
+    made = plan(
+        "s_to_p", ranks=6, nbytes=[5, 7], machine=machine, sources=[4, 1], topology=Mesh(2, 3)
+    )
+    found = as_json(plan_document(made, ""))
+    assert found["sources"] == [{"rank": 1, "nbytes": 7}, {"rank": 4, "nbytes": 5}]
+    assert (found["shape"], found["topology"]) == ([2, 3], "mesh of 2 × 3")
+    assert found["remarks"] == list(made.remarks) != []
 
 
 def test_fractions_among_the_settings() -> None:

@@ -4,11 +4,12 @@ from math import isfinite
 
 import pytest
 
+from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.model.profile import Profile
 from collwise.mpi.courses import BLOCKING
 from collwise.planner.learned import learned_choice
-from collwise.tuning.session import wins
+from collwise.tuning.session import Task, usual_sources, wins
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
 
@@ -40,6 +41,46 @@ def test_what_is_learned() -> None:
     assert made.blocking.best == made.ours + BLOCKING
     settings = made.plan.candidate(made.ours).settings
     assert persistent.settings == {name: str(value) for name, value in settings.items()}
+
+
+def test_what_is_learned_of_sources() -> None:
+    """How many they were, and all that they gave."""
+    made = outcome(512, sources=(0, 2, 3))
+    for win in wins(made):
+        assert (win.collective, win.nbytes, win.sources, win.root) == ("s_to_p", 3 * 512, 3, 0)
+        assert win.algorithm.startswith("s_to_p/")
+    assert {win.sources for win in wins(outcome(512))} == {0}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shape", "sources"),
+    [
+        (1, None, (0,)),
+        (2, None, (0, 1)),
+        (4, None, (0, 2)),
+        (7, None, (0, 3)),
+        (16, None, (0, 4, 8, 12)),
+        (12, (2, 6), (0, 4, 8)),
+    ],
+)
+def test_who_has_data_if_nobody_says(
+    ranks: int, shape: tuple[int, int] | None, sources: tuple[int, ...]
+) -> None:
+    assert usual_sources(ranks, shape) == sources
+    task = Task.of("s_to_p", 64, 0, "sum", "float64", ranks=ranks, shape=shape)
+    assert task.sources == sources
+    assert str(task) == f"s_to_p of 64 bytes from each of {len(sources)} ranks"
+    problem = task.plan(PROFILE, ranks).problem
+    assert [source.rank for source in problem.sources] == list(sources)
+    assert problem.shape == (shape or problem.shape)
+
+
+def test_tasks_with_odd_sources() -> None:
+    for sources, shape in (((0, 4), None), ((0, 0), None), ((), None), ((0,), (2, 3))):
+        with pytest.raises(InvalidArgument):
+            Task.of("s_to_p", 64, 0, "sum", "float64", ranks=4, sources=sources, shape=shape)
+    ignored = Task.of("broadcast", 64, 1, "sum", "float64", ranks=4, sources=(0, 1))
+    assert ignored == Task("broadcast", 64, 1)
 
 
 def test_settings_are_learned_as_text() -> None:

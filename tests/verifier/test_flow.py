@@ -84,6 +84,14 @@ def test_the_promise_of_a_broadcast() -> None:
     assert PROMISES["broadcast"](problem, 2) == Promise((), everything)
 
 
+def test_the_promise_of_an_s_to_p_broadcast() -> None:
+    problem = Problem.of("s_to_p", 3, [5, 7, 0], sources=[2, 0, 1])
+    first, last = (Slot.OUTPUT, Block(0, 0, 7)), (Slot.OUTPUT, Block(2, 0, 5))
+    assert PROMISES["s_to_p"](problem, 0) == Promise((first,), (first, last))
+    assert PROMISES["s_to_p"](problem, 1) == Promise((), (first, last))
+    assert PROMISES["s_to_p"](problem, 2) == Promise((last,), (first, last))
+
+
 def test_unknown_collective() -> None:
     with pytest.raises(UnknownName, match=r"collective 'braodcast': .* did you mean broadcast\?"):
         verify(Schedule(Problem("braodcast", 1, 1), Written(((),))))

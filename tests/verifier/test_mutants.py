@@ -1,4 +1,7 @@
-"""Schedules of every broadcast, broken in every way: all are caught, the right rank is named."""
+"""Schedules that move data, broken in every way: all are caught, the right rank is named.
+
+Every broadcast's and every s-to-p broadcast's; those that combine have mutants of their own.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +15,7 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.data import (
+    GATHERING,
     Block,
     Operation,
     Recv,
@@ -48,7 +52,12 @@ class Broken:
         p = self.random.randrange(4, 12)
         self.nbytes = self.random.randrange(p, 60)
         settings = settings_of(algorithm, p, segment=-(-self.nbytes // 3))
-        self.valid = algorithm.schedule(p, self.nbytes, self.random.randrange(p), **settings)
+        if algorithm.collective in GATHERING:
+            sources = self.random.sample(range(p), self.random.randint(2, p))
+            lengths = [self.random.randint(2, 9) for _ in sources]
+            self.valid = algorithm.schedule(p, lengths, sources=sources, **settings)
+        else:
+            self.valid = algorithm.schedule(p, self.nbytes, self.random.randrange(p), **settings)
         self.root = self.valid.problem.root
         self.lists = [list(ops) for ops in self.valid.lists]
         self.messages = ideal(self.valid, POSTAL).transfers
@@ -78,6 +87,11 @@ class Broken:
     @recv.setter
     def recv(self, op: Operation) -> None:
         self.lists[self.b][self.at_b] = op
+
+    @property
+    def owner(self) -> int:
+        """Whose data the message has, first of all."""
+        return self.recv.blocks[0].owner
 
     def other(self) -> int:
         """A third rank."""
@@ -122,7 +136,11 @@ def drop_message(m: Broken) -> Names:
         step
         for step, op in enumerate(m.lists[m.b])
         if isinstance(op, Send)
-        and any(o.offset < g.end and g.offset < o.end for o in op.blocks for g in gone)
+        and any(
+            o.owner == g.owner and o.offset < g.end and g.offset < o.end
+            for o in op.blocks
+            for g in gone
+        )
     }
     return {m.b}, {min(sends)} if sends else {None}
 
@@ -167,8 +185,8 @@ def shorten_message(m: Broken) -> Names:
 
 
 def other_owner(m: Broken) -> Names:
-    stranger = next(r for r in range(m.ranks) if r != m.root)
-    blocks = tuple(b._replace(owner=stranger) for b in m.send.blocks)
+    stranger = m.random.choice([r for r in range(m.ranks) if r != m.owner])
+    blocks = (m.send.blocks[0]._replace(owner=stranger), *m.send.blocks[1:])
     m.send, m.recv = m.send._replace(blocks=blocks), m.recv._replace(blocks=blocks)
     return {m.a, m.b}, {None, *range(999)}
 
@@ -203,11 +221,49 @@ def receive_from_two(m: Broken) -> Names:
     return {m.b}, {len(m.lists[m.b]) - 1}
 
 
-def tell_the_root(m: Broken) -> Names:
-    other = next(r for r in range(m.ranks) if r != m.root)
-    m.lists[other].append(Send(m.root, m.recv.blocks))
-    m.lists[m.root].append(Recv(other, m.recv.blocks))
-    return {m.root}, {len(m.lists[m.root]) - 1}
+def tell_the_owner(m: Broken) -> Names:
+    """What a rank gave itself is sent back to it."""
+    owner = m.owner
+    other = m.random.choice([r for r in range(m.ranks) if r != owner])
+    blocks = tuple(block for block in m.recv.blocks if block.owner == owner)
+    m.lists[other].append(Send(owner, blocks))
+    m.lists[owner].append(Recv(other, blocks))
+    return {owner}, {len(m.lists[owner]) - 1}
+
+
+def forget_the_owner(m: Broken) -> Names:
+    """Nobody sends anything of what one rank gave: then all others lack it in the end."""
+    owner = m.owner
+    for rank, operations in enumerate(m.lists):
+        rest = [
+            op._replace(blocks=tuple(b for b in op.blocks if b.owner != owner)) for op in operations
+        ]
+        m.lists[rank] = [op for op in rest if op.blocks]
+    return {0 if owner else 1}, {None}
+
+
+def turn_blocks_round(m: Broken) -> Names | None:
+    """The message carries the same in another order than is received."""
+    if len(m.send.blocks) == 1:
+        return None
+    m.send = m.send._replace(blocks=m.send.blocks[::-1])
+    return {m.b}, {m.at_b}
+
+
+def swap_blocks(m: Broken) -> Names | None:
+    """Two messages of a rank carry each other's blocks."""
+    others = [t for t in m.messages if t.source == m.a and t.target != m.b]
+    if not others:
+        return None
+    t = m.random.choice(others)
+    there = m.lists[t.target][t.place_at_target]
+    if sorted(there.blocks) == sorted(m.recv.blocks):
+        return None
+    here, other = m.send.blocks, there.blocks
+    m.send, m.recv = m.send._replace(blocks=other), m.recv._replace(blocks=other)
+    for rank, place in ((m.a, t.place_at_source), (t.target, t.place_at_target)):
+        m.lists[rank][place] = m.lists[rank][place]._replace(blocks=here)
+    return {m.a, m.b, t.target}, {None, *range(999)}
 
 
 def own_peer(m: Broken) -> Names:
@@ -239,7 +295,11 @@ def from_scratch(m: Broken) -> Names:
 
 def send_too_early(m: Broken) -> Names | None:
     """A rank passes on first what it gets later."""
-    passing = [t for t in m.messages if t.source != m.root]
+    passing = [
+        t
+        for t in m.messages
+        if any(b.owner != t.source for b in m.lists[t.source][t.place_at_source].blocks)
+    ]
     if not passing:  # as in a flat tree
         return None
     t = m.random.choice(passing)
@@ -269,7 +329,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     repeat_receive,
     repeat_message,
     receive_from_two,
-    tell_the_root,
+    tell_the_owner,
+    forget_the_owner,
+    turn_blocks_round,
+    swap_blocks,
     own_peer,
     no_such_peer,
     no_blocks,
@@ -280,7 +343,9 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "algorithm", [*algorithms_for("broadcast"), *algorithms_for("s_to_p")], ids=lambda a: a.name
+)
 def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:
     for seed in range(6):
         mutant = Broken(algorithm, seed)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import settings_of, sources_for
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
@@ -223,7 +223,9 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
     random = Random(seed)
     algorithm = random.choice(list(ALGORITHMS.values()))
     p = random.randrange(2, 9)
-    schedule = algorithm.schedule(p, 40, **settings_of(algorithm, p, segment=14))
+    schedule = algorithm.schedule(
+        p, 40, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=14)
+    )
     timing = ideal(schedule, machine)
     t = random.choice(timing.transfers)
     by = Fraction(1, 1000)

@@ -7,7 +7,7 @@ from collwise.algorithms.registry import ALGORITHMS, Algorithm
 
 __all__ = ["ALGORITHMS", "Algorithm"]
 
-for _collective in ("broadcast", "reduce", "allreduce"):
+for _collective in ("broadcast", "reduce", "allreduce", "s_to_p"):
     _package = import_module(f"{__name__}.{_collective}")
     for _module in iter_modules(_package.__path__):
         import_module(f"{_package.__name__}.{_module.name}")

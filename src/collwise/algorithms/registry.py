@@ -1,6 +1,6 @@
 """The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -47,6 +47,8 @@ class Algorithm:
     """True if it may send less than everything in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
+    repositions: str = ""
+    """The name of the algorithm that it runs after moving the sources' data to better places."""
 
     @property
     def collective(self) -> str:
@@ -79,29 +81,36 @@ class Algorithm:
     def schedule(
         self,
         ranks: int,
-        nbytes: int,
+        nbytes: int | Sequence[int],
         root: int = 0,
         *,
         item: int = 1,
         order: Order | None = None,
+        sources: Sequence[int] | None = None,
+        shape: tuple[int, int] | None = None,
         **settings: Any,
     ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
         item: bytes of an element, inside which nothing is cut.   order: in which contributions have
-        to be combined; None for whichever the algorithm has.
+        to be combined; None for whichever the algorithm has.   sources, shape: as `Problem.of`.
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
-        problem = Problem(self.collective, ranks, nbytes, root, item)
+        problem = Problem.of(
+            self.collective, ranks, nbytes, root, item=item, sources=sources, shape=shape
+        )
         kept = self.order(problem) if self.collective in COMBINING else "any"
-        if order is not None and not keeps(kept, order):
+        return self.solve(replace(problem, order=kept if order is None else order), settings)
+
+    def solve(self, problem: Problem, settings: Settings) -> Schedule:
+        """The schedule for a problem as it stands; raises as `schedule` does."""
+        if self.collective in COMBINING and not keeps(self.order(problem), problem.order):
             raise InvalidArgument(
-                f"{self.name} in the order {order!r}",
-                f"it combines in the order {kept!r}",
+                f"{self.name} in the order {problem.order!r}",
+                f"it combines in the order {self.order(problem)!r}",
                 "choose an algorithm that keeps the order, or an operator that does not need it",
             )
-        problem = replace(problem, order=kept if order is None else order)
         read = self.settings(settings)
         return Schedule(problem, self.build(problem, read), describe(self.name, read))
 
@@ -109,24 +118,32 @@ class Algorithm:
         self,
         machine: Machine,
         ranks: int,
-        nbytes: int,
+        nbytes: int | Sequence[int],
         root: int = 0,
         *,
         item: int = 1,
+        sources: Sequence[int] | None = None,
+        shape: tuple[int, int] | None = None,
         **settings: Any,
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
         Equals the ideal time (`schedule.timing.ideal`) on machines with independent ports.
-        Raises InvalidArgument for a LogGP machine: there the schedule has to be played.
+        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
+        problem = Problem.of(
+            self.collective, ranks, nbytes, root, item=item, sources=sources, shape=shape
+        )
+        return self.time_of(problem, machine, settings)
+
+    def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        """The time of a problem as it stands; as `predict`."""
         if not machine.independent_ports:
             raise InvalidArgument(
                 f"the closed form of {self.name}",
-                f"a machine whose ranks send and receive with one processor ({machine.kind})",
+                f"a machine on which messages delay each other beyond their ports ({machine.kind})",
                 "take schedule.timing.ideal(schedule, machine), as plan() does",
             )
-        problem = Problem(self.collective, ranks, nbytes, root, item)
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
@@ -180,7 +197,7 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
     def read(value: Any) -> Fraction:
         number = exact(value, what)
         if number < least or (below is not None and number >= below):
-            raise InvalidArgument(what, f"{what} = {value}", advice)
+            raise InvalidArgument(f"the parameter {what}", f"it is {value}", f"give {advice}")
         return number
 
     return Parameter(read, advice)
@@ -191,7 +208,7 @@ def whole(what: str, least: int, advice: str) -> Parameter:
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InvalidArgument(what, f"{what} = {value!r}", advice)
+            raise InvalidArgument(f"the parameter {what}", f"it is {value!r}", f"give {advice}")
         return int(value)
 
     return Parameter(read, advice)

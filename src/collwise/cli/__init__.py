@@ -13,6 +13,7 @@ COMMANDS = {
     "tune": "Measure, plan, race against the MPI library's own, report: the main job.",
     "measure": "Measure t0 and λ of this machine, with their quality.",
     "plan": "Say what would be chosen, why, and how far it is from the best possible.",
+    "simulate": "Run schedules on an assumed or measured machine, up to millions of ranks.",
     "bench": "Race a collective against the library's own, honestly timed.",
     "lab": "Run a command on emulated hosts with a chosen latency and rate.",
     "doctor": "Say what is here, what is wrong, and how to mend it.",
@@ -51,7 +52,8 @@ def collwise() -> None:
     Every command works alone (-n 4 starts the ranks) and under a launcher
     (mpiexec -n 4 collwise tune), and takes --json.
 
-    Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong.
+    Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong,
+    130 interrupted.
     """
 
 

@@ -1,11 +1,24 @@
 """`collwise bench`: one race, all its numbers."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from collwise.cli import output
-from collwise.cli.problems import dtype_option, op_option, root_option
+from collwise.cli.commands import Command
+from collwise.cli.problems import (
+    DTYPE,
+    OP,
+    USUAL_SOURCES,
+    Sources,
+    check_options,
+    chosen_sources,
+    dtype_option,
+    op_option,
+    root_option,
+    sources_options,
+)
 from collwise.cli.profiles import profile_for, profile_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZE
@@ -14,9 +27,30 @@ _QUICK_S = 3.0
 """Seconds to measure where there is no profile."""
 
 
-@click.command("bench")
-@click.option("--collective", default="broadcast", show_default=True, help="What to race.")
-@click.option("--bytes", "nbytes", type=SIZE, default=512, show_default=True, help="Bytes.")
+def _check(options: dict[str, Any]) -> None:
+    from collwise.algorithms.registry import algorithms_for, find
+
+    algorithms_for(options["collective"])
+    if options["algorithm"] is not None:
+        find(options["algorithm"], options["collective"])
+    check_options([options["collective"]], options)
+
+
+@click.command("bench", cls=Command)
+@click.option(
+    "--collective",
+    default="broadcast",
+    show_default=True,
+    help="What to race: broadcast, reduce, allreduce or s_to_p.",
+)
+@click.option(
+    "--bytes",
+    "nbytes",
+    type=SIZE,
+    default=512,
+    show_default=True,
+    help="Bytes of the message, of everybody's vector, or of each source's contribution.",
+)
 @root_option
 @op_option
 @dtype_option
@@ -38,13 +72,17 @@ _QUICK_S = 3.0
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order.")
 @profile_option
 @output.json_option
-@on_ranks(lambda options: options["budget"] + _QUICK_S)
+@sources_options(USUAL_SOURCES)
+@on_ranks(lambda options: options["budget"] + _QUICK_S, _check)
 def command(
     collective: str,
     nbytes: int,
     root: int,
-    op: str,
-    dtype: str,
+    op: str | None,
+    dtype: str | None,
+    sources: Sources | None,
+    pattern: str | None,
+    shape: tuple[int, int] | None,
     algorithm: str | None,
     budget: float,
     repetitions: int,
@@ -54,25 +92,35 @@ def command(
 ) -> None:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
-    Competitors: mpi4py's Comm.Bcast (or Reduce, or Allreduce), the library's persistent form, and
-    planned schedules, as persistent requests and as blocking calls.  The slowest rank's time is
-    what counts.
-    """
-    from collwise.algorithms.registry import find
+    Competitors: mpi4py's Comm.Bcast (or Reduce, Allreduce, Allgatherv), the library's persistent
+    form, and planned schedules, as persistent requests and as blocking calls.  The slowest rank's
+    time is what counts.
+
+    \b
+        collwise bench -n 4 --collective allreduce --bytes 64k --op max
+        collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
+        mpiexec -n 64 collwise bench --algorithm postal_tree
+    """  # noqa: D301
     from collwise.mpi.agreement import on_root
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.racetrack import Track
     from collwise.mpi.world import describe, world
+    from collwise.planner.plans import source_lines
     from collwise.tuning.reports import race_document, race_rows, race_summary
     from collwise.tuning.session import Task, compare
 
     comm = world()
-    task = Task.of(
-        collective, nbytes, root, op, dtype, ranks=comm.size
-    )  # refuses, before measuring
-    if algorithm is not None:
-        find(algorithm, collective)
+    task = Task.of(  # refuses, before measuring
+        collective,
+        nbytes,
+        root,
+        op or OP,
+        dtype or DTYPE,
+        ranks=comm.size,
+        sources=chosen_sources(comm.size, sources, pattern, shape),
+        shape=shape,
+    )
     here = describe(comm)
     channel = Channel(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
@@ -95,10 +143,11 @@ def command(
             output.write_json(race_document(outcome))
             return
         output.table(f"{outcome.plan.problem}, {here.library}", *race_rows(outcome))
+        output.write(*source_lines(outcome.plan.problem))
         output.write(*race_summary(outcome))
         if quick:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         if here.crowded:
             output.write(f"note     {comm.size} ranks share {here.cores} core(s): expect noise")
 
-    on_root(comm, finish)
+    on_root(comm, finish, takes_long=True)

@@ -74,4 +74,4 @@ def command(
         output.write(f"verdict  {profile.verdict}")
         output.write(*(f"advice   {line}" for line in profile.advice), f"profile  {saved}")
 
-    on_root(comm, finish)
+    on_root(comm, finish, takes_long=True)

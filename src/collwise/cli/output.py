@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -19,7 +21,13 @@ from collwise.mpi.launcher import launched
 _TERMINAL = "COLLWISE_TERMINAL"
 """Set for ranks that we start: which streams are a terminal, and its width, such as "err 120"."""
 
-_NUMBER = re.compile(r"-|[\d.]+( [mµn]?s)?")
+PIPED = 250
+"""Columns where no terminal says how many there are."""
+
+_NUMBER = re.compile(r"-|[\d.,×]+( [mµn]?s)?")
+_PROSE = 24
+"""Characters: longer texts are sentences or labels, which may wrap."""
+_BRACKET = re.compile(r"(?<=\S)\s*\(")
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
@@ -39,21 +47,79 @@ def console(stream: str = "out") -> Console:
     if told := os.environ.get(_TERMINAL):
         *streams, width = told.split()
         terminal = stream in streams
-        return Console(file=file, force_terminal=terminal, width=int(width) if terminal else 160)
+        return Console(file=file, force_terminal=terminal, width=int(width) if terminal else PIPED)
     if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
-        return Console(file=file, force_terminal=False, width=160)
+        return Console(file=file, force_terminal=False, width=PIPED)
     return Console(file=file)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; columns of numbers (with their units) are right-aligned."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str] = ()
+) -> None:
+    """Print a table; columns of numbers (with their units) are right-aligned.
+
+    Where the terminal is too narrow, cells break before what is in brackets and sentences wrap;
+    then columns are left out: the `spare` ones, in this order, as far as need be.
+    """
+    out = console()
+    made = _table(title, columns, rows)
+    if _measured(out, made).maximum <= out.width:
+        out.print(made)
+        return
+    columns = [column.replace(" ", "\n") for column in columns]
+    rows = [[_BRACKET.sub("\n(", cell, count=1) for cell in row] for row in rows]
+    left_out: list[str] = []
+    made = _table(title, columns, rows, narrow=True)
+    for name in spare:
+        if _measured(out, made).minimum <= out.width:
+            break
+        kept = [i for i, column in enumerate(columns) if column != name.replace(" ", "\n")]
+        columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+        left_out.append(name)
+        made = _table(title, columns, rows, narrow=True)
+    if _measured(out, made).minimum > out.width:
+        made = _table(title, columns, rows, narrow=True, least=0)  # cells are folded, somewhere
+    out.print(made)
+    if left_out:
+        write(f"no room for {', '.join(left_out)}: widen the terminal, or take --json")
+
+
+def _measured(out: Console, made: Table) -> Measurement:
+    """The least and the largest width that a table can make use of."""
+    return out.measure(made, options=out.options.update(max_width=10_000))
+
+
+def _table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    narrow: bool = False,
+    least: int = _PROSE,
+) -> Table:
+    """A table.  least: where it is narrow, the width down to which cells are not wrapped."""
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD if narrow else box.HEAVY_HEAD,
+        collapse_padding=narrow,
+        pad_edge=not narrow,
+    )
     for i, column in enumerate(columns):
-        numeric = all(_NUMBER.fullmatch(row[i]) for row in rows)
-        made.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        cells = [row[i] for row in rows]
+        numeric = all(_NUMBER.fullmatch(cell) for cell in cells)
+        width = max(len(line) for cell in (column, *cells) for line in cell.split("\n"))
+        made.add_column(
+            column,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            min_width=min(width, least) if narrow else None,
+        )
     for row in rows:
         made.add_row(*row)
-    console().print(made)
+    return made
 
 
 def write(*lines: str) -> None:
@@ -79,10 +145,15 @@ def _finite(value: Any) -> Any:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Any]:
-    """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1)."""
+def progress(quiet: bool, beginning: str = "") -> Iterator[Any]:
+    """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1).
+
+    beginning: what is said at the start, once, where there is no terminal.
+    """
     err = console("err")
     if quiet or not err.is_terminal:
+        if beginning and not quiet:
+            click.echo(beginning, err=True)
         yield lambda what, done: None
         return
     with Progress(

@@ -6,83 +6,45 @@ from typing import Any
 import click
 
 from collwise.cli import output
-from collwise.cli.problems import dtype_option, op_option, root_option
-from collwise.cli.profiles import machine_from, profile_option
-from collwise.cli.values import EXACT, RANKS, SIZE
-from collwise.schedule.data import ORDERS, Order
+from collwise.cli.commands import Command
+from collwise.cli.planning import asked, planning_options
+from collwise.cli.values import drawable
 
 
-@click.command("plan")
-@click.argument("collective", default="broadcast")
-@click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks.")
-@click.option("--bytes", "nbytes", type=SIZE, required=True, help="Bytes, such as 512 or 64k.")
-@root_option
-@op_option
-@dtype_option
-@click.option(
-    "--order",
-    type=click.Choice(ORDERS),
-    help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
+@click.command("plan", cls=Command)
+@planning_options(
+    click.option("--algorithm", help="Take this algorithm, with its best settings."),
+    click.option(
+        "--picture",
+        type=click.Path(path_type=Path),
+        callback=drawable,
+        help="Draw into .svg or .png files: the schedule's tree, or a mesh with its sources; and,"
+        " as NAME-timeline, the schedule in time.",
+    ),
 )
-@click.option("--algorithm", help="Take this algorithm, with its best settings.")
-@click.option("--t0", type=EXACT, metavar="SECONDS", help="Postal machine: t0 of every message.")
-@click.option("--lam", type=EXACT, metavar="λ", help="Postal machine: λ, such as 4, 1.8 or 9/5.")
-@click.option("--alpha", type=EXACT, metavar="SECONDS", help="Hockney machine: start-up.")
-@click.option("--beta", type=EXACT, metavar="SECONDS", help="Hockney machine: per byte.")
-@click.option("--gamma", type=EXACT, metavar="SECONDS", help="Hockney machine: per combined byte.")
-@click.option("--latency", type=EXACT, metavar="SECONDS", help="LogGP machine: L.")
-@click.option("--overhead", type=EXACT, metavar="SECONDS", help="LogGP machine: o.")
-@click.option("--gap", type=EXACT, metavar="SECONDS", help="LogGP machine: g.")
-@click.option("--per-byte", type=EXACT, metavar="SECONDS", help="LogGP machine: G.")
-@click.option(
-    "--picture",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the schedule's tree and timeline into .svg or .png files (timeline: NAME-timeline).",
-)
-@profile_option
-@output.json_option
-def command(
-    collective: str,
-    ranks: int,
-    nbytes: int,
-    root: int,
-    op: str,
-    dtype: str,
-    order: Order | None,
-    algorithm: str | None,
-    picture: Path | None,
-    profile_path: Path | None,
-    as_json: bool,
-    **machine_options: Any,
-) -> None:
-    """Plan COLLECTIVE (broadcast, reduce, allreduce): the choice, the runners-up, the lower bound.
+def command(algorithm: str | None, picture: Path | None, as_json: bool, **options: Any) -> None:
+    """Plan COLLECTIVE: the choice, the runners-up and why not, the lower bound.
 
-    The machine is a measured profile, or one described by --t0 and --lam (postal), --alpha and
-    --beta (Hockney), or --latency, --overhead, --gap and --per-byte (LogGP).
-    """
+    COLLECTIVE is broadcast (if none is given), reduce, allreduce or s_to_p.  The machine is a
+    measured profile, one of the papers', or one that options describe.
+
+    \b
+        collwise plan broadcast -n 64 --bytes 512 --t0 1.7ms --lam 4 --picture tree.svg
+        collwise plan allreduce -n 64 --bytes 64k --alpha 50us --beta 1ns --op max
+        collwise plan s_to_p -n 32 --bytes 1k --sources 0,5,9 --t0 1.7ms --lam 4
+        collwise plan s_to_p -n 100 --bytes 2k --pattern cross --sources 30 --preset paragon
+    """  # noqa: D301
     from collwise.planner.choose import plan
     from collwise.tuning.reports import plan_document
 
-    machine, origin = machine_from(machine_options, profile_path, (op, dtype))
-    made = plan(
-        collective,
-        ranks=ranks,
-        nbytes=nbytes,
-        machine=machine,
-        root=root,
-        op=op,
-        dtype=dtype,
-        order=order,
-        algorithm=algorithm,
-    )
-    drawn = None
+    collective, arguments, given = asked(options)
+    made = plan(collective, machine=given.machine, algorithm=algorithm, **arguments)
+    drawn = []
     if picture is not None:
         from collwise.tuning.pages import draw
 
         drawn = draw(made, picture)
     if as_json:
-        output.write_json(plan_document(made, origin))
+        output.write_json(plan_document(made, given.origin))
         return
-    output.write(*str(made).splitlines())
-    if drawn is not None:
-        output.write(f"picture      {drawn}")
+    output.write(*str(made).splitlines(), *(f"picture      {path}" for path in drawn))

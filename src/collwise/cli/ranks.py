@@ -28,10 +28,14 @@ def usual_ranks() -> int:
     return min(max(usable_cores(), 4), 16)
 
 
-def on_ranks(budget_s: Callable[[dict[str, Any]], float]) -> Callable[[Any], Any]:
+def on_ranks(
+    budget_s: Callable[[dict[str, Any]], float],
+    check: Callable[[dict[str, Any]], None] = lambda options: None,
+) -> Callable[[Any], Any]:
     """Make a command run on ranks, with an option -n.
 
-    budget_s: from the command's options to the seconds that its work may take.
+    budget_s: from the command's options to the seconds that its work may take.   check: raises for
+    options that make no sense, before any rank is started.
     """
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,6 +47,7 @@ def on_ranks(budget_s: Callable[[dict[str, Any]], float]) -> Callable[[Any], Any
         )
         @functools.wraps(work)
         def run(ranks: int | None, **options: Any) -> Any:
+            check(options)
             seen = launched()
             if STATUS_FILE in os.environ or (seen is not None and (seen.size > 1 or ranks is None)):
                 _check_size(ranks, seen.size if seen else None)

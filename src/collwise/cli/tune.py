@@ -6,13 +6,26 @@ from pathlib import Path
 import click
 
 from collwise.cli import output
-from collwise.cli.problems import COLLECTIVES, dtype_option, op_option, root_option
+from collwise.cli.commands import Command
+from collwise.cli.problems import (
+    COLLECTIVES,
+    DTYPE,
+    OP,
+    USUAL_SOURCES,
+    Sources,
+    check_options,
+    chosen_sources,
+    dtype_option,
+    op_option,
+    root_option,
+    sources_options,
+)
 from collwise.cli.profiles import save, save_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZES, writable
 
 
-@click.command("tune")
+@click.command("tune", cls=Command)
 @click.option(
     "--budget",
     type=BUDGET,
@@ -26,7 +39,7 @@ from collwise.cli.values import BUDGET, SIZES, writable
     type=SIZES,
     default="8,512,4096,65536,1048576",
     show_default=True,
-    help="Message sizes to plan and race, comma-separated.",
+    help="Sizes to plan and race, comma-separated; of s_to_p, of each source's contribution.",
 )
 @click.option(
     "--collective",
@@ -34,7 +47,7 @@ from collwise.cli.values import BUDGET, SIZES, writable
     type=COLLECTIVES,
     default="all",
     show_default=True,
-    help="What to plan and race: broadcast,reduce,allreduce or some of them.",
+    help="What to plan and race: broadcast,reduce,allreduce,s_to_p or some of them.",
 )
 @root_option
 @op_option
@@ -47,18 +60,25 @@ from collwise.cli.values import BUDGET, SIZES, writable
     callback=writable,
     default=Path("collwise-report.html"),
     show_default=True,
-    help="Where to write the HTML report.",
+    help="Where to write the HTML report; missing folders are made.",
 )
 @save_option
 @output.json_option
-@on_ranks(lambda options: options["budget"])
+@sources_options(USUAL_SOURCES)
+@on_ranks(
+    lambda options: options["budget"],
+    lambda options: check_options(options["collectives"], options),
+)
 def command(
     budget: float,
     sizes: Sequence[int],
     collectives: Sequence[str],
     root: int,
-    op: str,
-    dtype: str,
+    op: str | None,
+    dtype: str | None,
+    sources: Sources | None,
+    pattern: str | None,
+    shape: tuple[int, int] | None,
     seed: int,
     report_path: Path,
     save_path: Path | None,
@@ -68,20 +88,38 @@ def command(
 
     Saves a profile (what was measured, and which races were won) that collwise.Comm finds again,
     and writes one self-contained HTML page.
-    """
+
+    \b
+        collwise tune
+        collwise tune -n 8 --collective broadcast --bytes 512,2k --budget 10
+        collwise tune --collective s_to_p --pattern equal --sources 3
+        mpiexec -n 64 collwise tune --report big/report.html
+    """  # noqa: D301
     from collwise.mpi.agreement import on_root
     from collwise.mpi.world import describe, world
-    from collwise.tuning.reports import document, rows, summary
+    from collwise.tuning.reports import SPARE, document, rows, summary
     from collwise.tuning.session import Task, tune
 
     comm = world()
+    given = chosen_sources(comm.size, sources, pattern, shape)
     tasks = [
-        Task.of(collective, nbytes, root, op, dtype, ranks=comm.size, round_up=True)
+        Task.of(
+            collective,
+            nbytes,
+            root,
+            op or OP,
+            dtype or DTYPE,
+            ranks=comm.size,
+            round_up=True,
+            sources=given,
+            shape=shape,
+        )
         for collective in collectives
         for nbytes in sizes
     ]
     here = describe(comm)
-    with output.progress(quiet=as_json or comm.rank > 0) as progress:
+    beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s"
+    with output.progress(as_json or comm.rank > 0, beginning) as progress:
         found = tune(comm, here, tasks, budget_s=budget, seed=seed, progress=progress)
 
     def finish() -> None:
@@ -94,7 +132,7 @@ def command(
                 {**document(found), "profile_path": str(saved), "report_path": str(written)}
             )
             return
-        output.table(f"{comm.size} ranks, {here.library}", *rows(found))
+        output.table(f"{comm.size} ranks, {here.library}", *rows(found), SPARE)
         output.write(*summary(found), f"profile  {saved}", f"report   {written}")
 
-    on_root(comm, finish)
+    on_root(comm, finish, takes_long=True)

@@ -1,4 +1,4 @@
-"""Values on the command line: sizes (512, 64k, 1M), time budgets, exact numbers, files to write."""
+"""Values on the command line: sizes (512, 64k), times (1.7ms), exact numbers, files to write."""
 
 import os
 import re
@@ -17,6 +17,14 @@ _LARGEST = 1 << 50
 _RANGE = Fraction(10) ** 99
 """Numbers beyond this (or below its inverse) overflow when they become floats."""
 
+_TIMES = {
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),  # the micro sign, and below it the Greek letter
+    "μs": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
 _UNITS = {
     "": 1,
     "b": 1,
@@ -97,18 +105,53 @@ class Exact(click.ParamType[Fraction]):
         """Read a number; a usage error for what is none, or is beyond all measure."""
         if isinstance(value, Fraction):
             return value
-        if re.search(r"e[+-]?0*[1-9]\d{2}", value, re.IGNORECASE) or len(value) > 200:
+        text, unit = self._parts(value)
+        if re.search(r"e[+-]?0*[1-9]\d{2}", text, re.IGNORECASE) or len(text) > 200:
             self._beyond(value, param, ctx)  # before millions of digits are written out
         try:
-            number = exact(value)
+            number = exact(text) * unit
         except InvalidArgument as problem:
-            self.fail(f"{value!r} is no number; {problem.remedy}", param, ctx)
+            self.fail(f"{value!r} is no number; {problem.remedy}{self._advice}", param, ctx)
         if number and not 1 / _RANGE < abs(number) < _RANGE:
             self._beyond(value, param, ctx)
         return number
 
+    _advice = ""
+
+    def _parts(self, value: str) -> tuple[str, Fraction]:
+        """The number in a text, and what it is to be multiplied with."""
+        return value, Fraction(1)
+
     def _beyond(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
         self.fail(f"{value[:20]!r} is beyond all measure; give 1e-98 to 1e98", param, ctx)
+
+
+class Seconds(Exact):
+    """A time: a number of seconds, or with a unit: 1.7e-3, 1.7ms, 54.6us."""
+
+    name = "seconds"
+    _advice = " seconds, or 1.8ms"
+
+    def _parts(self, value: str) -> tuple[str, Fraction]:
+        found = re.fullmatch(r"\s*(.*\d)\s*(s|ms|us|µs|μs|ns)\s*", value)
+        return (found[1], _TIMES[found[2]]) if found else (value, Fraction(1))
+
+
+class Shape(click.ParamType[tuple[int, int]]):
+    """Rows and columns of a mesh: 4x8."""
+
+    name = "ROWSxCOLUMNS"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Read a shape; a usage error for anything else."""
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"\s*([0-9]{1,10})\s*[x×]\s*([0-9]{1,10})\s*", value, re.IGNORECASE)
+        if found is None or not (int(found[1]) and int(found[2])):
+            self.fail(f"{value!r} is no mesh; give rows and columns >= 1, as in 4x8", param, ctx)
+        return int(found[1]), int(found[2])
 
 
 def writable(
@@ -131,8 +174,19 @@ def writable(
     return path
 
 
+def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a picture that cannot be written, or in a format that nobody draws."""
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        told = f"{path} ends in {path.suffix!r}" if path.suffix else f"{path} has no suffix"
+        remedy = "give a name that ends in .png or .svg"
+        raise click.BadParameter(f"{told}; {remedy}", ctx, param)
+    return writable(ctx, param, path)
+
+
 SIZE = Size()
 SIZES = Sizes()
 BUDGET = Budget()
 EXACT = Exact()
+SECONDS = Seconds()
+SHAPE = Shape()
 RANKS = click.IntRange(min=1, max=2**31 - 1)  # MPI's ranks are C integers

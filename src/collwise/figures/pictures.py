@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from matplotlib.figure import Figure
+
 from collwise.figures.curves import latency_curves, predicted_against_measured, speedups
+from collwise.figures.mesh import can_be_drawn, mesh
 from collwise.figures.regions import regions
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
@@ -12,7 +15,8 @@ from collwise.figures.tree import tree
 from collwise.measure.race import Race
 from collwise.model import words
 from collwise.model.profile import Profile
-from collwise.schedule.data import COMBINING, Schedule
+from collwise.model.topology import Topology
+from collwise.schedule.data import COMBINING, GATHERING, Schedule
 from collwise.schedule.timing import Timing
 
 
@@ -46,19 +50,48 @@ def regions_picture(collective: str, times_s: Mapping[int, Mapping[str, float]])
     return Picture(f"Regions of {collective}: predicted times over the length", _REGIONS, drawn)
 
 
-def schedule_pictures(
-    timing: Timing, schedule: Schedule, t0: Fraction | None = None
-) -> tuple[Picture, ...]:
-    """A schedule as a tree and in time.  t0: exact seconds, to count in units of it."""
-    what = f"{schedule.algorithm or schedule.problem.collective}, {_size(schedule)}"
-    in_time = Picture(f"Timeline: {what}", _TIMELINE, svg(timeline(timing, t0)))
-    if schedule.problem.collective in COMBINING:
+def schedule_figures(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
+) -> tuple[Figure, ...]:
+    """A schedule in space and in time; what combines without links in time only.
+
+    In space: the links of a mesh or a torus, if they are the topology; else the mesh of an s-to-p
+    broadcast with its sources, or the tree of a broadcast.   t0: exact seconds, to count in units
+    of it.
+    """
+    problem, name = schedule.problem, schedule.algorithm
+    in_time = timeline(timing, t0)
+    if _on_links(timing, topology):
+        return mesh(problem, timing, topology, name), in_time
+    if problem.collective in GATHERING:
+        return mesh(problem, timing, None, name), in_time
+    if problem.collective in COMBINING:
         return (in_time,)  # what is combined does not come down a tree
-    return Picture(f"Tree: {what}", _TREE, svg(tree(timing, schedule, t0))), in_time
+    return tree(timing, schedule, t0), in_time
+
+
+def _on_links(timing: Timing, topology: Topology | None) -> bool:
+    return can_be_drawn(topology) and bool(timing.passages)
+
+
+def schedule_pictures(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
+) -> tuple[Picture, ...]:
+    """The same with their words."""
+    what = f"{schedule.algorithm or schedule.problem.collective}, {_size(schedule)}"
+    *in_space, in_time = map(svg, schedule_figures(timing, schedule, t0, topology))
+    kind, caption = "Tree", _TREE
+    if schedule.problem.collective in GATHERING or _on_links(timing, topology):
+        kind, caption = "Mesh", _MESH
+    last = Picture(f"Timeline: {what}", _TIMELINE, in_time)
+    return (*(Picture(f"{kind}: {what}", caption, drawn) for drawn in in_space), last)
 
 
 def _size(schedule: Schedule) -> str:
     problem = schedule.problem
+    if problem.sources:
+        told = words.count(len(problem.sources), "source")
+        return f"{words.size(problem.nbytes)} of {told} to {words.count(problem.ranks, 'rank')}"
     return f"{words.size(problem.nbytes)} to {words.count(problem.ranks, 'rank')}"
 
 
@@ -94,6 +127,10 @@ _TREE = (
     " stands farthest to the left, since its subtree has most time to grow. A good tree is level at"
     " the bottom: no rank finishes long before the others. These are ideal times by the measured t0"
     " and λ, not a trace of a run."
+)
+_MESH = (
+    "The ranks as a mesh, row by row, as the algorithms see them; filled are those that have data."
+    " Where links are drawn, an arrow is the darker and the wider the longer its link was busy."
 )
 _TIMELINE = (
     "One row per rank. A bar is a send, in which its sender's port is busy for t0; it carries the"

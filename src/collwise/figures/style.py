@@ -146,7 +146,8 @@ def svg(figure: Figure) -> str:
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """Write the picture on white as .png or .svg, by the suffix; returns the path.
 
-    Raises InvalidArgument for another suffix, or if the file cannot be written.
+    Missing folders are made.   Raises InvalidArgument for another suffix, or if the file cannot be
+    written.
     """
     target = Path(path)
     kind = target.suffix.lower().removeprefix(".")
@@ -158,6 +159,7 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
         )
     metadata = {"Date": None} if kind == "svg" else {}
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with look():
             figure.savefig(target, format=kind, metadata=metadata)
     except OSError as error:

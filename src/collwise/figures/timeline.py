@@ -20,6 +20,7 @@ from collwise.figures.style import (
     NO_TIME,
     NOTHING,
     PAPER,
+    VERMILION,
     WASH,
     WIDTH,
     look,
@@ -39,8 +40,9 @@ MOST_FLIGHTS = 1200
 def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     """A Gantt chart: bars while a send keeps its rank's port busy, arrows while a message flies.
 
-    A dot is a receipt; a large one, the last receipt of its rank.  Times are in a unit of seconds,
-    or in units of t0 (exact seconds) if it is given.
+    A dot is a receipt; a large one, the last receipt of its rank.  On a network with links, thin
+    bars show for how long a send waited for them.  Times are in a unit of seconds, or in units of
+    t0 (exact seconds) if it is given.
     """
     if not timing.completion:
         return note(NO_TIME if timing.transfers else NOTHING)
@@ -55,6 +57,7 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     axes.set_ylim(ranks - 0.4, -0.6)
     _draw_rows(axes, timing, scale)
     _draw_sends(axes, timing, scale)
+    _draw_waits(axes, timing, scale)
     _draw_flights(axes, timing.transfers, scale)
     _draw_receipts(axes, timing.transfers, scale, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
@@ -70,7 +73,7 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
         axes.tick_params(axis="y", length=0)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    figure.legend(handles=_legend(timing), loc="outside lower center", ncols=4)
+    figure.legend(handles=_legend(timing), loc="outside lower center", ncols=5)
     return figure
 
 
@@ -125,6 +128,20 @@ def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale) -> None:
             text = f"→{t.target}" if width > 0.32 * inch else str(t.target)
             label = axes.text(start + width / 2, t.source, text, color=PAPER, fontsize=7, zorder=3)
             label.set(ha="center", va="center_baseline", path_effects=halo)
+
+
+def _waits(timing: Timing) -> list[tuple[Fraction, Fraction, int]]:
+    """From when to when, and in whose row, messages waited for links that others held."""
+    both = zip(timing.transfers, timing.passages, strict=False)
+    return [(p.ready, p.start, t.source) for t, p in both if p.start > p.ready]
+
+
+def _draw_waits(axes: Axes, timing: Timing, scale: words.Scale) -> None:
+    """Thin bars while a message could go but for its links."""
+    bars = [(scale.value(ready), scale.value(start), rank) for ready, start, rank in _waits(timing)]
+    if bars:
+        boxes = PolyCollection(_boxes(bars, 0.22), facecolors=VERMILION, linewidths=0, zorder=2.2)
+        axes.add_collection(boxes)
 
 
 def _boxes(
@@ -192,6 +209,8 @@ def _legend(timing: Timing) -> list[Line2D | Patch]:
         Line2D([], [], ls="", marker="o", color=GREEN, label="received (large: its last message)")
     )
     handles.append(Patch(color=WASH, label="holds data"))
+    if _waits(timing):
+        handles.append(Patch(color=VERMILION, label="waiting for links"))
     return handles
 
 

@@ -1,12 +1,13 @@
 """Lower bounds: no schedule can be faster on this machine.  Each says which argument it uses."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.exact import seconds
-from collwise.model.machine import Machine
+from collwise.model.machine import Cost, Machine
 
 
 class Bound(NamedTuple):
@@ -34,7 +35,7 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    costs = {x: machine.message(x) for x in _corners(machine, nbytes)}
+    costs = {x: _cost(machine, x) for x in _corners(machine, nbytes)}
     gap = min(cost.gap for cost in costs.values())
     latency = min(cost.latency for cost in costs.values())
     hops = _informing(ranks, gap, latency)
@@ -52,7 +53,7 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    time = _informing(ranks, *machine.message(nbytes))
+    time = _informing(ranks, *_cost(machine, nbytes))
     return Bound(time, "T_λ(p)·t0, if everything goes in one message")
 
 
@@ -87,13 +88,41 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
     if ranks == 1 or nbytes == 0:
         return least
     corners = _corners(machine, nbytes)
-    rate = min(machine.message(x).gap / x for x in corners)
+    rate = min(_cost(machine, x).gap / x for x in corners)
     combine = min((machine.combine(x) or Fraction(0)) / x for x in corners)
     share = Fraction(ranks - 1, ranks) * nbytes * (sent * rate + combine)
     if share > least.time:
         times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
         return Bound(share, f"some rank has its share: {times} of the bytes, and of combining")
     return Bound(least.time, least.argument.replace("leave the root", "reach a rank"))
+
+
+def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
+    """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
+
+    A broadcast's bounds hold: a first byte of some source must reach every rank, and some rank
+    receives all that it did not give, as a broadcast's root sends it.
+    """
+    others = sum(given) - (min(given) if len(given) == ranks else 0)
+    if ranks == 1 or not others:
+        return NOTHING
+    found = broadcast(machine, ranks, others)
+    return Bound(found.time, found.argument.replace("leave the root", "of others reach a rank"))
+
+
+def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
+    """For s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
+
+    It may travel with others: the least t0 and λ·t0 count of all sizes from its own to everything.
+    """
+    if ranks == 1 or not given:
+        return NOTHING
+    sizes = {x for x in _corners(machine, sum(given)) if x > max(given)} | {max(given)}
+    costs = [_cost(machine, x) for x in sizes]
+    gap, latency = min(cost.gap for cost in costs), min(cost.latency for cost in costs)
+    return Bound(
+        _informing(ranks, gap, latency), "T_λ(p)·t0, if every contribution goes in one message"
+    )
 
 
 _BOUNDS = {
@@ -103,15 +132,29 @@ _BOUNDS = {
 }
 
 
-def bounds(collective: str, machine: Machine, ranks: int, nbytes: int) -> tuple[Bound, Bound]:
-    """The bound for every schedule of a collective, and that for unsegmented ones."""
+def bounds(
+    collective: str, machine: Machine, ranks: int, nbytes: int, given: Sequence[int] = ()
+) -> tuple[Bound, Bound]:
+    """The bound for every schedule of a collective, and that for unsegmented ones.
+
+    given: where sources have data, the bytes of each.
+    """
+    if collective == "s_to_p":
+        return s_to_p(machine, ranks, given), s_to_p_unsegmented(machine, ranks, given)
     try:
         every, unsegmented = _BOUNDS[collective]
     except KeyError:
+        known = ", ".join((*_BOUNDS, "s_to_p"))
         raise InvalidArgument(
-            f"a lower bound for {collective!r}", "there is none", f"known: {', '.join(_BOUNDS)}"
+            f"a lower bound for {collective!r}", "there is none", f"known: {known}"
         ) from None
     return every(machine, ranks, nbytes), unsegmented(machine, ranks, nbytes)
+
+
+def _cost(machine: Machine, nbytes: int) -> Cost:
+    """The least that a message costs: a rank with many ports sends any number of them at once."""
+    cost = machine.message(nbytes)
+    return Cost(Fraction(0), cost.latency) if machine.all_port else cost
 
 
 def _corners(machine: Machine, nbytes: int) -> set[int]:

@@ -34,11 +34,17 @@ class Cost(NamedTuple):
 
 
 class Machine:
-    """A machine's laws of communication.  Build one with `postal`, `hockney` or `loggp`."""
+    """A machine's laws of communication.
+
+    Build one with `postal`, `hockney`, `loggp` or `wormhole`.
+    """
 
     kind: str = ""
     independent_ports: bool = True
-    """False if sending delays receiving on the same rank (LogGP's one processor)."""
+    """False if messages delay each other beyond their ports: at LogGP's one processor, on the links
+    of a wormhole network.  There no closed form holds, and schedules have to be played."""
+    all_port: bool = False
+    """True if a rank sends and receives one message in every direction at once."""
 
     def message(self, nbytes: int) -> Cost:
         """Cost of one message of `nbytes` >= 0 between two idle ranks."""
@@ -91,6 +97,36 @@ class Machine:
             _not_negative(o_s, "o_s"),
             _not_negative(g_s, "g_s"),
             _not_negative(G_s, "G_s"),
+        )
+
+    @staticmethod
+    def wormhole(
+        *,
+        send_s: Number,
+        receive_s: Number,
+        hop_s: Number,
+        beta_s: Number,
+        gamma_s: Number = 0,
+        copy_s: Number = 0,
+        all_port: bool = False,
+    ) -> "Wormhole":
+        """Cut-through routing: a message holds all links of its route while it passes.
+
+        n bytes over h links, from the start of the send: the software of the sender takes send_s
+        (and copy_s for every byte, where it copies before it sends), the header hop_s for every
+        link, the body beta_s per byte.  Then the sender and the links are free, and the receiver's
+        software takes receive_s before the message is there.
+        gamma_s: seconds per combined byte.   all_port: a rank has a port for each of its links.
+        Source: [NiMcKinley1993]; all ports: [vandeGeijn1991] §7.
+        """
+        return Wormhole(
+            _not_negative(send_s, "send_s"),
+            _not_negative(receive_s, "receive_s"),
+            _not_negative(hop_s, "hop_s"),
+            _not_negative(beta_s, "beta_s"),
+            _not_negative(gamma_s, "gamma_s"),
+            _not_negative(copy_s, "copy_s"),
+            bool(all_port),
         )
 
 
@@ -152,6 +188,40 @@ class LogGP(Machine):
             f"LogGP: L = {float(self.L):g} s, o = {float(self.o):g} s,"
             f" g = {float(self.g):g} s, G = {float(self.G):g} s/B"
         )
+
+
+@dataclass(frozen=True)
+class Wormhole(Machine):
+    """Software overheads at both ends, and between them all links of the route at once."""
+
+    send: Fraction
+    receive: Fraction
+    hop: Fraction
+    beta: Fraction
+    gamma: Fraction
+    copy: Fraction = Fraction(0)
+    all_port: bool = False
+    kind = "wormhole"
+    independent_ports = False
+
+    def message(self, nbytes: int) -> Cost:
+        """Cost of one message of `nbytes` between neighbours."""
+        sent = self.send + self.hop + nbytes * (self.copy + self.beta)
+        return Cost(sent, sent + self.receive)
+
+    def combine(self, nbytes: int) -> Fraction:  # noqa: D102
+        return nbytes * self.gamma
+
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """The λ between neighbours with a small denominator (`exact.rounded_latency`)."""
+        return rounded_latency(self.message(nbytes).lam)
+
+    def describe(self) -> str:  # noqa: D102
+        numbers = {"send": self.send, "receive": self.receive, "hop": self.hop}
+        rates = {"β": self.beta, "copy": self.copy, "γ": self.gamma}
+        told = [f"{name} = {float(x):g} s" for name, x in numbers.items()]
+        told += [f"{name} = {float(x):g} s/B" for name, x in rates.items() if x or name == "β"]
+        return f"wormhole: {', '.join(told)}{', all ports' if self.all_port else ''}"
 
 
 class Point(NamedTuple):
@@ -310,14 +380,18 @@ def _picoseconds(time: Fraction) -> Fraction:
 def _positive(x: Number, what: str) -> Fraction:
     value = exact(x, what)
     if value <= 0:
-        raise InvalidArgument(what, f"{what} = {x}", "give a time above 0, in seconds")
+        raise InvalidArgument(
+            f"a machine's {what}", f"{x} is not above 0", "give a time above 0, in seconds"
+        )
     return value
 
 
 def _not_negative(x: Number, what: str) -> Fraction:
     value = exact(x, what)
     if value < 0:
-        raise InvalidArgument(what, f"{what} = {x}", "give a time of 0 or more, in seconds")
+        raise InvalidArgument(
+            f"a machine's {what}", f"{x} is below 0", "give a time of 0 or more, in seconds"
+        )
     return value
 
 

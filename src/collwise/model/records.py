@@ -108,6 +108,8 @@ class Win(Record, frozen=True, kw_only=True):
     ranks: Count
     nbytes: Index
     root: Index
+    sources: Index = 0
+    """How many ranks had data, where a collective has sources; nbytes is all that they had."""
     algorithm: str
     settings: dict[str, Any]
     """JSON values only: fractions as strings, lists instead of tuples."""
@@ -124,9 +126,9 @@ class Win(Record, frozen=True, kw_only=True):
             raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
 
     @property
-    def key(self) -> tuple[str, str, int, int, int]:
+    def key(self) -> tuple[str, str, int, int, int, int]:
         """What the race was about; a profile knows one winner of it."""
-        return self.collective, self.form, self.ranks, self.nbytes, self.root
+        return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
 
 
 UNITS = {

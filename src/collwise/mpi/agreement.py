@@ -1,5 +1,6 @@
 """One rank decides, all ranks know: results and errors alike, so that nobody waits for nobody."""
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -8,10 +9,14 @@ from mpi4py import MPI
 T = TypeVar("T")
 
 
-def on_root(comm: MPI.Intracomm, decide: Callable[[], T]) -> T:
+_NAP_S = 0.01
+
+
+def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = False) -> T:
     """What `decide` returns on rank 0, on all ranks; what it raises there, all ranks raise.
 
-    Collective.  The value travels as a Python object.
+    Collective.  The value travels as a Python object.   takes_long: the others sleep meanwhile, so
+    that they do not take the cores from it, which MPI libraries do while they wait.
     """
     outcome: tuple[T | None, Exception | None] | None = None
     if comm.Get_rank() == 0:
@@ -19,6 +24,10 @@ def on_root(comm: MPI.Intracomm, decide: Callable[[], T]) -> T:
             outcome = (decide(), None)
         except Exception as problem:
             outcome = (None, problem)
+    if takes_long:
+        decided = comm.Ibarrier()
+        while not decided.Test():
+            time.sleep(_NAP_S)
     outcome = comm.bcast(outcome, root=0)
     assert outcome is not None
     value, failure = outcome

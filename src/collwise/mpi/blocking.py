@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collwise.mpi.channel import BLOCKING_TAG, Channel
 from collwise.mpi.combining import Operator
 from collwise.mpi.memory import LONG, Allocate, allocate
-from collwise.mpi.operands import Operands, Way, Ways, for_ranks, has_output
+from collwise.mpi.operands import Operands, Way, Ways, for_ranks, has_output, is_in_place
 from collwise.mpi.persistent import Persistent
 from collwise.mpi.progress import ENGINE, moving
 from collwise.mpi.route import Route
@@ -119,7 +119,7 @@ class Combiner:
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run it.  Raises as mpi4py does for odd buffers, InvalidArgument for other sizes."""
-        given = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        given = recvbuf if is_in_place(sendbuf) else sendbuf
         if type(given) is np.ndarray:
             short = self._short.get((given.dtype, given.shape)) or self._shaped(given)
             if short is not None and given.flags.c_contiguous:

@@ -15,32 +15,13 @@ class Buffer:
     """
 
     def __init__(self, spec: Any, *, writable: bool) -> None:
-        data, count, displacement, datatype = _parts(spec)
+        data, count, displacement, datatype = simple_parts(spec)
         self.spec = spec
-        self.keep: list[Any] = [data]  # what must live as long as requests point into it
-        if data is None or data is MPI.BOTTOM:
-            self.address, length = 0, None
-        else:
-            memory = MPI.buffer.frombuffer(data, readonly=not writable)
-            self.keep.append(memory)
-            self.address, length = memory.address, memory.nbytes
-            if datatype is None:
-                datatype = MPI.Datatype.fromcode(_format(data))
-        if datatype is None:
-            raise TypeError("message: a datatype is needed where there is no buffer")
-        self.datatype: MPI.Datatype = datatype
-        self.unit = Unit.of(datatype)
+        self.keep, self.address, length, self.datatype = origin(data, datatype, writable=writable)
+        self.unit = Unit.of(self.datatype)
         _, size, extent, self.contiguous = self.unit
         if count is None:
-            if length is None:
-                raise TypeError("message: a count is needed where there is no buffer")
-            available = length - displacement * extent
-            if extent and available % extent:
-                raise ValueError(
-                    f"message: buffer length {length} is not a multiple of the datatype's"
-                    f" extent {extent}"
-                )
-            count = available // extent if extent else 0
+            count = elements_in(length, displacement, extent)
         if count < 0:
             raise ValueError(f"message: negative count {count}")
         self.count: int = count
@@ -67,6 +48,37 @@ class Buffer:
         return Buffer(bytearray(self.nbytes), writable=True)
 
 
+def origin(
+    data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
+) -> tuple[list[Any], int, int | None, MPI.Datatype]:
+    """What must live as long as requests point into a buffer, its address, its bytes, its type.
+
+    The bytes are None where nobody knows (`MPI.BOTTOM`).  Raises as mpi4py does.
+    """
+    if isinstance(datatype, str):
+        datatype = MPI.Datatype.fromcode(datatype)
+    if data is None or data is MPI.BOTTOM:
+        if datatype is None:
+            raise TypeError("message: a datatype is needed where there is no buffer")
+        return [data], 0, None, datatype
+    memory = MPI.buffer.frombuffer(data, readonly=not writable)
+    if datatype is None:
+        datatype = MPI.Datatype.fromcode(_format(data))
+    return [data, memory], memory.address, memory.nbytes, datatype
+
+
+def elements_in(length: int | None, displacement: int, extent: int) -> int:
+    """How many elements of some extent fill a buffer of so many bytes, from a displacement on."""
+    if length is None:
+        raise TypeError("message: a count is needed where there is no buffer")
+    available = length - displacement * extent
+    if extent and available % extent:
+        raise ValueError(
+            f"message: buffer length {length} is not a multiple of the datatype's extent {extent}"
+        )
+    return available // extent if extent else 0
+
+
 def _format(data: Any) -> str:
     """The code of a buffer's elements; bytes, if it does not say (memory of a device)."""
     try:
@@ -75,7 +87,7 @@ def _format(data: Any) -> str:
         return "B"
 
 
-def _parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | None]:
+def simple_parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | str | None]:
     """Data, count, displacement and type of the forms that mpi4py takes."""
     data, count, displacement, datatype = spec, None, 0, None
     if isinstance(spec, list | tuple):
@@ -92,6 +104,4 @@ def _parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | None]:
             displacement = rest.pop(0) or 0
         if rest:
             raise ValueError(f"message: cannot read {spec!r}")
-    if isinstance(datatype, str):
-        datatype = MPI.Datatype.fromcode(datatype)
     return data, None if count is None else int(count), int(displacement), datatype

@@ -62,4 +62,4 @@ def run_campaign(
         combining = slowest(gathered)
         return build_profile(measurement, world.fingerprint(), world.provenance(), combining)
 
-    return on_root(comm, result)
+    return on_root(comm, result, takes_long=True)

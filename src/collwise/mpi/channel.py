@@ -72,6 +72,27 @@ class Channel:
         _open.discard(self)
 
 
+class Private:
+    """The channel of a communicator, made at the first planned use: MPI libraries have few."""
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = MPI.Intracomm(comm)
+        self._channel: Channel | None = None
+
+    def channel(self) -> Channel:
+        """The channel, unbroken; collective when it is made.  Raises BrokenCommunicator."""
+        if self._channel is None:
+            self._channel = Channel(self._comm)
+        self._channel.check()
+        return self._channel
+
+    def free(self) -> None:
+        """Free what was made.  Collective."""
+        if self._channel is not None:
+            self._channel.free()
+            self._channel = None
+
+
 _open: "weakref.WeakSet[Channel]" = weakref.WeakSet()
 _watching = False
 

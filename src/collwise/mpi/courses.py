@@ -14,8 +14,15 @@ from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.mpi.agreement import everywhere
 from collwise.mpi.channel import Channel
 from collwise.mpi.combiner import OPERATORS
-from collwise.mpi.executor import combiner, persistent, persistent_combine, runner
-from collwise.schedule.data import Problem, Schedule
+from collwise.mpi.executor import (
+    combiner,
+    gatherer,
+    persistent,
+    persistent_combine,
+    persistent_gather,
+    runner,
+)
+from collwise.schedule.data import GATHERING, Problem, Schedule
 
 BLOCKING = " (blocking)"
 """What is added to a candidate's label where it ran as a blocking call."""
@@ -188,10 +195,51 @@ class CombiningCourse(Course):
         return partial(combiner(schedule, self.channel, self.op), self.given, self._recv)
 
 
+class GatheringCourse(Course):
+    """What this rank gives, and what all ranks do, one after another."""
+
+    def __init__(self, channel: Channel, problem: Problem) -> None:
+        super().__init__(channel, problem)
+        self.counts = [0] * problem.ranks
+        for rank, nbytes in problem.sources:
+            self.counts[rank] = nbytes
+        self.given = np.zeros(self.counts[channel.rank], np.uint8)
+        self.result, self.expected = (np.zeros(problem.nbytes, np.uint8) for _ in range(2))
+        self.spec = [self.result, self.counts, MPI.BYTE]
+
+    def _contribution(self, rank: int, salt: int) -> _Values:
+        # As for broadcasts; neighbours differ also where each has a byte.
+        pattern = (np.arange(self.counts[rank], dtype=np.int64) * 31 + salt + 7 * rank) % 251
+        return pattern.astype(np.uint8)
+
+    def fill(self, salt: int) -> None:  # noqa: D102
+        self.given[:] = self._contribution(self.channel.rank, salt)
+        every = [self._contribution(rank, salt) for rank in range(self.problem.ranks)]
+        self.expected[:] = np.concatenate(every)
+        self.result[:] = 255 - self.expected
+
+    def amiss(self) -> _Values:  # noqa: D102
+        return np.flatnonzero(self.result != self.expected)
+
+    def library(self) -> Callable[[], object]:  # noqa: D102
+        return partial(self.comm.Allgatherv, self.given, self.spec)
+
+    def library_init(self) -> Any:  # noqa: D102
+        return self.comm.Allgatherv_init(self.given, self.spec)
+
+    def compiled(self, schedule: Schedule) -> Any:  # noqa: D102
+        return persistent_gather(schedule, self.channel, self.given, self.spec)
+
+    def once(self, schedule: Schedule) -> Callable[[], object]:  # noqa: D102
+        return partial(gatherer(schedule, self.channel), self.given, self.spec)
+
+
 def course(channel: Channel, problem: Problem, op: str, dtype: str) -> Course:
     """The course for a problem; op and dtype count where vectors are combined."""
     if problem.collective == "broadcast":
         return BroadcastCourse(channel, problem)
+    if problem.collective in GATHERING:
+        return GatheringCourse(channel, problem)
     return CombiningCourse(channel, problem, op, dtype)
 
 

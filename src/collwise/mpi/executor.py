@@ -12,6 +12,8 @@ from mpi4py import MPI
 from collwise.mpi.blocking import Combiner, moving_whole, once
 from collwise.mpi.channel import BLOCKING_TAG, Channel
 from collwise.mpi.combining import Operator
+from collwise.mpi.gatherer import Gatherer
+from collwise.mpi.gathering import Gathering, compiled
 from collwise.mpi.operands import Operands, Ways, fitting, for_ranks
 from collwise.mpi.persistent import Persistent
 from collwise.mpi.route import route_of
@@ -83,3 +85,22 @@ def persistent_combine(
 def combiner(schedule: Schedule, channel: Channel, op: MPI.Op) -> Combiner:
     """A function that runs this rank's part of a reduce or an allreduce once, on given buffers."""
     return Combiner(schedule, channel, op)
+
+
+def persistent_gather(
+    schedule: Schedule, channel: Channel, sendbuf: Any, recvbuf: Any
+) -> Persistent:
+    """Compile this rank's part of an s-to-p broadcast.  All ranks, in the same order.
+
+    sendbuf, recvbuf: as mpi4py's `Allgatherv` takes them, `MPI.IN_PLACE` included; every rank's
+    bytes must be the schedule's.  What ranks give lands where its displacement says, in elements of
+    the receive buffer's type, whose holes and gaps stay as they are.
+    Raises InvalidArgument for other sizes than the schedule's, and for pieces of the receive buffer
+    that overlap or reach beyond it.
+    """
+    return compiled(Gathering(schedule, channel), sendbuf, recvbuf)
+
+
+def gatherer(schedule: Schedule, channel: Channel) -> Gatherer:
+    """A function that runs this rank's part of an s-to-p broadcast once, on given buffers."""
+    return Gatherer(schedule, channel)

@@ -4,7 +4,8 @@ A position is in bytes of *packed* data, equal on all ranks.  Memory is cut in w
 where they lie in the order in which they are sent, else elements of the user's type, holes and all.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,6 +62,18 @@ class Unit(NamedTuple):
         return nbytes // self.size * self.extent
 
 
+def type_key(datatype: Any) -> Hashable:
+    """What tells a type from all others of other sizes; quick.
+
+    A predefined one, or a code, it tells from all others.  (A handle of the user's may come to mean
+    another type.)
+    """
+    if type(datatype) is str:
+        return datatype
+    handle = datatype.handle
+    return handle if handle in _PREDEFINED else (datatype.Get_size(),)
+
+
 def bytes_in_order(datatype: MPI.Datatype) -> bool:
     """Whether count elements of this type are consecutive bytes, in the order they are sent."""
     lower, extent = datatype.Get_extent()
@@ -75,29 +88,45 @@ def bytes_in_order(datatype: MPI.Datatype) -> bool:
 BYTES = Unit(MPI.BYTE, 1, 1, True)
 
 
-class Memory(NamedTuple):
+@dataclass(frozen=True)
+class Memory:
     """Memory in which position 0 is, or would be, at `address`."""
 
     address: int
     unit: Unit = BYTES
 
+    def start(self, block: Block) -> int:
+        """The address of a block."""
+        return self.address + self.unit.span(block.offset)
+
     def spec(self, block: Block) -> list[Any]:
         """A block as mpi4py takes buffers: memory, count, type."""
-        unit = self.unit
-        start, length = self.address + unit.span(block.offset), unit.span(block.length)
-        return [MPI.buffer.fromaddress(start, length), block.length // unit.size, unit.datatype]
+        return self._spec(self.start(block), block.length)
+
+    def pieces(self, blocks: Sequence[Block]) -> list[tuple[int, int]]:
+        """Address and packed bytes of the blocks, in this order, neighbours in memory joined."""
+        found: list[tuple[int, int]] = []
+        for block in blocks:
+            start, length = self.start(block), block.length
+            if found and found[-1][0] + self.unit.span(found[-1][1]) == start:
+                start, before = found.pop()
+                length += before
+            if length:
+                found.append((start, length))
+        return found
 
     def message(self, blocks: Sequence[Block]) -> Message:
         """The blocks, in this order, as one message."""
-        joined = merged(blocks)
-        if len(joined) == 1:
-            return Message(self.spec(joined[0]))
+        pieces = self.pieces(blocks)
+        if len(pieces) == 1:
+            return Message(self._spec(*pieces[0]))
+        low, span, derived = indexed(pieces, self.unit)
+        return Message([MPI.buffer.fromaddress(low, span), 1, derived], derived)
+
+    def _spec(self, start: int, length: int) -> list[Any]:
         unit = self.unit
-        low, high = min(b.offset for b in joined), max(b.end for b in joined)
-        derived = unit.datatype.Create_hindexed(
-            [b.length // unit.size for b in joined], [unit.span(b.offset - low) for b in joined]
-        ).Commit()
-        return Message([self.spec(Block(0, low, high - low))[0], 1, derived], derived)
+        memory = MPI.buffer.fromaddress(start, unit.span(length))
+        return [memory, length // unit.size, unit.datatype]
 
     def array(self, block: Block, dtype: np.dtype[Any]) -> NDArray[Any]:
         """A block as a NumPy array; for plain units."""
@@ -105,18 +134,41 @@ class Memory(NamedTuple):
 
     def in_words(self, block: Block) -> bool:
         """Whether a block of plain units is whole words of 8 bytes."""
-        return (self.address + block.offset) % 8 == 0 and block.length % 8 == 0
+        return self.start(block) % 8 == 0 and block.length % 8 == 0
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether its elements lie where NumPy takes them as they are."""
         return self.address % dtype.alignment == 0
 
 
+@dataclass(frozen=True)
+class Gathered(Memory):
+    """Memory in which everybody's contribution has a place of its own.
+
+    places: by owner, where its contribution begins, in bytes from `address`.
+    """
+
+    places: Mapping[int, int] = field(default_factory=dict)
+
+    def start(self, block: Block) -> int:  # noqa: D102
+        return self.address + self.places[block.owner] + self.unit.span(block.offset)
+
+
+def indexed(pieces: Sequence[tuple[int, int]], unit: Unit) -> tuple[int, int, MPI.Datatype]:
+    """One type for pieces at addresses: where it begins, how much memory it spans, itself."""
+    low = min(start for start, _ in pieces)
+    high = max(start + unit.span(length) for start, length in pieces)
+    derived = unit.datatype.Create_hindexed(
+        [length // unit.size for _, length in pieces], [start - low for start, _ in pieces]
+    )
+    return low, high - low, derived.Commit()
+
+
 def merged(blocks: Iterable[Block]) -> list[Block]:
     """The blocks with neighbours joined, in the same order, without empty ones."""
     joined: list[Block] = []
     for block in blocks:
-        if joined and joined[-1].end == block.offset:
+        if joined and (joined[-1].owner, joined[-1].end) == (block.owner, block.offset):
             before = joined.pop()
             block = before._replace(length=before.length + block.length)
         if block.length:
@@ -172,7 +224,7 @@ class Layout:
 def copying(
     source: Memory, target: Memory, blocks: Iterable[Block], comm: MPI.Intracomm, tag: int
 ) -> list[Act]:
-    """Acts that copy the blocks from one memory to another of the same units.
+    """Acts that copy the blocks from one memory to another.
 
     comm, tag: where elements with holes may travel from a rank to itself.
     """
@@ -180,7 +232,7 @@ def copying(
     me = comm.Get_rank()
     for block in merged(blocks):
         sent, received = source.spec(block), target.spec(block)
-        if not source.unit.plain:
+        if not (source.unit.plain and target.unit.plain):
             acts.append(partial(comm.Sendrecv, sent, me, tag, received, me, tag))
         elif block.length >= LONG and source.in_words(block) and target.in_words(block):
             word = np.dtype(np.uint64)

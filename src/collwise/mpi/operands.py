@@ -1,5 +1,6 @@
 """What a call brings, checked against the schedule: buffers of its size, ranks of its number."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mpi4py import MPI
@@ -25,6 +26,11 @@ def for_ranks(schedule: Schedule, channel: Channel) -> Problem:
     return problem
 
 
+def is_in_place(sendbuf: Any) -> bool:
+    """Whether the input lies where the output will be; for mpi4py, None says so too."""
+    return sendbuf is MPI.IN_PLACE or sendbuf is None
+
+
 def fitting(problem: Problem, channel: Channel, spec: Any, *, writable: bool) -> Buffer:
     """A buffer, which must have the problem's bytes; raises InvalidArgument."""
     buffer = Buffer(spec, writable=writable)
@@ -42,7 +48,7 @@ class Operands:
 
     def __init__(self, problem: Problem, channel: Channel, sendbuf: Any, recvbuf: Any) -> None:
         owed = has_output(problem, channel.rank)
-        self.in_place = owed and sendbuf is MPI.IN_PLACE
+        self.in_place = owed and is_in_place(sendbuf)
         self.slots: dict[int, Memory] = {}
         self._keep: list[Buffer] = []
         if owed:
@@ -69,7 +75,7 @@ class Operands:
             return []
         self.datatype = self.datatype.Dup()
         unit = Unit.of(self.datatype)
-        self.slots = {slot: memory._replace(unit=unit) for slot, memory in self.slots.items()}
+        self.slots = {slot: replace(memory, unit=unit) for slot, memory in self.slots.items()}
         return [self.datatype]
 
 

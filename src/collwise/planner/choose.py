@@ -4,7 +4,7 @@ Two efforts, as in FFTW.  *Estimate* goes by the machine alone.  *Measure* takes
 estimate and medians that somebody timed for them; the planner itself times nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,12 +16,15 @@ from collwise.measure.race import LIBRARY
 from collwise.model.bounds import bounds
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
+from collwise.model.topology import Topology
 from collwise.planner.legal import legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING, Order, Problem, keeps
+from collwise.schedule.data import COMBINING, GATHERING, Order, Problem, keeps
 from collwise.schedule.timing import ideal
 
-Score: TypeAlias = Callable[[Algorithm, Problem, Machine, Mapping[str, Any]], Fraction]
+Score: TypeAlias = Callable[
+    [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
+]
 """The exact time in seconds that an algorithm will take."""
 
 LARGEST_COMPARED = 4096
@@ -29,46 +32,95 @@ LARGEST_COMPARED = 4096
 
 
 def predicted(
-    algorithm: Algorithm, problem: Problem, machine: Machine, settings: Mapping[str, Any]
+    algorithm: Algorithm,
+    problem: Problem,
+    machine: Machine,
+    settings: Mapping[str, Any],
+    topology: Topology | None = None,
 ) -> Fraction:
-    """The default score: the closed form where it is exact, else the schedule's ideal time."""
-    p = problem
-    if machine.independent_ports:
-        return algorithm.predict(machine, p.ranks, p.nbytes, p.root, item=p.item, **settings)
-    schedule = algorithm.schedule(p.ranks, p.nbytes, p.root, item=p.item, order=p.order, **settings)
-    return ideal(schedule, machine).completion
+    """The default score: the closed form where it is exact, else the schedule's ideal time.
+
+    On a topology, which may have too few links for all messages at once, schedules are played.
+    """
+    if topology is None and machine.independent_ports:
+        return algorithm.time_of(problem, machine, settings)
+    return ideal(algorithm.solve(problem, settings), machine, topology).completion
 
 
 def plan(
     collective: str,
     *,
     ranks: int,
-    nbytes: int,
+    nbytes: int | Sequence[int],
     machine: Machine,
     root: int = 0,
     op: str = "sum",
     dtype: Any = "float64",
     order: Order | None = None,
+    sources: Sequence[int] | None = None,
+    shape: tuple[int, int] | None = None,
+    topology: Topology | None = None,
     algorithm: str | None = None,
     score: Score = predicted,
 ) -> Plan:
     """Choose the fastest schedule of a collective on a machine.  Cheap, printable, inert.
 
-    ranks: number of ranks, >= 1.   nbytes: bytes of the message, or of everybody's vector, >= 0.
+    ranks: number of ranks, >= 1.   nbytes: bytes of the message, or of everybody's vector, >= 0;
+    of an s-to-p broadcast, of every source's contribution, or a number for each.
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: where vectors are combined, the operator ("sum", "max", "noncommutative", …) and the
     type of the elements, which say what is legal.   order: to combine in no weaker order ("rank").
+    sources: of an s-to-p broadcast, the ranks that have data.   shape: (rows, columns) of the mesh
+    in which its algorithms see the ranks, row by row; the topology's, or near a square.
+    topology: the network's shape, on whose links messages meet; none: they never do.
     algorithm: take this one ("broadcast/chain" or "chain"), with its best settings.
     score: predicts the time; the default is exact.
-    Raises InvalidArgument for a size or root out of range, or an algorithm that is not legal,
+    Raises InvalidArgument for a size, root, source or shape out of range, or an algorithm that is
+    not legal,
     UnknownName for an unknown collective, operator or algorithm (with the near names).
     """
+    problem, reason = problem_for(
+        collective,
+        ranks=ranks,
+        nbytes=nbytes,
+        root=root,
+        op=op,
+        dtype=dtype,
+        order=order,
+        sources=sources,
+        shape=shape,
+        topology=topology,
+    )
+    return plan_for(problem, machine, algorithm, topology=topology, reason=reason, score=score)
+
+
+def problem_for(
+    collective: str,
+    *,
+    ranks: int,
+    nbytes: int | Sequence[int],
+    root: int = 0,
+    op: str = "sum",
+    dtype: Any = "float64",
+    order: Order | None = None,
+    sources: Sequence[int] | None = None,
+    shape: tuple[int, int] | None = None,
+    topology: Topology | None = None,
+) -> tuple[Problem, str]:
+    """The problem that is asked for, and why its contributions are combined in the order it says.
+
+    Arguments and what is raised: as `plan`.
+    """
     algorithms_for(collective)
+    if topology is not None:
+        _check_topology(topology, collective, ranks)
+        if shape is None and collective in GATHERING:
+            shape = topology.shape
+    problem = Problem.of(collective, ranks, nbytes, root, sources=sources, shape=shape)
     if collective not in COMBINING:
-        return plan_for(Problem(collective, ranks, nbytes, root), machine, algorithm, score=score)
+        return problem, ""
     allowed = legal(collective, op, dtype, order)
-    problem = Problem(collective, ranks, nbytes, root, allowed.item, allowed.order)
-    return plan_for(problem, machine, algorithm, reason=allowed.reason, score=score)
+    return replace(problem, item=allowed.item, order=allowed.order), allowed.reason
 
 
 def plan_for(
@@ -76,6 +128,7 @@ def plan_for(
     machine: Machine,
     algorithm: str | None = None,
     *,
+    topology: Topology | None = None,
     reason: str = "",
     score: Score = predicted,
 ) -> Plan:
@@ -89,40 +142,67 @@ def plan_for(
             f"the machine is a {type(machine).__name__}",
             "give a collwise.Machine, such as profile.machine",
         )
-    return _plan(problem, machine, algorithm, reason, score)
+    if topology is not None:
+        _check_topology(topology, problem.collective, problem.ranks)
+    return _plan(problem, machine, topology, algorithm, reason, score)
+
+
+def _check_topology(topology: Topology, collective: str, ranks: int) -> None:
+    asked = f"{collective} over {ranks} ranks on a topology"
+    if not isinstance(topology, Topology):
+        remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"
+        raise InvalidArgument(asked, f"topology = {topology!r}", remedy)
+    if topology.size != ranks:
+        seen = f"a {topology.describe()} has {topology.size} nodes"
+        raise InvalidArgument(asked, seen, "give a topology with a node for every rank")
 
 
 @lru_cache(maxsize=4096)
 def _plan(
-    problem: Problem, machine: Machine, algorithm: str | None, reason: str, score: Score
+    problem: Problem,
+    machine: Machine,
+    topology: Topology | None,
+    algorithm: str | None,
+    reason: str,
+    score: Score,
 ) -> Plan:
     collective, ranks, nbytes = problem.collective, problem.ranks, problem.nbytes
     among = algorithms_for(collective)
     if algorithm is not None:
         among = (find(algorithm, collective),)
-    candidates, excluded = _candidates(among, problem, machine, reason, score)
+    candidates, excluded = _candidates(among, problem, machine, topology, reason, score)
     if not candidates:
         name, why = next(iter(excluded.items()))
-        raise InvalidArgument(
-            f"{name} for {nbytes} bytes on {ranks} ranks", why, "choose another algorithm"
-        )
+        asked, remedy = f"{name} for {nbytes} bytes on {ranks} ranks", "choose another algorithm"
+        if len(excluded) > 1:
+            asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
+            remedy = "make a schedule by name: collwise.ALGORITHMS[name].schedule(…)"
+        raise InvalidArgument(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     choice = replace(ranked[0], verdict="chosen: the least predicted time")
-    every, unsegmented = bounds(collective, machine, ranks, nbytes)
+    given = [source.nbytes for source in problem.sources]
+    every, unsegmented = bounds(collective, machine, ranks, nbytes, given)
     return Plan(
         problem,
         machine,
+        topology,
         choice,
         (choice, *(replace(c, verdict=_why_not(c, choice)) for c in ranked[1:])),
         every,
         unsegmented,
         excluded,
         reason,
+        _repositioning(ranked),
     )
 
 
 def _candidates(
-    among: Iterable[Algorithm], problem: Problem, machine: Machine, reason: str, score: Score
+    among: Iterable[Algorithm],
+    problem: Problem,
+    machine: Machine,
+    topology: Topology | None,
+    reason: str,
+    score: Score,
 ) -> tuple[list[Candidate], dict[str, str]]:
     candidates, excluded = [], {}
     for algorithm in among:
@@ -134,7 +214,7 @@ def _candidates(
             excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
             continue
         scored = [
-            Candidate(algorithm.name, choice, score(algorithm, problem, machine, choice))
+            Candidate(algorithm.name, choice, score(algorithm, problem, machine, choice, topology))
             for choice in choices
         ]
         candidates.append(min(scored, key=lambda c: c.predicted))
@@ -145,6 +225,21 @@ def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
     """Fastest first; of equally fast ones the simplest: no segments, few parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
+
+
+def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    """Whether moving the sources' data to better places first is predicted to pay."""
+    by_name = {candidate.name: candidate for candidate in candidates}
+    found = []
+    for name, moved in by_name.items():
+        plain = by_name.get(ALGORITHMS[name].repositions)
+        if plain is not None:
+            verb = "pays" if moved.predicted < plain.predicted else "does not pay"
+            ratio = float(moved.predicted / plain.predicted) if plain.predicted else 1.0
+            short = ALGORITHMS[name].short_name
+            than = ALGORITHMS[plain.name].short_name
+            found.append(f"{short} {verb}: {ratio:.2f} of the time of {than}")
+    return tuple(found)
 
 
 def _why_not(candidate: Candidate, choice: Candidate) -> str:

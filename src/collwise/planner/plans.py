@@ -13,6 +13,8 @@ from collwise.model import words
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
 from collwise.model.machine import Machine
+from collwise.model.sources import picture
+from collwise.model.topology import Topology
 from collwise.schedule.data import Problem, Schedule
 
 ORDER_WORDS = {
@@ -20,6 +22,21 @@ ORDER_WORDS = {
     "same": "the same on all ranks",
     "rank": "that of the ranks",
 }
+
+
+MESH_SHOWN = 16, 32
+"""Rows and columns of the largest mesh that is shown as text."""
+
+
+def source_lines(problem: Problem) -> list[str]:
+    """Who has data, for people: a picture of a small mesh, the first few ranks of a large one."""
+    ranks = [source.rank for source in problem.sources]
+    if not ranks:
+        return []
+    shown = [", ".join(map(str, ranks[:8])) + ", …" * (len(ranks) > 8)]
+    if all(size <= most for size, most in zip(problem.shape, MESH_SHOWN, strict=True)):
+        shown = picture(problem.shape, ranks).splitlines()
+    return [f"{'' if number else 'sources':<13}{line}" for number, line in enumerate(shown)]
 
 
 @dataclass(frozen=True)
@@ -47,10 +64,7 @@ class Candidate:
 
     def schedule(self, problem: Problem) -> Schedule:
         """Its schedule for a problem."""
-        p = problem
-        return ALGORITHMS[self.name].schedule(
-            p.ranks, p.nbytes, p.root, item=p.item, order=p.order, **self.settings
-        )
+        return ALGORITHMS[self.name].solve(problem, self.settings)
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,8 @@ class Plan:
 
     problem: Problem
     machine: Machine
+    topology: Topology | None
+    """The shape of the network; None where messages never meet."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
     """Every candidate, the fastest predicted first; each verdict says why it is not the choice."""
@@ -68,6 +84,8 @@ class Plan:
     """Algorithms that do not apply here, and why."""
     reason: str = ""
     """Why contributions are combined in the order that they are (of the problem)."""
+    remarks: tuple[str, ...] = ()
+    """What else there is to know: whether it pays to move data to better places first."""
 
     @property
     def algorithm(self) -> str:
@@ -118,11 +136,13 @@ class Plan:
         measured_s = self.choice.measured_s
         lines = [
             str(self.problem),
+            *source_lines(self.problem),
             *(
                 [f"order        {ORDER_WORDS[self.problem.order]}: {self.reason}"]
                 * bool(self.reason)
             ),
             f"machine      {self.machine.describe()}",
+            *([f"topology     {self.topology.describe()}"] if self.topology else []),
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
@@ -141,4 +161,5 @@ class Plan:
             for c in self.candidates
         ]
         lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]
+        lines += [f"moving       {remark}" for remark in self.remarks]
         return "\n".join(lines)

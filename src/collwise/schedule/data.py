@@ -4,228 +4,79 @@ A schedule is a `Problem` (what is promised) and a `Program` (what every rank do
 speaks of *virtual* ranks, in which the root is 0; `Schedule` translates.  The list of one rank is
 made on demand, without building anything of the size of the communicator; `columns()` evaluates the
 same definition for all ranks at once.
+
+Problems and operations have files of their own; this is where all of it is imported from.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Copy,
+    Local,
+    Message,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    reads,
+    scratch,
+    size_of,
+    spoils,
+    writes,
+)
+from collwise.schedule.problem import (
+    COMBINING,
+    GATHERING,
+    ORDERS,
+    ROOTLESS,
+    Order,
+    Problem,
+    Source,
+    keeps,
+)
+
+__all__ = [
+    "COMBINING",
+    "GATHERING",
+    "ORDERS",
+    "ROOTLESS",
+    "Block",
+    "Columns",
+    "Combine",
+    "Copy",
+    "Ints",
+    "Local",
+    "Message",
+    "Operation",
+    "Order",
+    "Problem",
+    "Program",
+    "Recv",
+    "Schedule",
+    "Send",
+    "Slot",
+    "Source",
+    "Written",
+    "keeps",
+    "reads",
+    "scratch",
+    "size_of",
+    "spoils",
+    "tabulate",
+    "writes",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
-
-
-class Slot(IntEnum):
-    """Where a block lives on a rank: the user's input or output, or scratch, numbered on."""
-
-    INPUT = 0
-    OUTPUT = 1
-    SCRATCH = 2
-
-
-def scratch(number: int) -> int:
-    """The slot of a rank's scratch space `number` >= 0."""
-    return Slot.SCRATCH + number
-
-
-class Block(NamedTuple):
-    """A piece of the data: bytes [offset, offset + length) of what `owner` gave.
-
-    In a collective that combines, all ranks give vectors that fit on one another: there `owner` is
-    the root, and the block is that piece of everybody's vector.
-    """
-
-    owner: int
-    offset: int
-    length: int
-
-    @property
-    def end(self) -> int:
-        """One past the last byte."""
-        return self.offset + self.length
-
-
-class Send(NamedTuple):
-    """Send the blocks, in this order, as one message."""
-
-    peer: int
-    blocks: tuple[Block, ...]
-    slot: int = Slot.OUTPUT
-
-
-class Recv(NamedTuple):
-    """Receive the blocks, in this order, as one message, where nothing has been before."""
-
-    peer: int
-    blocks: tuple[Block, ...]
-    slot: int = Slot.OUTPUT
-
-
-class Combine(NamedTuple):
-    """Combine the blocks of two slots, left operand first, into a third or one of the two.
-
-    A right operand in scratch is used up.  `into` is no input; it is `left` only if `right` is
-    scratch (as `MPI_Reduce_local` overwrites its right operand).
-    """
-
-    left: int
-    right: int
-    into: int
-    blocks: tuple[Block, ...]
-
-
-class Copy(NamedTuple):
-    """Copy the blocks from one slot into another."""
-
-    source: int
-    into: int
-    blocks: tuple[Block, ...]
-
-
-Message: TypeAlias = Send | Recv
-Local: TypeAlias = Combine | Copy
-Operation: TypeAlias = Message | Local
-
-
-def size_of(operation: Operation) -> int:
-    """Bytes that an operation sends, receives, combines or copies."""
-    return sum(block.length for block in operation.blocks)
-
-
-def reads(operation: Operation) -> tuple[int, ...]:
-    """The slots whose blocks an operation reads."""
-    match operation:
-        case Send():
-            return (operation.slot,)
-        case Combine():
-            return (operation.left, operation.right)
-        case Copy():
-            return (operation.source,)
-        case Recv():
-            return ()
-
-
-def writes(operation: Operation) -> int | None:
-    """The slot whose blocks an operation writes, None for a send."""
-    match operation:
-        case Recv():
-            return operation.slot
-        case Combine() | Copy():
-            return operation.into
-        case Send():
-            return None
-
-
-def spoils(operation: Operation) -> tuple[int, ...]:
-    """The slots in which an operation changes what was there."""
-    match operation:
-        case Combine():
-            used_up = operation.right >= Slot.SCRATCH and operation.right != operation.into
-            return (operation.into, operation.right) if used_up else (operation.into,)
-        case Recv():
-            return (operation.slot,)
-        case Copy():
-            return (operation.into,)
-        case Send():
-            return ()
-
-
-Order: TypeAlias = Literal["any", "same", "rank"]
-"""How contributions are combined: in any order, in one that is the same on all ranks (they end with
-the same bits), or, beyond that, in the order of the ranks (for operators that do not commute)."""
-ORDERS: tuple[Order, ...] = ("any", "same", "rank")
-"""The weakest first: who keeps one of them keeps those before it."""
-
-
-def keeps(kept: Order, asked: Order) -> bool:
-    """Whether one order is as good as another that is asked for, or raise UnknownName for none."""
-    return ORDERS.index(kept) >= ORDERS.index(_known(asked))
-
-
-def _known(order: Order) -> Order:
-    if order not in ORDERS:
-        raise UnknownName.of("order", str(order), ORDERS)
-    return order
-
-
-COMBINING = ("reduce", "allreduce")
-"""Collectives that combine everybody's vectors."""
-ROOTLESS = ("allreduce",)
-"""Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What a schedule promises: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
-
-    item: bytes of an element >= 1, of which nbytes is a multiple; nothing is cut inside one.
-    order: for collectives that combine, the order in which they do.
-    Raises InvalidArgument for a size or a root out of range.
-    """
-
-    collective: str
-    ranks: int
-    nbytes: int
-    root: int = 0
-    item: int = 1
-    order: Order = "any"
-
-    def __post_init__(self) -> None:
-        for name, word, least in (
-            ("ranks", "over", 1),
-            ("nbytes", "of", 0),
-            ("root", "from", 0),
-            ("item", "of", 1),
-        ):
-            asked = f"{self.collective} {word} `{name}`"
-            # As Python's own integer: NumPy's overflow, and cannot tell their bits.
-            object.__setattr__(self, name, _whole(getattr(self, name), asked, name, least))
-        if self.root >= self.ranks:
-            raise InvalidArgument(
-                f"{self.collective} from root {self.root}",
-                f"there are {self.ranks} ranks",
-                f"give a root from 0 to {self.ranks - 1}",
-            )
-        _known(self.order)
-        if self.root and self.collective in ROOTLESS:
-            raise InvalidArgument(
-                f"{self.collective} with root {self.root}",
-                "it has no root: all ranks get the result",
-                "leave the root out",
-            )
-        if self.nbytes % self.item:
-            raise InvalidArgument(
-                f"{self.collective} of elements of {self.item} bytes",
-                f"nbytes = {self.nbytes}, which is no multiple",
-                "give the bytes of whole elements",
-            )
-
-    def __str__(self) -> str:
-        where = {
-            "broadcast": f"from rank {self.root} to {self.ranks} ranks",
-            "reduce": f"from {self.ranks} ranks to rank {self.root}",
-        }
-        return (
-            f"{self.collective} of {self.nbytes} bytes"
-            f" {where.get(self.collective, f'on {self.ranks} ranks')}"
-        )
-
-    @property
-    def whole(self) -> Block:
-        """Everything the root has."""
-        return Block(self.root, 0, self.nbytes)
-
-
-def _whole(value: object, asked: str, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidArgument(asked, f"{name} = {value!r}", f"give an integer of at least {least}")
-    return int(value)
 
 
 @dataclass(frozen=True)
@@ -233,8 +84,8 @@ class Columns:
     """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
 
     source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
-    offset, length: the transfer's block of the root's data; a transfer of several blocks has
-    several rows with the same places.
+    offset, length: the transfer's block of the root's data (or of all the sources', one after
+    another); a transfer of several blocks has several rows with the same places.
     """
 
     source: Ints
@@ -273,6 +124,10 @@ class Program(ABC):
     @abstractmethod
     def columns(self) -> Columns:
         """The same for all ranks."""
+
+    def every(self, ranks: int) -> list[list[Operation]]:
+        """The lists of all virtual ranks."""
+        return [self.operations(rank) for rank in range(ranks)]
 
     def lengths(self) -> Ints | None:
         """How many operations every rank has; None if the last of each is always a message."""
@@ -330,6 +185,8 @@ class Schedule:
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank; for checking and drawing, O(p log p)."""
+        if self.problem.root == 0:
+            return tuple(map(tuple, self.program.every(self.ranks)))
         return tuple(self.rank(r) for r in range(self.ranks))
 
 
@@ -346,8 +203,14 @@ class Written(Program):
         return tabulate(self.lists)
 
 
-def tabulate(lists: Sequence[Sequence[Operation]]) -> Columns:
-    """The slow, obvious way from lists to columns: match the k-th send with the k-th receive."""
+def tabulate(
+    lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
+) -> Columns:
+    """The slow, obvious way from lists to columns: match the k-th send with the k-th receive.
+
+    starts: where each owner's data begins among everybody's; nothing if there is one owner only.
+    """
+    begins = starts or {}
     receives: dict[tuple[int, int], list[int]] = {}
     for rank, operations in enumerate(lists):
         for place, op in enumerate(operations):
@@ -362,6 +225,7 @@ def tabulate(lists: Sequence[Sequence[Operation]]) -> Columns:
                 k = taken[pair] = taken.get(pair, -1) + 1
                 at_target = receives[pair][k]
                 for block in op.blocks:
-                    rows.append((rank, op.peer, place, at_target, block.offset, block.length))
+                    offset = begins.get(block.owner, 0) + block.offset
+                    rows.append((rank, op.peer, place, at_target, offset, block.length))
     table = np.array(rows, dtype=np.int64).reshape(-1, 6)
     return Columns(*(table[:, i].copy() for i in range(6)))

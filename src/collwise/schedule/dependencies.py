@@ -16,7 +16,11 @@ class Writers:
         """From now on `writer` is the latest writer of the block."""
         if not block.length:
             return
-        starts, ends, writers = self._maps.setdefault((slot, block.owner), ([], [], []))
+        key = slot, block.owner
+        if (found := self._maps.get(key)) is None:
+            self._maps[key] = [block.offset], [block.end], [writer]
+            return
+        starts, ends, writers = found
         first = bisect_right(ends, block.offset)
         last = bisect_left(starts, block.end)
         pieces = [(block.offset, block.end, writer)]
@@ -29,13 +33,13 @@ class Writers:
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
 
-    def of(self, slot: int, block: Block) -> set[int]:
+    def of(self, slot: int, block: Block) -> Sequence[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
         found = self._maps.get((slot, block.owner))
         if found is None or not block.length:
-            return set()
+            return ()
         starts, ends, writers = found
-        return set(writers[bisect_right(ends, block.offset) : bisect_left(starts, block.end)])
+        return writers[bisect_right(ends, block.offset) : bisect_left(starts, block.end)]
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
@@ -49,7 +53,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         found: set[int] = set()
         for slot in reads(op):
             for block in op.blocks:
-                found |= writers.of(slot, block)
+                found.update(writers.of(slot, block))
         waits.append(tuple(sorted(found)))
         if (slot_written := writes(op)) is not None:
             for block in op.blocks:
@@ -70,7 +74,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         found: set[int] = set()
         for slot in reads(op) if isinstance(op, Send) else spoils(op):
             for block in op.blocks:
-                found |= readers.of(slot, block)
+                found.update(readers.of(slot, block))
         for send in tuple(found):
             found |= before[send]
         if isinstance(op, Send):

@@ -5,7 +5,7 @@ was written last.  So the result is that of the list as it stands, whatever the 
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.schedule.data import (
     COMBINING,
+    GATHERING,
     ROOTLESS,
     Block,
     Combine,
@@ -39,18 +40,20 @@ def values(
     """Run a schedule on everybody's vectors; what every rank has in its output in the end.
 
     inputs: one-dimensional arrays of one type, by rank, each of the problem's bytes (of a broadcast
-    only the root's counts).   combine: a NumPy ufunc, or any function of the left and the right
-    operand, pieces of the vectors in whole elements; it is called in the schedule's order.
-    Returns new arrays; None for a rank that has no output.
+    only the root's counts; of an s-to-p broadcast the sources', each of its bytes).
+    combine: a NumPy ufunc, or any function of the left and the right operand, pieces of the vectors
+    in whole elements; it is called in the schedule's order.
+    Returns new arrays (of an s-to-p broadcast what sources gave, by rank); None for a rank that has
+    no output.
     Raises InvalidArgument for inputs that do not fit, InvalidSchedule if the ranks wait for each
     other in a circle (`collwise.verify` says more).
     """
     problem = schedule.problem
     combining = problem.collective in COMBINING
-    given = range(problem.ranks) if combining else [problem.root]
+    given = _given(problem)
     dtype = _checked(problem, inputs, given)
     ranks = [
-        _Rank(problem, operations, inputs[number] if number in given else None)
+        _Rank(problem, operations, given.get(number), inputs[number])
         for number, operations in enumerate(schedule.lists)
     ]
     _run(ranks, dtype, combine)
@@ -62,8 +65,16 @@ def values(
     ]
 
 
+def _given(problem: Problem) -> dict[int, Block]:
+    """Who has data at the start, and which."""
+    if problem.collective in GATHERING:
+        return {block.owner: block for block in problem.gathered}
+    ranks = range(problem.ranks) if problem.collective in COMBINING else [problem.root]
+    return dict.fromkeys(ranks, problem.whole)
+
+
 def _checked(
-    problem: Problem, inputs: Sequence[Vector | None], given: Sequence[int]
+    problem: Problem, inputs: Sequence[Vector | None], given: Mapping[int, Block]
 ) -> np.dtype[Any]:
     """The type of the elements."""
     asked = f"the values of {problem}"
@@ -71,13 +82,15 @@ def _checked(
         remedy = f"give {problem.ranks}, one for each rank"
         raise InvalidArgument(asked, f"{len(inputs)} inputs", remedy)
     kinds = []
-    for rank in given:
+    for rank, block in given.items():
         vector = inputs[rank]
-        if not isinstance(vector, np.ndarray) or vector.nbytes != problem.nbytes:
+        if not isinstance(vector, np.ndarray) or vector.nbytes != block.length:
             told = "none" if vector is None else f"one of {np.asarray(vector).nbytes} bytes"
-            remedy = f"give an array of {problem.nbytes} bytes"
+            remedy = f"give an array of {block.length} bytes"
             raise InvalidArgument(asked, f"the input of rank {rank} is {told}", remedy)
         kinds.append(vector.dtype)
+    if not kinds:
+        return np.dtype(np.uint8)
     if len(set(kinds)) > 1 or problem.item % kinds[0].itemsize:
         told = ", ".join(sorted({str(kind) for kind in kinds}))
         remedy = f"give arrays of one type, which {problem.item} bytes are a multiple of"
@@ -89,16 +102,22 @@ class _Rank:
     """One rank's operations, what each of them made, and who waits for it."""
 
     def __init__(
-        self, problem: Problem, operations: Sequence[Operation], given: Vector | None
+        self,
+        problem: Problem,
+        operations: Sequence[Operation],
+        given: Block | None,
+        vector: Vector | None,
     ) -> None:
-        whole = (problem.whole,)
+        gathers = problem.collective in GATHERING
+        whole = problem.gathered if gathers else (problem.whole,)
         # In the end the output is read, as if it were sent to somebody.
         self.operations = (*operations, Send(-1, whole, Slot.OUTPUT))
         self.writers = dependencies(self.operations)
         self.slot = Slot.INPUT if problem.collective in COMBINING else Slot.OUTPUT
-        self.given = np.zeros(problem.nbytes, np.uint8)
-        if given is not None:
-            self.given[:] = np.frombuffer(given.tobytes(), np.uint8)
+        self.given = given
+        self.data = np.zeros(0, np.uint8)
+        if given is not None and vector is not None:
+            self.data = np.frombuffer(vector.tobytes(), np.uint8)
         self.made: dict[int, _Bytes] = {}
         self.missing = [len(waits) for waits in self.writers]
         self.waiting: dict[int, list[int]] = {}
@@ -117,18 +136,19 @@ class _Rank:
     def operand(self, place: int, slot: int) -> _Bytes:
         """What an operation reads from a slot: its blocks, one after another."""
         blocks = self.operations[place].blocks
-        return np.concatenate([self._block(place, slot, block) for block in blocks])
+        pieces = [self._block(place, slot, block) for block in blocks]
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
 
     def _block(self, place: int, slot: int, block: Block) -> _Bytes:
         found = np.zeros(block.length, np.uint8)
-        if slot == self.slot:
-            found[:] = self.given[block.offset : block.end]
+        if slot == self.slot and self.given is not None and self.given.owner == block.owner:
+            found[:] = self.data[block.offset : block.end]
         for writer in self.writers[place]:  # the latest last
             op, at = self.operations[writer], 0
             into = op.slot if isinstance(op, Recv | Send) else op.into
             for piece in op.blocks:
                 low, high = max(piece.offset, block.offset), min(piece.end, block.end)
-                if into == slot and low < high:
+                if into == slot and piece.owner == block.owner and low < high:
                     source = self.made[writer][at + low - piece.offset : at + high - piece.offset]
                     found[low - block.offset : high - block.offset] = source
                 at += piece.length

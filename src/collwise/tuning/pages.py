@@ -5,6 +5,7 @@ the rank that draws imports this module.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +14,19 @@ from collwise.figures.pictures import (
     Picture,
     measured_pictures,
     regions_picture,
+    schedule_figures,
     schedule_pictures,
 )
 from collwise.figures.report import Report, Row, render
 from collwise.figures.style import save
-from collwise.figures.timeline import timeline
-from collwise.figures.tree import tree
 from collwise.model import words
+from collwise.model.machine import Machine, Wormhole
 from collwise.model.profile import replace_file
+from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING
-from collwise.schedule.timing import ideal
+from collwise.schedule.data import GATHERING, Schedule
+from collwise.schedule.timing import Timing, ideal
+from collwise.simulator import Trace
 from collwise.tuning.reports import rows
 
 if TYPE_CHECKING:  # sessions run on MPI, and drawing a plan must not load it
@@ -96,31 +99,55 @@ def _regions(found: "Tuning") -> tuple[Picture, ...]:
 
 
 def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
-    problem = plan.problem
-    schedule = candidate.schedule(problem)
-    gap = plan.machine.message(problem.nbytes).gap
-    return schedule_pictures(ideal(schedule, plan.machine), schedule, gap or None)
+    schedule = candidate.schedule(plan.problem)
+    timing = ideal(schedule, plan.machine, plan.topology)
+    unit = _unit(schedule, plan.machine, plan.topology)
+    return schedule_pictures(timing, schedule, unit, plan.topology)
 
 
-def draw(plan: Plan, path: Path) -> Path:
-    """Draw the planned schedule as a tree (path) and in time (path with "-timeline" in its name).
+def _unit(schedule: Schedule, machine: Machine, topology: Topology | None) -> Fraction | None:
+    """t0, if all messages have the same; None where times are better told in seconds."""
+    problem = schedule.problem
+    if problem.collective in GATHERING or topology is not None or isinstance(machine, Wormhole):
+        return None
+    return machine.message(problem.nbytes).gap or None
 
-    What combines is no tree of messages: it is drawn in time only (path).
-    path: .png or .svg.   Raises InvalidArgument for other suffixes, or too many ranks to draw.
+
+def draw(plan: Plan, path: Path) -> list[Path]:
+    """Draw the planned schedule, as `draw_schedule` does."""
+    _check_drawable(plan.problem.ranks)
+    timing = ideal(plan.schedule, plan.machine, plan.topology)
+    return draw_schedule(timing, plan.schedule, plan.machine, plan.topology, path)
+
+
+def draw_trace(trace: Trace, path: Path) -> list[Path]:
+    """Draw a schedule that was simulated, as `draw_schedule` does."""
+    _check_drawable(trace.schedule.ranks)
+    return draw_schedule(trace.timing, trace.schedule, trace.machine, trace.topology, path)
+
+
+def draw_schedule(
+    timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None, path: Path
+) -> list[Path]:
+    """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
+
+    What combines without links is no tree of messages: it is drawn in time only (path).
+    path: .png or .svg; missing folders are made.   Returns what was written.
+    Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
-    if plan.problem.ranks > LARGEST_DRAWN:
+    unit = _unit(schedule, machine, topology)
+    figures = schedule_figures(timing, schedule, unit, topology)
+    names = [path, path.with_stem(f"{path.stem}-timeline")]
+    return [save(figure, name) for figure, name in zip(figures, names, strict=False)]
+
+
+def _check_drawable(ranks: int) -> None:
+    if ranks > LARGEST_DRAWN:
         raise InvalidArgument(
             "a picture of the schedule",
-            f"{plan.problem.ranks} ranks",
+            f"{ranks} ranks",
             f"draw a plan for at most {LARGEST_DRAWN} ranks",
         )
-    timing = ideal(plan.schedule, plan.machine)
-    gap = plan.machine.message(plan.problem.nbytes).gap or None
-    if plan.problem.collective in COMBINING:
-        return save(timeline(timing, gap), path)
-    save(tree(timing, plan.schedule, gap), path)
-    save(timeline(timing, gap), path.with_stem(f"{path.stem}-timeline"))
-    return path
 
 
 def _notes(found: "Tuning") -> list[str]:

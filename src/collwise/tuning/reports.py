@@ -11,6 +11,7 @@ from collwise.measure.race import Interval
 from collwise.model import words
 from collwise.model.profile import Profile
 from collwise.planner.plans import Plan
+from collwise.schedule.data import GATHERING, Problem
 
 if TYPE_CHECKING:  # sessions run on MPI, and planning must not load it
     from collwise.tuning.session import Outcome, Tuning
@@ -36,7 +37,7 @@ def rows(found: "Tuning") -> Rows:
     return titles, [
         (
             o.race.collective,
-            str(o.race.nbytes),
+            _bytes(o.plan.problem),
             words.time(o.t0_s),
             f"{o.lam:.3g}",
             o.ours.removeprefix(f"{o.race.collective}/"),
@@ -49,12 +50,22 @@ def rows(found: "Tuning") -> Rows:
         if o.ours != o.race.library
         else (
             o.race.collective,
-            str(o.race.nbytes),
+            _bytes(o.plan.problem),
             *["-"] * 7,
             "nothing to race: the library's own stays",
         )
         for o in found.outcomes
     ]
+
+
+SPARE = ("λ", "t0", "predicted", "verdict", "library's own")
+"""Columns of the main table without which it can still be read, the first to go first."""
+
+
+def _bytes(problem: Problem) -> str:
+    """Bytes of the message or of everybody's vector; of sources, how many give how many each."""
+    each = {source.nbytes for source in problem.sources}
+    return f"{len(problem.sources)}×{each.pop()}" if len(each) == 1 else str(problem.nbytes)
 
 
 def summary(found: "Tuning") -> list[str]:
@@ -66,7 +77,8 @@ def summary(found: "Tuning") -> list[str]:
         + (
             ": "
             + ", ".join(
-                f"{o.race.collective} of {o.race.nbytes} B {o.speedup.middle:.2f}×" for o in won
+                f"{o.race.collective} of {_bytes(o.plan.problem)} B {o.speedup.middle:.2f}×"
+                for o in won
             )
             if won
             else "; elsewhere the library's own stays"
@@ -176,6 +188,7 @@ def race_document(outcome: "Outcome") -> dict[str, Any]:
         "ranks": race.ranks,
         "nbytes": race.nbytes,
         "root": race.root,
+        **sources_document(outcome.plan.problem),
         "algorithm": ours,
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
@@ -215,8 +228,10 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "item": problem.item,
         "order": problem.order,
         "order_because": plan.reason,
+        **sources_document(problem),
         "machine": plan.machine.describe(),
         "machine_from": origin,
+        "topology": plan.topology.describe() if plan.topology is not None else None,
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
         "predicted_s": plan.predicted_s,
@@ -228,6 +243,17 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
             for c in plan.candidates
         ],
         "excluded": dict(plan.excluded),
+        "remarks": list(plan.remarks),
+    }
+
+
+def sources_document(problem: Problem) -> dict[str, Any]:
+    """Who has data and in which mesh, as JSON; nothing where that is no question."""
+    if problem.collective not in GATHERING:
+        return {}
+    return {
+        "sources": [{"rank": source.rank, "nbytes": source.nbytes} for source in problem.sources],
+        "shape": list(problem.shape),
     }
 
 

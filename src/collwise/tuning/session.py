@@ -10,6 +10,8 @@ from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.profile import Profile, Win
 from collwise.model.records import Form
+from collwise.model.sources import distribute
+from collwise.model.topology import near_square
 from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
@@ -20,7 +22,7 @@ from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
 from collwise.planner.legal import legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING, ROOTLESS, Problem, Schedule
+from collwise.schedule.data import COMBINING, GATHERING, ROOTLESS, Problem, Schedule
 from collwise.verifier import verify
 
 MEASURING_SHARE = 0.4
@@ -34,16 +36,23 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Task:
-    """What is planned and raced: a collective, bytes, a root, and how vectors are combined."""
+    """What is planned and raced: a collective, bytes, a root, and how vectors are combined.
+
+    sources: of an s-to-p broadcast, the ranks that have data, nbytes each.   shape: the mesh in
+    which its algorithms see the ranks; near a square if not given.
+    """
 
     collective: str
     nbytes: int
     root: int = 0
     op: str = "sum"
     dtype: str = "float64"
+    sources: tuple[int, ...] | None = None
+    shape: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        return f"{self.collective} of {self.nbytes} bytes"
+        told = f"{self.collective} of {self.nbytes} bytes"
+        return told if self.sources is None else f"{told} from each of {len(self.sources)} ranks"
 
     @classmethod
     def of(
@@ -56,13 +65,21 @@ class Task:
         *,
         ranks: int,
         round_up: bool = False,
+        sources: Sequence[int] | None = None,
+        shape: tuple[int, int] | None = None,
     ) -> "Task":
         """A task on so many ranks; a root counts where the collective has one.
 
-        round_up: to whole elements, where they are combined.
-        Raises UnknownName or InvalidArgument for what is no collective, operator, type, size, root.
+        round_up: to whole elements, where they are combined.   sources, shape: count for an s-to-p
+        broadcast; if there are no sources, `usual_sources` has data.
+        Raises UnknownName or InvalidArgument for what is no collective, operator, type, size, root,
+        source, shape.
         """
         algorithms_for(collective)
+        if collective in GATHERING:
+            given = usual_sources(ranks, shape) if sources is None else tuple(sources)
+            Problem.of(collective, ranks, nbytes, sources=given, shape=shape)
+            return cls(collective, nbytes, 0, op, dtype, given, shape)
         if collective in COMBINING:
             item = legal(collective, op, dtype).item
             if round_up:
@@ -88,8 +105,19 @@ class Task:
             root=self.root,
             op=self.op,
             dtype=self.dtype,
+            sources=self.sources,
+            shape=self.shape,
             algorithm=algorithm,
         )
+
+
+def usual_sources(ranks: int, shape: tuple[int, int] | None = None) -> tuple[int, ...]:
+    """Who has data if nobody says: every fourth rank, but at least two of them (or the only one).
+
+    Raises InvalidArgument for a shape out of range.
+    """
+    count = min(max(ranks // 4, 2), ranks)
+    return distribute("equal", shape or near_square(ranks), count)
 
 
 @dataclass(frozen=True)
@@ -260,6 +288,7 @@ def wins(outcome: Outcome) -> list[Win]:
                 ranks=run.ranks,
                 nbytes=run.nbytes,
                 root=run.root,
+                sources=len(outcome.plan.problem.sources),
                 algorithm=candidate.name,
                 settings={name: str(value) for name, value in candidate.settings.items()},
                 ours_s=run.medians[best].middle,

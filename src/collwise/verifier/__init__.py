@@ -1,15 +1,16 @@
 """Proves a schedule right, whoever made it, or explains the first thing that is wrong with it.
 
 Read in this order: `promises` (what is right), `flow` (partners, and what is held), `progress` (no
-deadlock), `contributions` (of what it is combined), `ports` (no rank does two things at once in
-ideal time); `atlas` and `words` serve them.  Nothing here knows an algorithm, or takes anything
-over from the timing engine: that is checked too.
+deadlock), `contributions` (of what it is combined), `ports` and `links` (in ideal time no rank does
+two things at once, no link carries two messages); `atlas` and `words` serve them.  Nothing here
+knows an algorithm, or takes anything over from the timing engine: that is checked too.
 """
 
 from fractions import Fraction
 
 from collwise.errors import InvalidSchedule, UnknownName
 from collwise.model.machine import Machine
+from collwise.model.topology import Topology
 from collwise.schedule.data import Schedule, Written
 from collwise.schedule.timing import ideal
 from collwise.verifier.atlas import Atlas
@@ -25,17 +26,20 @@ ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
 """The machines whose ports are watched if none is given."""
 
 
-def verify(schedule: Schedule, machine: Machine | None = None) -> None:
+def verify(
+    schedule: Schedule, machine: Machine | None = None, topology: Topology | None = None
+) -> None:
     """Prove that a schedule keeps its collective's promise; return if so.
 
     Checks the flow of the data (`check_flow`), and then, on `machine` (or else on postal machines
-    with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`).
+    with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`); and, on
+    a topology, which needs a machine that has links, that no link carries two at once.
     Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
     collective that `PROMISES` does not have.
     """
     check_flow(schedule)
     for assumed in ASSUMED if machine is None else (machine,):
-        check_ports(schedule, ideal(schedule, assumed), assumed)
+        check_ports(schedule, ideal(schedule, assumed, topology), assumed, topology)
 
 
 def check_flow(schedule: Schedule) -> None:
@@ -62,6 +66,6 @@ def check_flow(schedule: Schedule) -> None:
     check_partners(lists)
     atlas = Atlas(lists, promises)
     check_holdings(lists, promises, atlas)
-    check_progress(lists)
+    check_progress(lists, atlas)
     if combined:
         check_contributions(lists, problem, promises, atlas)

@@ -4,10 +4,22 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from collwise.errors import InvalidSchedule
-from collwise.schedule.data import Combine, Recv, Send, Slot, reads, spoils, writes
+from collwise.schedule.data import (
+    Block,
+    Combine,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    reads,
+    spoils,
+    writes,
+)
 from collwise.verifier.atlas import Atlas
 from collwise.verifier.promises import Promise
 from collwise.verifier.words import Lists, told_blocks, told_slot, wrong
+
+MESSAGES = (Send, Recv)
 
 
 def check_operations(lists: Lists, item: int = 1) -> None:
@@ -15,18 +27,16 @@ def check_operations(lists: Lists, item: int = 1) -> None:
 
     item: bytes of an element, none of which may be cut.
     """
+    sound: set[int] = set()  # tuples of blocks, by identity: many operations have the same
     for rank, operations in enumerate(lists):
         for step, op in enumerate(operations):
-            if isinstance(op, Send | Recv):
-                _check_peer(lists, rank, step, op.peer)
-            if negative := [b for b in op.blocks if b.length < 0]:
-                seen, remedy = "a length is negative", "give blocks a length of 0 or more"
-                wrong(lists, rank, step, seen, remedy, negative[0])
-            if not any(b.length for b in op.blocks):
-                wrong(lists, rank, step, "it is about 0 bytes", "leave out empty operations")
-            if cut := [b for b in op.blocks if b.offset % item or b.length % item]:
-                seen = f"it cuts inside an element of {item} bytes"
-                wrong(lists, rank, step, seen, "move and combine whole elements", cut[0])
+            if isinstance(op, MESSAGES) and not (0 <= op.peer < len(lists) and op.peer != rank):
+                _no_peer(lists, rank, step, op.peer)
+            if id(op.blocks) not in sound:
+                _check_blocks(lists, rank, step, item)
+                sound.add(id(op.blocks))
+            if isinstance(op, Send):
+                continue
             if Slot.INPUT in spoils(op):
                 seen = "it would overwrite the user's input"
                 wrong(lists, rank, step, seen, "name the output or scratch", op.blocks[0])
@@ -38,68 +48,98 @@ def check_operations(lists: Lists, item: int = 1) -> None:
                 wrong(lists, rank, step, seen, remedy, op.blocks[0])
 
 
-def _check_peer(lists: Lists, rank: int, step: int, peer: int) -> None:
-    if not 0 <= peer < len(lists):
-        seen, remedy = f"there are {len(lists)} ranks", f"name a peer from 0 to {len(lists) - 1}"
-        wrong(lists, rank, step, seen, remedy)
+def _check_blocks(lists: Lists, rank: int, step: int, item: int) -> None:
+    blocks = lists[rank][step].blocks
+    lengths = [block.length for block in blocks]
+    if min(lengths, default=0) < 0:
+        seen, remedy = "a length is negative", "give blocks a length of 0 or more"
+        wrong(lists, rank, step, seen, remedy, next(b for b in blocks if b.length < 0))
+    if not any(lengths):
+        wrong(lists, rank, step, "it is about 0 bytes", "leave out empty operations")
+    if cut := [b for b in blocks if b.offset % item or b.length % item]:
+        seen = f"it cuts inside an element of {item} bytes"
+        wrong(lists, rank, step, seen, "move and combine whole elements", cut[0])
+
+
+def _no_peer(lists: Lists, rank: int, step: int, peer: int) -> NoReturn:
     if peer == rank:
         wrong(lists, rank, step, "this is the rank itself", "leave the message out")
+    seen, remedy = f"there are {len(lists)} ranks", f"name a peer from 0 to {len(lists) - 1}"
+    wrong(lists, rank, step, seen, remedy)
 
 
 def check_partners(lists: Lists) -> None:
     """The k-th send from a to b is the k-th receive at b from a, block by block."""
-    pairs: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    for rank, operations in enumerate(lists):
-        for step, op in enumerate(operations):
-            if isinstance(op, Send):
-                pairs.setdefault((rank, op.peer), ([], []))[0].append(step)
-            elif isinstance(op, Recv):
-                pairs.setdefault((op.peer, rank), ([], []))[1].append(step)
-    for (a, b), (sends, receives) in sorted(pairs.items()):
-        both = list(zip(sends, receives, strict=False))
-        same = (lists[a][s].blocks == lists[b][r].blocks for s, r in both)
-        k = next((k for k, equal in enumerate(same) if not equal), len(both))
-        counts = (
-            f"rank {a} sends {len(sends)} message(s) to rank {b}, which receives {len(receives)}"
-        )
-        if len(sends) > len(receives):
-            seen, remedy = f"no receive matches: {counts}", f"let rank {b} receive it, or drop it"
-            wrong(lists, a, sends[k], seen, remedy, lists[a][sends[k]].blocks[0])
-        if len(receives) > len(sends):
-            seen, remedy = f"no send matches: {counts}", f"let rank {a} send it, or drop it"
-            wrong(lists, b, receives[k], seen, remedy, lists[b][receives[k]].blocks[0])
-        if k < len(both):
-            step, (there, blocks) = receives[k], (sends[k], lists[a][sends[k]].blocks)
-            seen = f"message {k + 1} from rank {a}, its step {there}, carries {told_blocks(blocks)}"
-            remedy = "name the same blocks in the same order on both sides"
-            wrong(lists, b, step, seen, remedy, lists[b][step].blocks[0])
+    sent = [_by_peer(operations, Send) for operations in lists]
+    received = [_by_peer(operations, Recv) for operations in lists]
+    unequal = [
+        (a, b)
+        for a, messages in enumerate(sent)
+        for b, blocks in messages.items()
+        if received[b].get(a) != blocks
+    ]
+    unequal += [(a, b) for b, messages in enumerate(received) for a in messages if b not in sent[a]]
+    if unequal:
+        _explain_partners(lists, *min(unequal))
+
+
+def _by_peer(
+    operations: Sequence[Operation], kind: type[Send] | type[Recv]
+) -> dict[int, list[tuple[Block, ...]]]:
+    """The blocks of every message of that kind, in list order."""
+    found: dict[int, list[tuple[Block, ...]]] = {}
+    for op in operations:
+        if isinstance(op, kind):
+            found.setdefault(op.peer, []).append(op.blocks)
+    return found
+
+
+def _explain_partners(lists: Lists, a: int, b: int) -> NoReturn:
+    sends = [i for i, op in enumerate(lists[a]) if isinstance(op, Send) and op.peer == b]
+    receives = [i for i, op in enumerate(lists[b]) if isinstance(op, Recv) and op.peer == a]
+    both = list(zip(sends, receives, strict=False))
+    same = (lists[a][s].blocks == lists[b][r].blocks for s, r in both)
+    k = next((k for k, equal in enumerate(same) if not equal), len(both))
+    counts = f"rank {a} sends {len(sends)} message(s) to rank {b}, which receives {len(receives)}"
+    if len(sends) > len(receives):
+        seen, remedy = f"no receive matches: {counts}", f"let rank {b} receive it, or drop it"
+        wrong(lists, a, sends[k], seen, remedy, lists[a][sends[k]].blocks[0])
+    if len(receives) > len(sends):
+        seen, remedy = f"no send matches: {counts}", f"let rank {a} send it, or drop it"
+        wrong(lists, b, receives[k], seen, remedy, lists[b][receives[k]].blocks[0])
+    step, (there, blocks) = receives[k], (sends[k], lists[a][sends[k]].blocks)
+    seen = f"message {k + 1} from rank {a}, its step {there}, carries {told_blocks(blocks)}"
+    remedy = "name the same blocks in the same order on both sides"
+    wrong(lists, b, step, seen, remedy, lists[b][step].blocks[0])
 
 
 def check_holdings(lists: Lists, promises: Sequence[Promise], atlas: Atlas) -> None:
     """In list order: what is read is held, what is received is new; in the end all is there."""
+    strange = ~atlas.exists
     for rank, (operations, promise) in enumerate(zip(lists, promises, strict=True)):
         held, owed = atlas.holding(promise.given), atlas.holding(promise.owed)
+        unowed = ~owed.get(Slot.OUTPUT, 0)
         touched = dict(held)  # including what was used up
-        for step, op in enumerate(operations):
-            pieces = atlas.pieces(op.blocks)
-            if beyond := pieces & ~atlas.exists:
+        for step, (op, pieces) in enumerate(zip(operations, atlas.moved[rank], strict=True)):
+            if beyond := pieces & strange:
                 block = atlas.first(beyond)
                 seen = f"there is no such data as {told_blocks([block])}"
                 wrong(lists, rank, step, seen, "stay within the data that a rank is given", block)
+            if isinstance(op, Send):  # the same as below, for what there is most of
+                if missing := pieces & ~held.get(op.slot, 0):
+                    _not_held(lists, rank, step, atlas, op.slot, missing)
+                continue
             for slot in reads(op):
                 if missing := pieces & ~held.get(slot, 0):
                     _not_held(lists, rank, step, atlas, slot, missing)
             if isinstance(op, Recv):
-                has = touched.get(op.slot, 0)
-                for block in op.blocks:
-                    if again := atlas.pieces([block]) & has:
-                        first = not again & touched.get(op.slot, 0)
-                        _held_already(lists, rank, step, atlas, again, first)
-                    has |= atlas.pieces([block])
-            if Slot.OUTPUT in spoils(op) and (beyond := pieces & ~owed.get(Slot.OUTPUT, 0)):
-                seen, block = "it is owed nothing there: it has no output", atlas.first(beyond)
-                wrong(lists, rank, step, seen, "keep it in scratch", block)
+                before = touched.get(op.slot, 0)
+                if pieces & before or (len(op.blocks) > 1 and atlas.meet(op.blocks)):
+                    _held_already(lists, rank, step, atlas, before)
             for slot in spoils(op):
+                if slot == Slot.OUTPUT and (beyond := pieces & unowed):
+                    seen, block = "it is owed nothing there: it has no output", atlas.first(beyond)
+                    wrong(lists, rank, step, seen, "keep it in scratch", block)
                 touched[slot] = touched.get(slot, 0) | pieces
                 held[slot] = held.get(slot, 0) & ~pieces
             if (into := writes(op)) is not None:
@@ -141,17 +181,19 @@ def _not_held(
     wrong(lists, rank, step, seen + f"but gets data for it only at step {when}", remedy, block)
 
 
-def _held_already(
-    lists: Lists, rank: int, step: int, atlas: Atlas, again: int, first: bool
-) -> NoReturn:
-    """first: the rank did not hold the pieces before this message."""
+def _held_already(lists: Lists, rank: int, step: int, atlas: Atlas, before: int) -> NoReturn:
+    """before: what the slot had before this message, in which some of its blocks lie, or meet."""
     op = lists[rank][step]
     assert isinstance(op, Recv)
-    block, before = atlas.first(again), _touching(lists, rank, op.slot, atlas, again)[0]
-    if first:
-        since = "from this very message"
-    else:
-        since = f"since step {before}" if before < step else "from the start"
-    seen = f"it holds {told_blocks([block])} {since}, and sends that read them may be under way"
+    has = before
+    for block in op.blocks:
+        if again := atlas.pieces([block]) & has:
+            break
+        has |= atlas.pieces([block])
+    first, since = atlas.first(again), "from this very message"
+    if again & before:
+        at = _touching(lists, rank, op.slot, atlas, again)[0]
+        since = f"since step {at}" if at < step else "from the start"
+    seen = f"it holds {told_blocks([first])} {since}, and sends that read them may be under way"
     remedy = "leave them out here: every byte of a slot is received once"
-    wrong(lists, rank, step, seen, remedy, block)
+    wrong(lists, rank, step, seen, remedy, first)

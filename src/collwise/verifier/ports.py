@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
-from collwise.model.machine import LogGP, Machine
+from collwise.model.machine import LogGP, Machine, Wormhole
+from collwise.model.topology import Topology
 from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Send, size_of
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.timing import Timing, Transfer
+from collwise.verifier.links import check_links
 from collwise.verifier.words import Lists, wrong
 
 
@@ -35,21 +37,35 @@ class _Event(NamedTuple):
     end: int
     step: int
     law: _Law
+    port: int = 0
+    """Which one, where a rank has many."""
 
 
+_EVERY = -1
+"""The port of what keeps all ports busy."""
 _REMEDY = "mend the timing: it says what the machine cannot do"
 
 
-def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
+def check_ports(
+    schedule: Schedule, timing: Timing, machine: Machine, topology: Topology | None = None
+) -> None:
     """Prove that a timing of a schedule obeys the laws of a machine, port by port.
 
     No send begins while its port is busy or before its data is received.  No message is received
     before its latency is over, or less than its t0 after the one before.  Ports work in list order;
     but a LogGP rank receives in order of arrival, and its one processor does one thing at a time.
+    On a network with links, no link carries two messages at once (`links.check_links`).
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
-    exact = _laws(machine, lists)
+    for t in timing.transfers:
+        _check_match(lists, t)
+    check_links(lists, timing, machine, topology)
+
+    def hops(t: Transfer) -> int:
+        return 1 if topology is None else topology.distance(t.source, t.target)
+
+    exact = _laws(machine, {(t.nbytes, hops(t)) for t in timing.transfers})
     unit = lcm(
         *{x.denominator for t in timing.transfers for x in (t.start, t.sent, t.received)},
         *{x.denominator for c in timing.combines for x in (c.start, c.end)},
@@ -59,54 +75,74 @@ def check_ports(schedule: Schedule, timing: Timing, machine: Machine) -> None:
     def ticks(x: Fraction) -> int:
         return x.numerator * (unit // x.denominator)
 
-    laws = {size: _Law(*map(ticks, law)) for size, law in exact.items()}
+    laws = {key: _Law(*map(ticks, law)) for key, law in exact.items()}
     sends: list[list[_Event]] = [[] for _ in lists]
     receipts: list[list[_Event]] = [[] for _ in lists]
     for t in timing.transfers:
-        _check_match(lists, t)
-        law = laws[t.nbytes]
+        law = laws[t.nbytes, hops(t)]
         start, sent, received = ticks(t.start), ticks(t.sent), ticks(t.received)
         if start < 0 or sent < start + law.busy:
             _late(lists, t.source, t.place_at_source, "it is sent faster than the machine sends")
         if received < start + law.latency:
             seen = f"it is received {seconds(t.received - t.start):g} s after its send began"
             _late(lists, t.target, t.place_at_target, seen)
-        sends[t.source].append(_Event(start, sent, t.place_at_source, law))
+        out, into = _ports_of(t, machine, topology)
+        sends[t.source].append(_Event(start, sent, t.place_at_source, law, out))
+        if isinstance(machine, Wormhole):  # the receiver's port is busy from the start
+            law = law._replace(gap=received - start, processing=received - start)
         receipts[t.target].append(
-            _Event(received - law.processing, received, t.place_at_target, law)
+            _Event(received - law.processing, received, t.place_at_target, law, into)
         )
-    one_processor = not machine.independent_ports
     for c in timing.combines:
         _check_named(lists, c.rank, c.place, Combine, c.nbytes, f"{c.nbytes} bytes combined")
         cost, start, end = machine.combine(c.nbytes), ticks(c.start), ticks(c.end)
         if cost is None or end - start != cost * unit:
             _late(lists, c.rank, c.place, "it is combined in another time than the machine takes")
-        event = _Event(start, end, c.place, _Law(end - start, end - start, 0, 0))
+        event = _Event(start, end, c.place, _Law(end - start, end - start, 0, 0), _EVERY)
         sends[c.rank].append(event)
         receipts[c.rank].append(event)
     free = {Copy} if machine.combine(1) is not None else {Copy, Combine}
     for rank in range(len(lists)):
         events = {event.step: event for event in (*sends[rank], *receipts[rank])}
         _check_complete(lists, rank, free, sends[rank] + receipts[rank], timing.finish[rank] * unit)
-        _check_sends(lists, rank, sorted(sends[rank]))
-        if one_processor:
+        for port in _each_port(sends[rank]):
+            _check_sends(lists, rank, sorted(port))
+        if isinstance(machine, LogGP):
             _check_processor(lists, rank, sends[rank], receipts[rank])
         else:
-            _check_receipts(lists, rank, sorted(receipts[rank], key=lambda e: (e.end, e.step)))
+            for port in _each_port(receipts[rank]):
+                _check_receipts(lists, rank, sorted(port, key=lambda e: (e.end, e.step)))
         _check_data(lists, rank, events)
 
 
-def _laws(machine: Machine, lists: Lists) -> dict[int, tuple[Fraction, ...]]:
-    laws: dict[int, tuple[Fraction, ...]] = {}
-    messages = (op for operations in lists for op in operations if isinstance(op, Send | Recv))
-    for size in {size_of(op) for op in messages}:
+def _laws(
+    machine: Machine, kinds: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], tuple[Fraction, ...]]:
+    """By bytes and number of links: what `_Law` has, in exact seconds."""
+    laws: dict[tuple[int, int], tuple[Fraction, ...]] = {}
+    for size, hops in kinds:
         gap, latency = machine.message(size)
         if isinstance(machine, LogGP):
             body = (size - 1) * machine.G
-            laws[size] = machine.o, machine.g + body, latency, machine.o + body
+            laws[size, hops] = machine.o, machine.g + body, latency, machine.o + body
         else:
-            laws[size] = gap, gap, latency, Fraction(0)
+            farther = (hops - 1) * machine.hop if isinstance(machine, Wormhole) else Fraction(0)
+            laws[size, hops] = gap + farther, gap + farther, latency + farther, Fraction(0)
     return laws
+
+
+def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple[int, int]:
+    """The ports of a transfer at its source and at its target."""
+    if not machine.all_port:
+        return 0, 0
+    route = topology.route(t.source, t.target) if topology else ()
+    return (route[0], route[-1]) if route else (t.target, t.source)
+
+
+def _each_port(events: Sequence[_Event]) -> list[list[_Event]]:
+    """The events of every port, with those that keep all ports busy."""
+    ports = {event.port for event in events if event.port != _EVERY} or {_EVERY}
+    return [[event for event in events if event.port in (port, _EVERY)] for port in ports]
 
 
 def _late(lists: Lists, rank: int, step: int, seen: str) -> None:

@@ -6,6 +6,7 @@ together of the contributions of all ranks, each counted once.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -41,7 +42,22 @@ def _allreduce(problem: Problem, rank: int) -> Promise:
     return _reduce(problem, problem.root)
 
 
+@lru_cache(maxsize=1)
+def _everything(problem: Problem) -> Holding:
+    return tuple((Slot.OUTPUT, block) for block in problem.gathered)
+
+
+def _s_to_p(problem: Problem, rank: int) -> Promise:
+    everything = _everything(problem)
+    return Promise(tuple(held for held in everything if held[1].owner == rank), everything)
+
+
 PROMISES: Mapping[str, Callable[[Problem, int], Promise]] = MappingProxyType(
-    {"broadcast": _broadcast, "reduce": _reduce, "allreduce": _allreduce}
+    {
+        "broadcast": _broadcast,
+        "reduce": _reduce,
+        "allreduce": _allreduce,
+        "s_to_p": _s_to_p,
+    }
 )
 """For each collective, its promise to a rank."""

@@ -1,0 +1,61 @@
+"""Ideal places of sources: where every round of spreading reaches new ranks.  Row-major numbers."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from collwise.model.sources import rows_of
+from collwise.model.topology import snake_rank
+
+Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
+"""The places for so many sources in a mesh of (rows, columns)."""
+
+
+def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
+    """Places on the snake through the mesh, for spreading along it.
+
+    The paper takes left diagonals, as the least sensitive of its distributions.  These are worked
+    out from the rounds themselves, and on most meshes better (`papers.hambrusch1998`, H-c9).
+    """
+    return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
+
+
+def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
+    """Full rows (the last one partly), placed so that spreading along columns doubles them.
+
+    Where there would be more such rows than a row is long, rows would come first, along which
+    nobody is without: so in such tall meshes full columns are taken, placed likewise.
+    """
+    height, width = shape
+    needed = -(-count // width)
+    if needed > width:
+        flipped = rows((width, height), count)
+        return tuple(sorted(at % height * width + at // height for at in flipped))
+    return rows_of(shape, count, in_line(height, needed))
+
+
+def in_line(n: int, count: int) -> tuple[int, ...]:
+    """Positions of 1 <= count <= n sources in a line of n from which every round doubles them.
+
+    Ascending; the last round that finds new ones has only as many to find as there are.
+    """
+    return _in_lines(n, n, count)
+
+
+def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
+    """The same for a line of n and for one of `most`, which is n or n + 1, at once.
+
+    The i-th of the first half swaps with the one ⌈n/2⌉ further on, and then both halves hold the
+    same positions: those that are ideal for them are ideal here, as long as all have partners.  A
+    line's halves, or those of the two lines, differ by 1 at most.  When there are too many sources
+    for all to find somebody new, every pair gets one, and so does the middle, which nobody serves.
+    Every second one is put into the other half, so that messages cross the middle in both
+    directions; not where the two lines disagree on how far away that is.
+    """
+    half = (most + 1) // 2
+    inner = _in_lines(n // 2, half, count) if count <= n // 2 else tuple(range(half))
+    if half == (n + 1) // 2:
+        inner = tuple(
+            at + half if turn % 2 and at + half < n else at for turn, at in enumerate(inner)
+        )
+    others = sorted(set(range(n)).difference(inner)) if len(inner) < count else []
+    return tuple(sorted((*inner, *others[: count - len(inner)])))

@@ -1,0 +1,1 @@
+"""S-to-p broadcasts: some ranks have data, all get everybody's."""

@@ -1,0 +1,24 @@
+"""Br_xy: Br_Lin in every line of one dimension of the mesh, then in every line of the other.
+
+Which is first: that with fewer sources in its fullest line (`br_xy_source`), so that messages grow
+late, or that with the longer lines, whoever the sources are (`br_xy_dim`).
+"""
+
+from collwise.algorithms.gathering import across_by_shape, across_by_sources, enter_spread
+
+TIME = "⌈log2 r⌉ + ⌈log2 c⌉ rounds"
+
+enter_spread(
+    "br_xy_source",
+    "rows, then columns, or the other way: first where the fullest line has fewer sources",
+    ("Hambrusch1998 §2",),
+    TIME,
+    across_by_sources,
+)
+enter_spread(
+    "br_xy_dim",
+    "rows, then columns, or the other way: the longer lines first",
+    ("Hambrusch1998 §2",),
+    TIME,
+    across_by_shape,
+)

@@ -1,0 +1,32 @@
+"""Bruck's allgather: in round k rank i gets all that rank i + 2^k holds; ⌈log2 p⌉ rounds, any p."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from collwise.algorithms.gathering import enter
+from collwise.schedule.transfers import Transfer, Transfers
+
+
+@dataclass(frozen=True)
+class Bruck(Transfers):
+    """After the round of distance d rank i holds what ranks i … i + 2d − 1 gave, around the end."""
+
+    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+        ranks, given = self.problem.ranks, self.problem.gathered
+        distance = 1
+        while distance < ranks:
+            count = min(distance, ranks - distance)
+            mine = () if rank is None else (rank, (rank + distance) % ranks)
+            for sender in range(ranks) if rank is None else sorted(set(mine)):
+                blocks = tuple(b for b in given if (b.owner - sender) % ranks < count)
+                yield Transfer(sender, (sender - distance) % ranks, blocks)
+            distance *= 2
+
+
+enter(
+    "bruck",
+    "in round k rank i gets all that rank i + 2^k holds",
+    ("Bruck1997",),
+    "⌈log2 p⌉ rounds",
+    lambda problem, _: Bruck(problem),
+)

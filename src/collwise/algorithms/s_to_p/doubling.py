@@ -1,0 +1,46 @@
+"""Recursive doubling: in round k rank i swaps all that it holds with rank i xor 2^k.
+
+Any p: ranks beyond the largest power of two hand their data over first, and get everything last.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from collwise.algorithms.gathering import enter
+from collwise.schedule.data import Block
+from collwise.schedule.transfers import Transfer, Transfers
+
+
+@dataclass(frozen=True)
+class Doubling(Transfers):
+    """Blocks travel in cubes; rank i beyond the power of two is represented by rank i − 2^k."""
+
+    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+        ranks, given = self.problem.ranks, self.problem.gathered
+        cube = 1 << (ranks.bit_length() - 1)
+        for block in given:
+            if block.owner >= cube:
+                yield Transfer(block.owner, block.owner - cube, (block,))
+        inside = 0 if rank is None else rank % cube
+        distance = 1
+        while distance < cube:
+            groups: dict[int, list[Block]] = {}
+            for block in given:
+                groups.setdefault(block.owner % cube // distance, []).append(block)
+            for member in range(cube) if rank is None else sorted((inside, inside ^ distance)):
+                if (blocks := groups.get(member // distance)) is not None:
+                    yield Transfer(member, member ^ distance, tuple(blocks))
+            distance *= 2
+        represented = inside + cube
+        one = range(represented, min(represented + 1, ranks))
+        for late in range(cube, ranks) if rank is None else one:
+            yield Transfer(late - cube, late, given)
+
+
+enter(
+    "recursive_doubling",
+    "in round k everybody swaps all that it holds with rank i xor 2^k",
+    ("Thakur2005",),
+    "⌈log2 p⌉ rounds (2 more unless p is a power of two)",
+    lambda problem, _: Doubling(problem),
+)

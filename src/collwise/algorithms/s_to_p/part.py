@@ -1,0 +1,78 @@
+"""Partitioning: both halves of the mesh spread half of the sources, then they swap.
+
+Each half gets its share of the sources at places that are ideal in it [Hambrusch1998 §3].
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from collwise.algorithms.gathering import (
+    Held,
+    Spread,
+    across_by_sources,
+    after_moving,
+    along_snake,
+    enter_spread,
+    moved,
+    moving,
+)
+from collwise.algorithms.ideal_places import Places, rows, snake
+from collwise.schedule.grids import Grid
+from collwise.schedule.transfers import Blocks, Transfer
+
+
+def partitioned(
+    spread: Spread, places: Places, grid: Grid, held: Held, rank: int | None
+) -> Iterator[Transfer]:
+    """Move, spread in each half, swap.  In a grid of one rank there is nothing to do."""
+    if grid.size == 1:
+        return
+    halves = grid.halves()
+    first = -(-len(held) * halves[0].size // grid.size)
+    shares = (first, len(held) - first)
+    targets = [
+        half.rank(inner)
+        for half, share in zip(halves, shares, strict=True)
+        if share
+        for inner in places(half.shape, share)
+    ]
+    to = moved(held, targets)
+    yield from moving(held, to)
+    at = after_moving(held, to)
+    inside = [{r: blocks for r, blocks in at.items() if half.has(r)} for half in halves]
+    for half, holding in zip(halves, inside, strict=True):
+        if rank is None or half.has(rank):
+            yield from spread(half, holding, rank)
+    everything = [tuple(b for blocks in each.values() for b in blocks) for each in inside]
+    yield from _swap(halves, everything, rank)
+
+
+def _swap(
+    halves: tuple[Grid, Grid], everything: list[Blocks], rank: int | None
+) -> Iterator[Transfer]:
+    """The i-th of one half with the i-th of the other; who is left over only receives."""
+    one, other = halves
+    if rank is None:
+        numbers = range(one.size)
+    else:
+        mine = one.inner(rank) if one.has(rank) else other.inner(rank)
+        numbers = range(mine, one.size, other.size)  # whom a rank of the smaller half serves
+    for inner in numbers:
+        a, b = one.rank(inner), other.rank(inner % other.size)
+        if inner < other.size:
+            yield Transfer(a, b, everything[0])
+        yield Transfer(b, a, everything[1])
+
+
+for _name, _spread, _places, _where in (
+    ("lin", along_snake, snake, "well placed ranks of the snake"),
+    ("xy_source", across_by_sources, rows, "well placed rows"),
+):
+    enter_spread(
+        f"part_{_name}",
+        f"both halves of the mesh do as br_{_name} from {_where} of theirs, then swap everything",
+        ("Hambrusch1998 §3",),
+        f"one permutation, br_{_name} on p/2 ranks, one exchange of half of everything",
+        partial(partitioned, _spread, _places),
+        repositions=f"s_to_p/br_{_name}",
+    )

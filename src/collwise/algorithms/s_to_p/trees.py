@@ -1,0 +1,97 @@
+"""λ-trees: a broadcast for every source, or one for all of them from the first source.
+
+`broadcasts`: nobody waits to combine, nothing is combined; p − 1 messages for every source.
+`source_tree`: the other sources send straight to the first one, which broadcasts all as one message
+down the tree that is optimal in the postal model: for few sources where λ is large.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from collwise.algorithms.broadcast.postal_tree import LAM, tree
+from collwise.algorithms.gathering import apart, combined, enter
+from collwise.algorithms.registry import Settings
+from collwise.model.machine import Machine
+from collwise.schedule.data import Problem
+from collwise.schedule.transfers import Blocks, Transfer, Transfers
+from collwise.schedule.trees import Tree
+
+
+def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Transfer]:
+    """From each root, who gives blocks, down the tree; parents before their children."""
+    ranks = tree.size
+    edges = _edges(tree) if rank is None else []
+    for root, blocks in given:
+        if rank is not None:
+            node = (rank - root) % ranks
+            family = tree.family(node)
+            edges = [(family.parent, node)] if node else []
+            edges += [(node, child) for child in family.children]
+        for parent, child in edges:
+            yield Transfer((parent + root) % ranks, (child + root) % ranks, blocks)
+
+
+def _edges(tree: Tree) -> list[tuple[int, int]]:
+    edges, todo = [], [0]
+    for node in todo:  # grows while it is walked
+        children = tree.family(node).children
+        edges += [(node, child) for child in children]
+        todo += children
+    return edges
+
+
+@dataclass(frozen=True)
+class Broadcasts(Transfers):
+    """One tree for every source, rotated so that the source is its root."""
+
+    tree: Tree
+
+    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+        given = self.problem.gathered
+        yield from _down(self.tree, ((block.owner, (block,)) for block in given), rank)
+
+
+@dataclass(frozen=True)
+class SourceTree(Transfers):
+    """One tree, whose root is the first source."""
+
+    tree: Tree
+
+    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+        given = self.problem.gathered
+        for block in given:
+            yield Transfer(block.owner, given[0].owner, (block,))
+        if given:
+            yield from _down(self.tree, [(given[0].owner, given)], rank)
+
+
+def _at(
+    sizes: Callable[[Problem], int], worth: Callable[[Problem, Machine], Iterable[Settings]]
+) -> Callable[[Problem, Machine], Iterable[Settings]]:
+    """The λ that the machine has at the size of the messages."""
+
+    def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+        lam = machine.planning_lam(sizes(problem))
+        return [{"lam": lam, **settings} for settings in worth(problem, machine)]
+
+    return choices
+
+
+enter(
+    "broadcasts",
+    "one λ-tree broadcast for every source, without interaction",
+    ("Hambrusch1998 §2", "BarNoyKipnis1994"),
+    "from T_λ(p) to s·T_λ(p) in t0",
+    lambda problem, settings: Broadcasts(problem, tree(problem.ranks, settings["lam"])),
+    parameters={"lam": LAM},
+    choices=_at(lambda p: p.nbytes // max(1, len(p.sources)), apart),
+)
+enter(
+    "source_tree",
+    "the other sources send to the first, which broadcasts everything down a λ-tree",
+    ("BarNoyKipnis1994",),
+    "T_λ(p) in t0, up to λ + s − 2 more if s > 1, all messages counted as one size",
+    lambda problem, settings: SourceTree(problem, tree(problem.ranks, settings["lam"])),
+    parameters={"lam": LAM},
+    choices=_at(lambda p: p.nbytes, combined),
+)

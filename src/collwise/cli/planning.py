@@ -1,0 +1,91 @@
+"""What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from collwise.cli import output
+from collwise.cli.machines import Given, machine_from, machine_options
+from collwise.cli.problems import (
+    DTYPE,
+    OP,
+    bytes_option,
+    check_options,
+    chosen_sources,
+    dtype_option,
+    op_option,
+    order_option,
+    root_option,
+    sources_options,
+)
+from collwise.cli.values import RANKS
+from collwise.errors import InvalidArgument
+from collwise.schedule.data import COMBINING, GATHERING
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Asked(NamedTuple):
+    """A problem, as the arguments that `planner.choose.plan` takes, and where to solve it."""
+
+    collective: str
+    arguments: Mapping[str, Any]
+    given: Given
+
+
+def planning_options(*own: Any) -> Callable[[F], F]:
+    """Options that describe a problem and a machine; `asked` reads them.  own: the command's."""
+    first = (
+        click.argument("collective", default="broadcast"),
+        click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks."),
+        bytes_option,
+        root_option,
+        op_option,
+        dtype_option,
+        order_option,
+    )
+    options = (*first, *own, output.json_option, sources_options(), machine_options)
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def asked(options: Mapping[str, Any]) -> Asked:
+    """What options ask for.
+
+    Raises UnknownName or InvalidArgument for what is no collective, machine or sources, and for
+    options that say nothing about the collective.
+    """
+    from collwise.algorithms.registry import algorithms_for
+
+    collective, ranks, shape = options["collective"], options["ranks"], options["shape"]
+    algorithms_for(collective)
+    check_options([collective], options)
+    op, dtype = options["op"] or OP, options["dtype"] or DTYPE
+    given = machine_from(options, ranks, shape, (op, dtype) if collective in COMBINING else None)
+    sources, topology = options["sources"], given.topology
+    if collective in GATHERING and sources is None:
+        raise InvalidArgument(
+            f"{collective} over {ranks} ranks",
+            "nothing says which ranks have data",
+            "give --sources 0,5,9, or for instance --pattern equal --sources 3",
+        )
+    if shape is None and sources is not None and topology is not None:
+        shape = topology.shape
+    arguments = {
+        "ranks": ranks,
+        "nbytes": options["nbytes"],
+        "root": options["root"],
+        "op": op,
+        "dtype": dtype,
+        "order": options["order"],
+        "sources": chosen_sources(ranks, sources, options["pattern"], shape),
+        "shape": shape,
+        "topology": topology,
+    }
+    return Asked(collective, arguments, given)

@@ -1,0 +1,259 @@
+"""Blocking calls of an s-to-p broadcast: much is remembered, but nothing by a buffer's address."""
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from functools import partial
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.blocking import SHORT, once
+from collwise.mpi.channel import BLOCKING_TAG, Channel
+from collwise.mpi.gathering import Gathering
+from collwise.mpi.memory import BYTES, Gathered, allocate, indexed
+from collwise.mpi.operands import is_in_place
+from collwise.mpi.persistent import Persistent
+from collwise.mpi.pieces import Layout, Parts, Pieces, places_key, vector_key, vector_parts
+from collwise.mpi.progress import moving
+from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Slot
+
+Read: TypeAlias = Callable[[Any, int], Parts]
+"""How the parts of a receive buffer are found."""
+Run: TypeAlias = Callable[[Any, Any], None]
+"""Takes a send buffer and a receive buffer, as mpi4py takes them."""
+_MOST = 64
+_CODES = frozenset("?bBhHiIlLqQfdgFDG")
+"""NumPy's codes of arrays that mpi4py sends as they are."""
+_LISTS = (list, tuple)
+_WORD = np.dtype(np.uint64)
+_LONG = 16384
+"""Bytes from which on a ufunc copies, which costs a microsecond more; see `memory.LONG`."""
+
+
+class Gatherer:
+    """Runs this rank's part of an s-to-p broadcast once, on the buffers of each call."""
+
+    def __init__(self, schedule: Schedule, channel: Channel) -> None:
+        self.gathering, self.channel = Gathering(schedule, channel), channel
+        self.short: _Short | None = None
+        self._known: dict[Hashable, Run] = {}
+        self._types: list[MPI.Datatype] = []
+        channel.own(self)
+
+    def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run it.  Raises as mpi4py does for odd buffers, InvalidArgument for other sizes."""
+        try:
+            run = self._known[vector_key(recvbuf)]
+        except Exception:  # not met before, or nothing that can be looked up
+            run = self.alike(vector_parts)
+            _remember(self._known, vector_key, recvbuf, run)
+        run(sendbuf, recvbuf)
+
+    def alike(self, read: Read) -> Run:
+        """What runs it for receive buffers of one type and size, wherever their pieces lie.
+
+        read: how the parts of a receive buffer are found.
+        """
+        known: dict[Hashable, Run] = {}
+
+        def run(sendbuf: Any, recvbuf: Any) -> None:
+            try:
+                placed = known[places_key(recvbuf)]
+            except Exception:  # not met before, or nothing that can be looked up
+                placed = self._placed(read, recvbuf)
+                _remember(known, places_key, recvbuf, placed)
+            placed(sendbuf, recvbuf)
+
+        return run
+
+    def _placed(self, read: Read, recvbuf: Any) -> Run:
+        pieces = self.gathering.place(read(recvbuf, self.channel.size))
+        anywhere = partial(self._anywhere, read)
+        if not (pieces.unit.plain and pieces.unit.datatype.is_predefined):
+            return anywhere
+        return _Placed(self, pieces, anywhere)
+
+    def _anywhere(self, read: Read, sendbuf: Any, recvbuf: Any) -> None:
+        """Run it on whatever it is."""
+        channel, gathering = self.channel, self.gathering
+        channel.check()
+        pieces = gathering.place(read(recvbuf, channel.size))
+        given = None if is_in_place(sendbuf) else gathering.given(sendbuf)
+        try:
+            once(gathering.way(given is None), gathering.work(given, pieces, BLOCKING_TAG))
+        except BaseException as problem:
+            channel.mark_broken(problem)
+            raise
+
+    def keep(self, datatype: MPI.Datatype) -> None:
+        """Free a type together with the rest."""
+        self._types.append(datatype)
+
+    def Free(self) -> None:  # noqa: N802
+        """Give back what MPI holds for it."""
+        self._known.clear()
+        while self._types:
+            self._types.pop().Free()
+        if self.short is not None:
+            self.short.request.Free()
+            self.short = None
+
+
+class _Short:
+    """Memory of our own, contributions one after another, and everything compiled for it.
+
+    For short ones: two copies are cheaper than new requests.
+    """
+
+    def __init__(self, gathering: Gathering) -> None:
+        memory = allocate(gathering.problem.nbytes)
+        starts = dict(enumerate(accumulate(gathering.lengths, initial=0)))
+        layout = Layout(gathering.lengths, starts, 0, gathering.problem.nbytes)
+        pieces = Pieces([memory], memory.ctypes.data, BYTES, layout)
+        # All blocking calls have one tag: they come in the same order on all ranks.
+        work = gathering.work(None, pieces, BLOCKING_TAG)
+        self.request = Persistent(gathering.channel, gathering.way(True), work, BLOCKING_TAG)
+        self.start = starts[gathering.rank]
+        self._memory = memory
+
+    def piece(self, start: int, length: int) -> Any:
+        """Bytes of it."""
+        return self._memory[start : start + length].data
+
+
+class _Placed:
+    """Runs it for one layout of plain bytes, whatever their address."""
+
+    def __init__(self, gatherer: Gatherer, like: Pieces, anywhere: Run) -> None:
+        layout = like.layout
+        self._channel, self._layout, self._anywhere = gatherer.channel, layout, anywhere
+        gathering = gatherer.gathering
+        self._nbytes = gathering.lengths[gathering.rank]
+        self._run: Callable[[Any, Any, Any], None]
+        if gathering.problem.nbytes <= SHORT:
+            gatherer.short = gatherer.short or _Short(gathering)
+            self._run = _Through(gatherer.short, gathering, layout)
+        else:
+            self._run = _Direct(gatherer, like)
+
+    def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
+        data = recvbuf[0] if isinstance(recvbuf, _LISTS) else recvbuf
+        channel, layout = self._channel, self._layout
+        if type(sendbuf) is np.ndarray and sendbuf.dtype.char in _CODES:
+            sent = MPI.buffer.frombuffer(sendbuf, readonly=True)
+            known = sent.nbytes == self._nbytes
+        else:
+            sent, known = None, is_in_place(sendbuf)
+        if known and data is not None and data is not MPI.BOTTOM and not channel.broken:
+            memory = MPI.buffer.frombuffer(data)
+            if layout.low >= 0 and layout.high <= memory.nbytes:
+                try:
+                    self._run(sendbuf, sent, memory)
+                except BaseException as problem:
+                    channel.mark_broken(problem)
+                    raise
+                return
+        self._anywhere(sendbuf, recvbuf)  # it knows more forms, and what is wrong
+
+
+class _Through:
+    """By way of memory of our own.
+
+    Takes the send buffer, its memory (None where the data is in its place), and that of the receive
+    buffer.
+    """
+
+    def __init__(self, short: _Short, gathering: Gathering, layout: Layout) -> None:
+        self._list = short.request.run
+        nbytes, place = gathering.lengths[gathering.rank], layout.places.get(gathering.rank, 0)
+        self._own, self._mine = slice(place, place + nbytes), short.piece(short.start, nbytes)
+        self._runs = [
+            (slice(place, place + length), short.piece(start, length))
+            for place, start, length in layout.runs
+        ]
+
+    def __call__(self, sendbuf: Any, sent: Any, memory: Any) -> None:
+        theirs: Any = memoryview(memory)
+        if self._mine:
+            _copy(self._mine, theirs[self._own] if sent is None else sent)
+        self._list()
+        for place, ours in self._runs:
+            _copy(theirs[place], ours)
+
+
+class _Step(NamedTuple):
+    """An operation on bytes that lie somewhere from an address on."""
+
+    place: int
+    kind: str
+    peer: int
+    start: int
+    span: int
+    number: int
+    datatype: MPI.Datatype
+
+
+class _Direct:
+    """Where the data is; as `_Through`."""
+
+    def __init__(self, gatherer: Gatherer, like: Pieces) -> None:
+        self._gatherer, self._comm = gatherer, gatherer.channel.comm
+        self._like = Gathered(0, like.unit, like.layout.places)
+        self._ways: dict[bool, list[tuple[tuple[int, ...], list[_Step]]]] = {}
+
+    def __call__(self, sendbuf: Any, sent: Any, memory: Any) -> None:
+        comm, address, at = self._comm, memory.address, MPI.buffer.fromaddress
+        requests: dict[int, MPI.Request] = {}
+        for awaited, steps in self._ways.get(sent is None) or self._prepared(sent is None):
+            if awaited:
+                moving(*[requests[place] for place in awaited])
+            for place, kind, peer, start, span, number, datatype in steps:
+                if kind == "copy":
+                    _copy(memoryview(memory)[start : start + span], sent)
+                    continue
+                spec = sendbuf if kind == "give" else [at(address + start, span), number, datatype]
+                act = comm.Irecv if kind == "recv" else comm.Isend
+                requests[place] = act(spec, peer, BLOCKING_TAG)
+        moving(*requests.values())
+
+    def _prepared(self, in_place: bool) -> list[tuple[tuple[int, ...], list[_Step]]]:
+        way = self._gatherer.gathering.way(in_place)
+        steps = [self._step(place, op) for place, op in enumerate(way.operations)]
+        stages = [((), (*way.first, *way.opening)), *way.stages, *way.tail]
+        made = [(awaited, [steps[place] for place in acts]) for awaited, acts in stages]
+        self._ways[in_place] = made
+        return made
+
+    def _step(self, place: int, op: Operation) -> _Step:
+        pieces, unit = self._like.pieces(op.blocks), self._like.unit
+        start, span = pieces[0]
+        number, datatype = span // unit.size, unit.datatype
+        if isinstance(op, Combine | Copy):
+            return _Step(place, "copy", 0, start, span, number, datatype)
+        kind = "recv" if isinstance(op, Recv) else "send"
+        if op.slot == Slot.INPUT:
+            kind = "give"
+        elif len(pieces) > 1:
+            start, span, datatype = indexed(pieces, unit)
+            number = 1
+            self._gatherer.keep(datatype)
+        return _Step(place, kind, op.peer, start, span, number, datatype)
+
+
+def _remember(
+    known: dict[Hashable, Run], key: Callable[[Any], Hashable], recvbuf: Any, run: Run
+) -> None:
+    if len(known) >= _MOST:
+        known.clear()
+    with suppress(Exception):
+        known[key(recvbuf)] = run
+
+
+def _copy(target: Any, source: Any) -> None:
+    """Copy as many bytes as the target has."""
+    if len(target) >= _LONG and len(target) % _WORD.itemsize == 0:
+        np.positive(np.frombuffer(source, _WORD), np.frombuffer(target, _WORD))
+    else:
+        target[:] = source

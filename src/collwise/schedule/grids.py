@@ -1,0 +1,105 @@
+"""Ranks seen as a mesh: its rows, its columns, the snake through it, its halves.
+
+All are sequences of ranks that are worked out on demand: nothing of the size of the mesh is built.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, overload
+
+from collwise.model.topology import snake_position, snake_rank
+
+
+class Grid(NamedTuple):
+    """Rows [top, bottom) and columns [left, right) of a mesh that is `width` columns wide."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    width: int
+
+    @staticmethod
+    def of(shape: tuple[int, int]) -> "Grid":
+        """A whole mesh of (rows, columns)."""
+        return Grid(0, shape[0], 0, shape[1], shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Its rows and columns."""
+        return self.bottom - self.top, self.right - self.left
+
+    @property
+    def size(self) -> int:
+        """Its ranks."""
+        rows, columns = self.shape
+        return rows * columns
+
+    def rank(self, inner: int) -> int:
+        """The rank that has this number within the grid, row by row."""
+        row, column = divmod(inner, self.right - self.left)
+        return (self.top + row) * self.width + self.left + column
+
+    def inner(self, rank: int) -> int:
+        """The number of a rank within the grid, row by row."""
+        row, column = divmod(rank, self.width)
+        return (row - self.top) * (self.right - self.left) + column - self.left
+
+    def has(self, rank: int) -> bool:
+        """Whether a rank lies in it."""
+        row, column = divmod(rank, self.width)
+        return self.top <= row < self.bottom and self.left <= column < self.right
+
+    def row(self, rank: int) -> range:
+        """The row of a rank."""
+        start = rank // self.width * self.width
+        return range(start + self.left, start + self.right)
+
+    def column(self, rank: int) -> range:
+        """The column of a rank."""
+        start = rank % self.width
+        return range(self.top * self.width + start, self.bottom * self.width + start, self.width)
+
+    def rows(self) -> Iterator[range]:
+        """All rows, from the top."""
+        return map(self.row, self.column(self.rank(0)))
+
+    def columns(self) -> Iterator[range]:
+        """All columns, from the left."""
+        return map(self.column, self.row(self.rank(0)))
+
+    def halves(self) -> "tuple[Grid, Grid]":
+        """Two parts, cut across the longer side; the first is not the smaller one."""
+        rows, columns = self.shape
+        if rows >= columns:
+            middle = self.top + (rows + 1) // 2
+            return self._replace(bottom=middle), self._replace(top=middle)
+        middle = self.left + (columns + 1) // 2
+        return self._replace(right=middle), self._replace(left=middle)
+
+
+@dataclass(frozen=True)
+class Snake(Sequence[int]):
+    """All ranks of a grid, the first row left to right, the second right to left, and so on."""
+
+    grid: Grid
+
+    def __len__(self) -> int:
+        return self.grid.size
+
+    @overload
+    def __getitem__(self, position: int) -> int: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[int]: ...
+    def __getitem__(self, position: int | slice) -> int | list[int]:
+        if isinstance(position, slice):
+            return [self[at] for at in range(*position.indices(len(self)))]
+        if not 0 <= position < len(self):
+            raise IndexError(position)
+        return self.grid.rank(snake_rank(position, self.grid.shape[1]))
+
+    def index(self, rank: int, *_: int) -> int:
+        """The position of a rank."""
+        if not self.grid.has(rank):
+            raise ValueError(f"rank {rank} is not in {self.grid}")
+        return snake_position(self.grid.inner(rank), self.grid.shape[1])

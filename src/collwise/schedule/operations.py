@@ -1,0 +1,119 @@
+"""What one rank does: send, receive, combine and copy blocks, in slots.  Plain data."""
+
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+
+class Slot(IntEnum):
+    """Where a block lives on a rank: the user's input or output, or scratch, numbered on."""
+
+    INPUT = 0
+    OUTPUT = 1
+    SCRATCH = 2
+
+
+def scratch(number: int) -> int:
+    """The slot of a rank's scratch space `number` >= 0."""
+    return Slot.SCRATCH + number
+
+
+class Block(NamedTuple):
+    """A piece of the data: bytes [offset, offset + length) of what `owner` gave.
+
+    In a collective that combines, all ranks give vectors that fit on one another: there `owner` is
+    the root, and the block is that piece of everybody's vector.
+    """
+
+    owner: int
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.offset + self.length
+
+
+class Send(NamedTuple):
+    """Send the blocks, in this order, as one message."""
+
+    peer: int
+    blocks: tuple[Block, ...]
+    slot: int = Slot.OUTPUT
+
+
+class Recv(NamedTuple):
+    """Receive the blocks, in this order, as one message, where nothing has been before."""
+
+    peer: int
+    blocks: tuple[Block, ...]
+    slot: int = Slot.OUTPUT
+
+
+class Combine(NamedTuple):
+    """Combine the blocks of two slots, left operand first, into a third or one of the two.
+
+    A right operand in scratch is used up.  `into` is no input; it is `left` only if `right` is
+    scratch (as `MPI_Reduce_local` overwrites its right operand).
+    """
+
+    left: int
+    right: int
+    into: int
+    blocks: tuple[Block, ...]
+
+
+class Copy(NamedTuple):
+    """Copy the blocks from one slot into another."""
+
+    source: int
+    into: int
+    blocks: tuple[Block, ...]
+
+
+Message: TypeAlias = Send | Recv
+Local: TypeAlias = Combine | Copy
+Operation: TypeAlias = Message | Local
+
+
+def size_of(operation: Operation) -> int:
+    """Bytes that an operation sends, receives, combines or copies."""
+    return sum(block.length for block in operation.blocks)
+
+
+def reads(operation: Operation) -> tuple[int, ...]:
+    """The slots whose blocks an operation reads."""
+    match operation:
+        case Send():
+            return (operation.slot,)
+        case Combine():
+            return (operation.left, operation.right)
+        case Copy():
+            return (operation.source,)
+        case Recv():
+            return ()
+
+
+def writes(operation: Operation) -> int | None:
+    """The slot whose blocks an operation writes, None for a send."""
+    match operation:
+        case Recv():
+            return operation.slot
+        case Combine() | Copy():
+            return operation.into
+        case Send():
+            return None
+
+
+def spoils(operation: Operation) -> tuple[int, ...]:
+    """The slots in which an operation changes what was there."""
+    match operation:
+        case Combine():
+            used_up = operation.right >= Slot.SCRATCH and operation.right != operation.into
+            return (operation.into, operation.right) if used_up else (operation.into,)
+        case Recv():
+            return (operation.slot,)
+        case Copy():
+            return (operation.into,)
+        case Send():
+            return ()

@@ -1,0 +1,265 @@
+"""Schedules on an assumed machine, for people and for programs: what `collwise simulate` tells."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
+from collwise.errors import InvalidArgument
+from collwise.model.bounds import Bound, bounds
+from collwise.model.machine import Machine
+from collwise.model.topology import Topology
+from collwise.planner.choose import plan_for, predicted
+from collwise.schedule.data import Combine, Ints, Problem, Schedule
+from collwise.schedule.timing import Timing
+from collwise.simulator import Trace, simulate
+
+LARGEST_COMPARED = 4096
+"""Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
+MOST_EVENTS = 1 << 21
+"""Messages that are played event by event: a minute or two."""
+MOST_IN_COLUMNS = 1 << 24
+"""Messages that are played in columns: some gigabytes."""
+COMPARED_SHARE = 8
+"""Of several algorithms, each may have so many times fewer messages."""
+
+Progress = Callable[[str, float], None]
+"""Told what is being done and how far the whole is, from 0 to 1."""
+
+
+class Traffic(NamedTuple):
+    """All messages of a schedule: how many, their bytes in all, the smallest and the largest."""
+
+    messages: int
+    nbytes: int
+    least: int
+    most: int
+
+
+class Load(NamedTuple):
+    """A link: the nodes it leads from and to, for how long it was held in all (exact seconds)."""
+
+    link: int
+    source: int
+    target: int
+    busy: Fraction
+
+
+class Waits(NamedTuple):
+    """How many messages waited for links; exact seconds in all, and of the longest."""
+
+    messages: int
+    total: Fraction
+    longest: Fraction
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A schedule that was played, and what happened on the way.
+
+    settings: of its algorithm.   bound: no schedule of the problem is faster on this machine.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    trace: Trace
+    bound: Bound
+
+    @property
+    def label(self) -> str:
+        """The algorithm with its settings."""
+        return describe(self.name, self.settings)
+
+    @property
+    def problem(self) -> Problem:
+        """What was solved."""
+        return self.trace.schedule.problem
+
+    @property
+    def linked(self) -> bool:
+        """Whether messages waited for links, or could have."""
+        return any(passage.route for passage in self.trace.passages)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """All messages."""
+        played = self.trace.played
+        if isinstance(played, Timing):
+            sizes: Ints = np.array([t.nbytes for t in played.transfers], dtype=np.int64)
+        else:
+            sizes = played.messages.nbytes
+        if not len(sizes):
+            return Traffic(0, 0, 0, 0)
+        return Traffic(len(sizes), int(sizes.sum()), int(sizes.min()), int(sizes.max()))
+
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        """Every link that was used, the busiest first."""
+        topology = self.trace.topology
+        if topology is None:
+            return ()
+        found = [Load(k, *topology.ends(k), busy) for k, busy in self.trace.link_busy().items()]
+        return tuple(sorted(found, key=lambda load: (-load.busy, load.link)))
+
+    @cached_property
+    def waits(self) -> Waits:
+        """How long messages waited for links though both ranks were ready."""
+        times = [p.start - p.ready for p in self.trace.passages if p.start > p.ready]
+        return Waits(len(times), sum(times, Fraction(0)), max(times, default=Fraction(0)))
+
+    def share(self, load: Load) -> float:
+        """The share of the whole time in which a link was busy."""
+        return float(load.busy / self.trace.completion)
+
+
+def simulations(
+    problem: Problem,
+    machine: Machine,
+    topology: Topology | None = None,
+    *,
+    algorithm: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    reason: str = "",
+    progress: Progress = lambda what, done: None,
+) -> tuple[list[Simulation], dict[str, str]]:
+    """Play the schedules of a problem on a machine, the fastest first; and why others do not apply.
+
+    algorithm: this one only, with these `settings`, as text; what they leave out is planned.   If
+    none is named, all that apply; of more than LARGEST_COMPARED ranks, the best by the model.
+    reason: why the problem's order of combining is asked for.
+    Raises UnknownName or InvalidArgument for what is no algorithm, setting or machine for it, or
+    for too many messages.
+    """
+    several = algorithm is None and problem.ranks <= LARGEST_COMPARED
+    share = COMPARED_SHARE if several else 1
+    stage = _Stage(problem, machine, topology, reason, share)
+    if algorithm is not None:
+        one = find(algorithm, problem.collective)
+        progress(f"playing {one.name}", 0.5)
+        return [stage.named(one, settings or {})], {}
+    if not several:
+        if topology is not None or not machine.independent_ports:
+            raise InvalidArgument(
+                f"all algorithms for {problem.ranks} ranks",
+                "on this machine each has to be played to be compared",
+                "name one with --algorithm (and its parameters with --set)",
+            )
+        best = plan_for(problem, machine, reason=reason)
+        progress(f"playing {best.algorithm}", 0.5)
+        return [stage.play(best.algorithm, best.settings)], {}
+    among = algorithms_for(problem.collective)
+    found, refused = [], {}
+    for number, one in enumerate(among):
+        progress(f"playing {one.name}", number / len(among))
+        try:
+            found.append(stage.named(one, {}))
+        except InvalidArgument as problem_seen:
+            refused[one.name] = problem_seen
+    if not found:
+        raise next(iter(refused.values()))
+    found.sort(key=lambda one: one.trace.completion)
+    return found, {name: seen.seen for name, seen in refused.items()}
+
+
+class _Stage:
+    """Where the schedules of one problem are played, each once."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        machine: Machine,
+        topology: Topology | None,
+        reason: str,
+        share: int,
+    ) -> None:
+        self.problem, self.machine, self.topology = problem, machine, topology
+        self.reason, self.share = reason, share
+        given = [source.nbytes for source in problem.sources]
+        self.bound, _ = bounds(problem.collective, machine, problem.ranks, problem.nbytes, given)
+        self.played: dict[str, Trace] = {}
+
+    def play(self, name: str, settings: Mapping[str, Any]) -> Simulation:
+        label = describe(name, settings)
+        if label not in self.played:
+            schedule = find(name).solve(self.problem, settings)
+            _check_size(schedule, self.machine, self.topology, self.share)
+            self.played[label] = simulate(schedule, self.machine, self.topology)
+        return Simulation(name, settings, self.played[label], self.bound)
+
+    def named(self, algorithm: Algorithm, given: Mapping[str, str]) -> Simulation:
+        """One algorithm; settings that are not given are those that a planner takes."""
+        settings = read_settings(algorithm, given)
+        if len(settings) < len(algorithm.parameters) or not given:
+            made = plan_for(
+                self.problem,
+                self.machine,
+                algorithm.name,
+                topology=self.topology,
+                reason=self.reason,
+                score=self.score,
+            )
+            settings = {**made.settings, **settings}
+        return self.play(algorithm.name, algorithm.settings(settings))
+
+    def score(
+        self,
+        algorithm: Algorithm,
+        problem: Problem,
+        machine: Machine,
+        settings: Mapping[str, Any],
+        topology: Topology | None,
+    ) -> Fraction:
+        """The planner's own score where it is a formula; else the schedule is played, and kept."""
+        if topology is None and machine.independent_ports:
+            return predicted(algorithm, problem, machine, settings, topology)
+        return self.play(algorithm.name, settings).trace.completion
+
+
+def read_settings(algorithm: Algorithm, given: Mapping[str, str]) -> dict[str, Any]:
+    """Values of some parameters from text: 4, 9/5, 64k.  Raises InvalidArgument for odd ones."""
+    if set(given) - set(algorithm.parameters):
+        algorithm.settings(given)  # says which it takes
+    return {name: _read(algorithm, name, text) for name, text in given.items()}
+
+
+def _read(algorithm: Algorithm, name: str, text: str) -> Any:
+    read = algorithm.parameters[name].read
+    try:
+        return read(text)
+    except InvalidArgument:
+        number, factor = text.strip(), 1
+        if number[-1:].lower() in _FACTORS:
+            number, factor = number[:-1], _FACTORS[number[-1].lower()]
+        if not (number.isascii() and number.isdigit() and len(number) <= 20):
+            raise
+        return read(int(number) * factor)
+
+
+_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def _check_size(
+    schedule: Schedule, machine: Machine, topology: Topology | None, share: int
+) -> None:
+    """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
+    p = schedule.ranks
+    lists = [schedule.rank(rank) for rank in sorted({p // 4, p // 3, p // 2, 2 * p // 3, p - 1})]
+    about = int(median(map(len, lists)) * p) // 2
+    events = (
+        topology is not None
+        or not machine.independent_ports
+        or any(isinstance(op, Combine) for operations in lists for op in operations)
+    )
+    most = (MOST_EVENTS if events else MOST_IN_COLUMNS) // share
+    if about > most:
+        raise InvalidArgument(
+            f"a simulation of {schedule.algorithm}",
+            f"these are about {about:,} messages, and at most {most:,} are played"
+            + " beside other algorithms" * (share > 1),
+            "choose fewer ranks, larger segments or another algorithm",
+        )

@@ -1,0 +1,396 @@
+"""S-to-p broadcasts: each is what its twin tells, and what the papers say of it."""
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.gathering import fullest
+from collwise.algorithms.ideal_places import in_line, rows, snake
+from collwise.algorithms.registry import algorithms_for
+from collwise.model import postal
+from collwise.model.machine import Machine
+from collwise.model.sources import DISTRIBUTIONS, distribute
+from collwise.schedule.data import Recv, Schedule, Send
+from collwise.schedule.grids import Grid
+from collwise.schedule.timing import ideal
+from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+from tests.algorithms.s_to_p_twins import (
+    ON_MESHES,
+    ON_RANKS,
+    Message,
+    Told,
+    halving,
+    mesh_of,
+    messages_of,
+    snaked,
+    told_of,
+)
+
+S_TO_P = algorithms_for("s_to_p")
+SHAPES = [(r, c) for r, c in product(range(1, 14), repeat=2) if r * c <= 40] + [(9, 11), (16, 8)]
+UNIT = Machine.postal(t0_s=1, lam=1)
+each = pytest.mark.parametrize("algorithm", S_TO_P, ids=lambda a: a.name)
+
+
+def s_to_p(name: str) -> Algorithm:
+    return ALGORITHMS[f"s_to_p/{name}"]
+
+
+def made(algorithm: Algorithm, shape: tuple[int, int], sources: Sequence[int]) -> Schedule:
+    p = shape[0] * shape[1]
+    return algorithm.schedule(p, 8, sources=sources, shape=shape, **settings_of(algorithm, p))
+
+
+def some_sources(shape: tuple[int, int], random: Random) -> list[tuple[int, ...]]:
+    """One, all, some of a distribution, and any."""
+    p = shape[0] * shape[1]
+    pattern = distribute(random.choice(list(DISTRIBUTIONS)), shape, random.randint(1, p))
+    anyone = random.sample(range(p), random.randint(1, p))
+    return [(random.randrange(p),), tuple(range(p)), pattern, tuple(sorted(anyone))]
+
+
+# --- the twins ---
+
+
+def test_every_algorithm_has_a_twin() -> None:
+    assert {a.short_name for a in S_TO_P} == {*ON_MESHES, *ON_RANKS}
+
+
+@each
+def test_the_messages_are_those_that_are_told(algorithm: Algorithm) -> None:
+    """All of them, and every rank has its own in the order of the rounds."""
+    random = Random(algorithm.name)
+    for shape in random.sample(SHAPES, 25):
+        for sources in some_sources(shape, random):
+            schedule = made(algorithm, shape, sources)
+            given = settings_of(algorithm, schedule.ranks)
+            rounds = told_of(algorithm.short_name, shape, sources, **given)
+            assert messages_of(schedule) == Counter(m for told in rounds for m in told)
+            check_order(schedule, rounds)
+
+
+def check_order(schedule: Schedule, rounds: list[list[Message]]) -> None:
+    turn = {message: turn for turn, told in enumerate(rounds) for message in told}
+    for rank, operations in enumerate(schedule.lists):
+        for kind in (Send, Recv):
+            turns = []
+            for op in operations:
+                if isinstance(op, Send | Recv) and isinstance(op, kind):
+                    what = frozenset(block.owner for block in op.blocks)
+                    ends = (rank, op.peer) if kind is Send else (op.peer, rank)
+                    turns.append(turn[*ends, what])
+                    assert [b.owner for b in op.blocks] == sorted(what)
+            assert turns == sorted(turns)
+
+
+def test_an_example_by_hand() -> None:
+    """Five on a line, sources 0, 3 and 4: 2 is in the middle, nobody serves it in round 1."""
+    schedule = s_to_p("br_lin").schedule(5, 1, sources=[0, 3, 4], shape=(1, 5))
+    told = [
+        [(op.peer, [b.owner for b in op.blocks]) for op in ops if isinstance(op, Send)]
+        for ops in schedule.lists
+    ]
+    assert told == [
+        [(3, [0]), (2, [0, 3]), (1, [0, 3])],
+        [(2, [4]), (0, [4])],
+        [],
+        [(0, [3]), (4, [0, 3])],
+        [(1, [4]), (3, [4])],
+    ]
+
+
+# --- the words in which they tell their times ---
+
+
+def times_of(
+    names: str, p: int, sources: Sequence[int], machine: Machine, **more: Any
+) -> dict[str, Fraction]:
+    """names: of algorithms, apart by blanks.  Trees are for the machine's own λ."""
+    lam = machine.message(8).lam
+    return {
+        name: s_to_p(name).predict(
+            machine, p, 8, sources=sources, **more, **settings_of(s_to_p(name), p, lam=lam)
+        )
+        for name in names.split()
+    }
+
+
+@pytest.mark.parametrize("d", range(6))
+def test_rounds_on_cubes(d: int) -> None:
+    p, shape = 2**d, (2 ** (d // 2), 2 ** (d - d // 2))
+    for sources in some_sources(shape, Random(d)):
+        names = "br_lin br_xy_source br_xy_dim bruck recursive_doubling"
+        assert set(times_of(names, p, sources, UNIT, shape=shape).values()) == {d}
+        names = "repos_lin repos_xy_source part_lin part_xy_source"
+        assert set(times_of(names, p, sources, UNIT, shape=shape).values()) <= {d, d + 1}
+        times = times_of("ring xor two_step", p, sources, UNIT, shape=shape)
+        assert times["ring"] == times["xor"] == p - 1
+        assert d <= times["two_step"] <= len(sources) + d
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.data(), st.integers(2, 33), st.sampled_from(LATENCIES))
+def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction) -> None:
+    sources = data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True))
+    s, machine = len(sources), Machine.postal(t0_s=1, lam=lam)
+    times = times_of("source_tree broadcasts ring xor", p, sources, machine)
+    best = postal.broadcast_time(p, lam)
+    assert best <= times["source_tree"] <= best + (lam + s - 2 if s > 1 else 0)
+    assert best <= times["broadcasts"] <= s * best
+    assert times["ring"] == (p - 1) * lam
+    if s == 1:
+        assert times["broadcasts"] == best
+        assert times["xor"] == p - 2 + lam
+    unit = times_of("bruck recursive_doubling xor", p, sources, UNIT)
+    logs = (p - 1).bit_length()
+    assert unit["bruck"] == logs
+    assert logs <= unit["recursive_doubling"] <= logs + 1  # ⌊log2 p⌋ + 2, or log2 p
+    assert p - 1 <= unit["xor"] <= 2**logs - 1
+
+
+@pytest.mark.parametrize("p", [*range(1, 40), 64, 100, 128, 130])
+def test_rounds_of_halving(p: int) -> None:
+    """⌈log2 p⌉ rounds, in which messages grow as told, whoever the sources are."""
+    cube = p.bit_count() == 1
+    for sources in some_sources((1, p), Random(p)):
+        told = Told({rank: frozenset([rank]) for rank in sources})
+        told.all(*halving(range(p)))
+        assert len(told.rounds) == (p - 1).bit_length()
+        for k, messages in enumerate(told.rounds, 1):
+            most = max((len(what) for _, _, what in messages), default=0)
+            assert most <= (2 ** (k - 1) if cube else 2**k - 1)
+    if p == 1 or cube:
+        return
+    grown = [max(len(what) for _, _, what in messages) for messages in whole_line(p).rounds]
+    if p % 2 and p > 3:
+        assert grown[1] == 3  # so it is no mistake to say so
+
+
+def whole_line(p: int) -> Told:
+    told = Told({rank: frozenset([rank]) for rank in range(p)})
+    told.all(*halving(range(p)))
+    return told
+
+
+def test_neighbours_only_where_nothing_is_combined() -> None:
+    """The ring sends to the next rank only; xor every source to everybody, once."""
+    for p in (2, 5, 8, 13):
+        sources = range(0, p, 2)
+        ring, xor = (messages_of(made(s_to_p(name), (1, p), sources)) for name in ("ring", "xor"))
+        assert all((a + 1) % p == b for a, b, _ in ring)
+        assert xor == Counter((s, r, frozenset([s])) for s in sources for r in range(p) if r != s)
+        for rank, operations in enumerate(made(s_to_p("xor"), (1, p), sources).lists):
+            turns = [rank ^ op.peer for op in operations if isinstance(op, Send)]
+            assert turns == sorted(turns)
+
+
+# --- dimensions (H2, H3) ---
+
+
+def first_dimension(schedule: Schedule) -> str:
+    """Whether the first messages go along rows or along columns."""
+    columns = schedule.problem.shape[1]
+    source = schedule.problem.sources[0].rank
+    peers = [op.peer for op in schedule.rank(source) if isinstance(op, Send)]
+    return "rows" if peers[0] // columns == source // columns else "columns"
+
+
+@pytest.mark.parametrize(
+    ("distribution", "by_sources"),
+    [("row", "columns"), ("column", "rows"), ("equal", "rows"), ("right_diagonal", "columns")],
+)
+def test_which_dimension_comes_first(distribution: str, by_sources: str) -> None:
+    """By the sources; or by the shape, rows on a square, whoever the sources are."""
+    sources = distribute(distribution, (10, 10), 20)
+    grid = Grid.of((10, 10))
+    in_row, in_column = fullest(grid, sources)
+    counted = Counter(s // 10 for s in sources), Counter(s % 10 for s in sources)
+    assert (in_row, in_column) == tuple(max(each.values()) for each in counted)
+    assert by_sources == ("rows" if in_row < in_column else "columns")
+    assert first_dimension(made(s_to_p("br_xy_source"), (10, 10), sources)) == by_sources
+    for shape, first in (((10, 10), "rows"), ((4, 25), "rows"), ((25, 4), "columns")):
+        there = distribute(distribution, shape, 20)
+        assert first_dimension(made(s_to_p("br_xy_dim"), shape, there)) == first
+
+
+# --- ideal places (H-c9), repositioning, partitioning ---
+
+
+def holders(mesh: Any, sources: Sequence[int], along: str) -> list[int]:
+    """How many ranks hold anything, before and after every round along all rows or columns."""
+    lines = mesh if along == "rows" else list(zip(*mesh, strict=True))
+    told = Told({rank: frozenset([rank]) for rank in sources})
+    counts = [len(told.held)]
+    for pairs in zip_rounds(lines):
+        told.all(pairs)
+        counts.append(len(told.held))
+    return counts
+
+
+def zip_rounds(lines: Any) -> list[list[tuple[int, int]]]:
+    several = [halving(line) for line in lines]
+    return [[pair for rounds in several for pair in rounds[k]] for k in range(len(several[0]))]
+
+
+def test_two_rows_that_are_well_placed_and_two_that_are_not() -> None:
+    """H-c9: R(20) on 10 × 10 is rows 1 and 6, counted from 1; 1 and 7 are better."""
+    mesh = mesh_of((10, 10))
+    assert distribute("row", (10, 10), 20) == (*mesh[0], *mesh[5])
+    assert holders(mesh, [*mesh[0], *mesh[5]], "columns")[:2] == [20, 20]
+    assert holders(mesh, [*mesh[0], *mesh[6]], "columns")[:2] == [20, 40]
+    ideal = rows((10, 10), 20)
+    assert holders(mesh, ideal, "columns") == [20, 40, 80, 100, 100]
+
+
+def doubling(count: int, most: int, rounds: int) -> list[int]:
+    return [min(count * 2**k, most) for k in range(rounds + 1)]
+
+
+@pytest.mark.parametrize("n", range(1, 48))
+def test_ideal_places_on_a_line_double_in_every_round(n: int) -> None:
+    """As long as that is possible: no placement can do better, in any round."""
+    for count in range(1, n + 1):
+        places = in_line(n, count)
+        assert list(places) == sorted(set(places))
+        assert len(places) == count
+        told = holders([range(n)], places, "rows")
+        assert told == doubling(count, n, (n - 1).bit_length())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ideal_places_on_a_mesh(shape: tuple[int, int]) -> None:
+    """Full rows double along columns, which `br_xy_source` takes first; or the other way round."""
+    r, c = shape
+    mesh, p = mesh_of(shape), r * c
+    for count in range(1, p + 1):
+        places = rows(shape, count)
+        assert list(places) == sorted(set(places))
+        assert len(places) == count
+        tall = -(-count // c) > c
+        in_row, in_column = fullest(Grid.of(shape), places)
+        line, lines, other = (c, r, "rows") if tall else (r, c, "columns")
+        assert (in_row < in_column) == tall
+        if count % lines == 0:  # full ones only
+            assert holders(mesh, places, other) == doubling(count, p, (line - 1).bit_length())
+        on_snake = snake(shape, count)
+        told = holders([snaked(mesh)], on_snake, "rows")
+        assert told == doubling(count, p, (p - 1).bit_length())
+
+
+@pytest.mark.parametrize(
+    ("name", "places"), [("lin", snake), ("xy_source", rows)], ids=["lin", "xy_source"]
+)
+def test_repositioning_is_one_permutation(name: str, places: Any) -> None:
+    """Each rank sends one message at most and receives one at most, and none for nothing."""
+    random = Random(name)
+    for shape in random.sample(SHAPES, 30):
+        for sources in some_sources(shape, random):
+            p, ideal = shape[0] * shape[1], places(shape, len(sources))
+            plain = made(s_to_p(f"br_{name}"), shape, ideal)
+            schedule = made(s_to_p(f"repos_{name}"), shape, sources)
+            movers, free = set(sources) - set(ideal), set(ideal) - set(sources)
+            moves = {}
+            for rank in movers:
+                first = schedule.rank(rank)[0]
+                assert isinstance(first, Send)
+                assert [block.owner for block in first.blocks] == [rank]
+                moves[rank] = first.peer
+                assert schedule.rank(first.peer)[0] == Recv(rank, first.blocks)
+            assert set(moves.values()) == free
+            assert len(moves) == len(free)
+            # From there on it is the algorithm, whose sources have other names, and lack nothing.
+            names = {moves.get(rank, rank): rank for rank in sources}
+            rest = Counter(
+                {
+                    (a, b, frozenset(names[s] for s in what) - {b}): n
+                    for (a, b, what), n in messages_of(plain).items()
+                }
+            )
+            moved = Counter((a, b, frozenset([a])) for a, b in moves.items())
+            found = messages_of(schedule)
+            assert found == moved + Counter({m: n for m, n in rest.items() if m[2]})
+            if set(sources) == set(ideal):
+                assert schedule.lists == plain.lists
+            assert len(found) <= p * p
+
+
+@pytest.mark.parametrize("name", ["lin", "xy_source"])
+def test_partitioning_halves(name: str) -> None:
+    """After the move nothing crosses between the halves until each has all of its own."""
+    random = Random(name)
+    for shape in random.sample([s for s in SHAPES if s[0] * s[1] > 1], 30):
+        r, c = shape
+        one, other = Grid.of(shape).halves()
+        assert one.size + other.size == r * c
+        assert 0 <= one.size - other.size <= min(r, c)
+        assert {rank for rank in range(r * c) if one.has(rank)} == set(
+            map(one.rank, range(one.size))
+        )
+        for sources in some_sources(shape, random):
+            schedule = made(s_to_p(f"part_{name}"), shape, sources)
+            share = -(-len(sources) * one.size // (r * c))
+            for rank, operations in enumerate(schedule.lists):
+                here = one if one.has(rank) else other
+                crossing = [op for op in operations if not here.has(op.peer)]  # type: ignore[union-attr]
+                received = [op for op in crossing if isinstance(op, Recv)]
+                if not received:
+                    continue
+                # The last one brings all that the other half had, but what this rank gave.
+                what = {block.owner for block in received[-1].blocks}
+                theirs = len(sources) - share if here is one else share
+                assert len(what | {rank} & set(sources)) in (theirs, theirs + 1)
+                assert len(received) <= 2  # one when sources are moved, one when halves swap
+
+
+# --- machines ---
+
+
+@each
+def test_predict_is_the_ideal_time_of_uneven_lengths(algorithm: Algorithm) -> None:
+    for p, sources, nbytes in (
+        (7, [3, 0, 6], [1, 5000, 300]),
+        (16, list(range(16)), [100 * i for i in range(16)]),
+        (24, [5, 6, 7, 20], [2048, 1, 0, 9]),
+    ):
+        for machine in MACHINES:
+            given = settings_of(algorithm, p)
+            schedule = algorithm.schedule(p, nbytes, sources=sources, **given)
+            time = algorithm.predict(machine, p, nbytes, sources=sources, **given)
+            assert type(time) is Fraction
+            assert time == ideal(schedule, machine).completion
+
+
+@each
+def test_nothing_to_do(algorithm: Algorithm) -> None:
+    given = settings_of(algorithm, 6)
+    for ranks, nbytes, sources in ((1, 8, [0]), (6, 0, [2, 3]), (6, [0, 0], [2, 3])):
+        schedule = algorithm.schedule(ranks, nbytes, sources=sources, **given)
+        assert not any(schedule.lists)
+        assert algorithm.predict(UNIT, ranks, nbytes, sources=sources, **given) == 0
+
+
+@each
+def test_one_rank_of_a_million(algorithm: Algorithm) -> None:
+    """Nothing of the size of the communicator is built, whatever the mesh."""
+    p, sources = 2**20, [2**19 + 7, 5, 900_000]
+    for shape in ((1024, 1024), (1, p), (p, 1)):
+        schedule = made(algorithm, shape, sources)
+        for rank in (77, 2**19 + 7):
+            if algorithm.short_name == "xor" and rank in sources:
+                continue  # it sends to everybody itself
+            tracemalloc.start()
+            operations = schedule.rank(rank)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 200_000
+            brought = [b.owner for op in operations if isinstance(op, Recv) for b in op.blocks]
+            assert sorted(brought) == sorted(set(sources) - {rank})

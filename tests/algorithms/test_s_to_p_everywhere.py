@@ -1,0 +1,278 @@
+"""S-to-p broadcasts on every mesh up to 12 × 12, from every distribution of any number of sources.
+
+Everything here is parametrised over the registry, the distributions and the meshes.  What runs
+always is a sample, seeded by the algorithm: small meshes with every number of sources, every mesh,
+every distribution with every algorithm.  `-m exhaustive` runs the whole product, every set of
+sources once, whichever distributions lead to it.
+"""
+
+import gc
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.algorithms import Algorithm
+from collwise.algorithms.gathering import Spreading
+from collwise.algorithms.registry import algorithms_for
+from collwise.model.machine import Machine
+from collwise.model.sources import DISTRIBUTIONS, distribute
+from collwise.schedule.data import Schedule, tabulate
+from collwise.schedule.timing import ideal
+from collwise.simulator.values import values
+from collwise.verifier import check_flow, check_ports
+from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+
+SIDE = 12
+SMALL = 9
+"""On meshes of up to so many ranks the sample has every number of sources."""
+PER_PAIR = 5
+"""Greater meshes for every pair of an algorithm and a distribution."""
+TIMED = 36
+"""Up to so many ranks the sample is timed, and its ports are checked."""
+LOGGP = Machine.loggp(L_s=7, o_s=2, g_s=3, G_s="1/100")
+S_TO_P = algorithms_for("s_to_p")
+SHAPES = [(rows, columns) for rows in range(1, SIDE + 1) for columns in range(1, SIDE + 1)]
+
+each = pytest.mark.parametrize("algorithm", S_TO_P, ids=lambda a: a.name)
+
+
+def length(rank: int) -> int:
+    """Bytes that a rank gives: not all the same."""
+    return 1 + rank % 7
+
+
+def made(
+    algorithm: Algorithm, shape: tuple[int, int], sources: Iterable[int], turn: int = 0
+) -> Schedule:
+    """turn: which λ its trees are for, if it has any."""
+    sources, p = tuple(sources), shape[0] * shape[1]
+    lengths = [length(rank) for rank in sources]
+    return algorithm.schedule(
+        p, lengths, sources=sources, shape=shape, **some_settings(algorithm, p, turn)
+    )
+
+
+def some_settings(algorithm: Algorithm, p: int, turn: int) -> dict[str, Any]:
+    return settings_of(algorithm, p, lam=LATENCIES[turn % len(LATENCIES)])
+
+
+@cache
+def source_sets(shape: tuple[int, int], count: int) -> tuple[tuple[int, ...], ...]:
+    """The distributions of so many sources, each set but once."""
+    return tuple(dict.fromkeys(distribute(name, shape, count) for name in DISTRIBUTIONS))
+
+
+def sees_the_mesh(algorithm: Algorithm) -> bool:
+    """Whether it goes along the lines of a mesh; others have but the numbers of the ranks."""
+    return isinstance(made(algorithm, (2, 2), [0]).program, Spreading)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_garbage_collector() -> Iterator[None]:
+    """Millions of small tuples without a cycle: looking for one takes a quarter of the time."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+# --- what runs always ---
+
+
+class Case(NamedTuple):
+    algorithm: Algorithm
+    distribution: str
+    shape: tuple[int, int]
+    sources: int
+
+    @property
+    def ranks(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def schedule(self) -> Schedule:
+        sources = distribute(self.distribution, self.shape, self.sources)
+        return made(self.algorithm, self.shape, sources, self.sources)
+
+
+@cache
+def great_cases() -> tuple[Case, ...]:
+    """Every algorithm with every distribution, each time on other meshes, until all have had it."""
+    random = Random("s_to_p")
+    great = [shape for shape in SHAPES if shape[0] * shape[1] > SMALL]
+    shapes = [shape for _ in range(9) for shape in random.sample(great, len(great))]
+    cases = []
+    for (algorithm, distribution), shape in zip(
+        [*product(S_TO_P, DISTRIBUTIONS)] * PER_PAIR, shapes, strict=False
+    ):
+        p = shape[0] * shape[1]
+        few, many = random.randint(2, 4), random.randint(2, p)
+        number = random.choice([1, few, shape[1], p // 2, many, many, p - 1, p])
+        cases.append(Case(algorithm, distribution, shape, number))
+    return tuple(cases)
+
+
+def test_the_sample_has_every_kind_of_case() -> None:
+    cases = great_cases()
+    assert len(cases) == PER_PAIR * len(S_TO_P) * len(DISTRIBUTIONS)
+    assert {case.shape for case in cases} == {s for s in SHAPES if s[0] * s[1] > SMALL}
+    for algorithm in S_TO_P:
+        mine = [case for case in cases if case.algorithm is algorithm]
+        assert max(case.ranks for case in mine) > 72
+        assert any(case.sources > case.ranks // 2 for case in mine)
+        assert any(1 < case.sources <= case.ranks // 4 for case in mine)
+        assert any(case.shape[0] % 2 for case in mine)
+    for name in DISTRIBUTIONS:
+        mine = [case for case in cases if case.distribution == name]
+        assert {1, 2, 3, 4} < {case.sources for case in mine}
+        assert {0, 1} < {case.ranks - case.sources for case in mine}
+
+
+@each
+def test_small_meshes_with_every_number_of_sources(algorithm: Algorithm) -> None:
+    for shape in SHAPES:
+        p = shape[0] * shape[1]
+        for count in range(1, p + 1) if p <= SMALL else ():
+            for sources in source_sets(shape, count):
+                schedule = made(algorithm, shape, sources, count)
+                check_flow(schedule)
+                check_every_rank(schedule, range(p))
+
+
+@each
+def test_great_meshes(algorithm: Algorithm) -> None:
+    for turn, case in enumerate(great_cases()):
+        if case.algorithm is not algorithm:
+            continue
+        schedule = case.schedule()
+        check_flow(schedule)
+        random = Random(turn)
+        ranks = random.sample(range(case.ranks), min(4, case.ranks))
+        check_every_rank(schedule, ranks)
+        if case.ranks <= TIMED:
+            machine = MACHINES[turn % len(MACHINES)]
+            timing = ideal(schedule, machine)
+            check_ports(schedule, timing, machine)
+            given = some_settings(algorithm, case.ranks, case.sources)
+            assert algorithm.time_of(schedule.problem, machine, given) == timing.completion
+            check_ports(schedule, ideal(schedule, LOGGP), LOGGP)
+
+
+def check_every_rank(schedule: Schedule, ranks: Iterable[int]) -> None:
+    """One rank's list is that of all ranks' lists."""
+    for rank in ranks:
+        assert schedule.rank(rank) == schedule.lists[rank], (schedule.problem, rank)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [a for a in S_TO_P if not sees_the_mesh(a)], ids=lambda a: a.name
+)
+def test_the_shape_means_nothing_to_those_that_do_not_see_it(algorithm: Algorithm) -> None:
+    """So that it is enough to check them on one shape."""
+    for p, sources in ((12, (0, 5, 7)), (16, range(16)), (24, (23,))):
+        shapes = [(rows, p // rows) for rows in range(1, p + 1) if p % rows == 0]
+        assert len({made(algorithm, shape, sources).lists for shape in shapes}) == 1
+
+
+# --- random ones ---
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn, most: int = 300, pairs: int = 30000
+) -> tuple[tuple[int, int], dict[int, int]]:
+    """A mesh of ranks, and the bytes of its sources in any order, 0 among them.
+
+    most: ranks.   pairs: of a rank and a source.
+    """
+    rows = draw(st.integers(1, 24))
+    shape = rows, draw(st.integers(1, most // rows))
+    p = shape[0] * shape[1]
+    ranks = draw(st.permutations(range(p)))[: draw(st.integers(1, min(p, pairs // p)))]
+    nbytes = st.integers(0, 3) | st.integers(0, 10**9)
+    return shape, {rank: draw(nbytes) for rank in ranks}
+
+
+@settings(deadline=None, max_examples=100)
+@given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
+def test_any_sources_with_any_lengths(
+    problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm, lam: Any, seed: int
+) -> None:
+    shape, lengths = problem
+    p = shape[0] * shape[1]
+    schedule = algorithm.schedule(
+        p,
+        list(lengths.values()),
+        sources=list(lengths),
+        shape=shape,
+        **settings_of(algorithm, p, lam=lam),
+    )
+    check_flow(schedule)
+    check_every_rank(schedule, {0, seed % p, p - 1})
+    some = [length > 0 for length in lengths.values()]
+    assert any(schedule.lists) == (p > 1 and any(some))
+
+
+@settings(deadline=None, max_examples=60)
+@given(problems(most=60, pairs=900), st.sampled_from(S_TO_P))
+def test_every_rank_ends_with_everything(
+    problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm
+) -> None:
+    """On real bytes, put together as MPI_Allgatherv does: one after another, by rank."""
+    shape, lengths = problem
+    p = shape[0] * shape[1]
+    lengths = {rank: nbytes % 50 for rank, nbytes in lengths.items()}
+    data = {
+        rank: np.frombuffer(Random(rank).randbytes(nbytes), np.uint8)
+        for rank, nbytes in lengths.items()
+    }
+    schedule = algorithm.schedule(
+        p, list(lengths.values()), sources=list(lengths), shape=shape, **settings_of(algorithm, p)
+    )
+    everything = b"".join(data[rank].tobytes() for rank in sorted(data))
+    for vector in values(schedule, [data.get(rank) for rank in range(p)]):
+        assert vector is not None
+        assert vector.tobytes() == everything
+    sources = schedule.problem.sources
+    starts = {s.rank: sum(t.nbytes for t in sources if t.rank < s.rank) for s in sources}
+    assert schedule.columns().rows() == tabulate(schedule.lists, starts).rows()
+
+
+# --- everything ---
+
+
+def check_all(algorithms: Iterable[Algorithm], shape: tuple[int, int], sources: Any) -> None:
+    """Of algorithms that come to the same schedule, the first stands for all."""
+    checked: list[Any] = []
+    for algorithm in algorithms:
+        schedule = made(algorithm, shape, sources, len(sources))
+        check_every_rank(schedule, [sum(sources) % schedule.ranks])
+        if schedule.lists not in checked:
+            check_flow(schedule)
+            checked.append(schedule.lists)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]}x{shape[1]}")
+def test_everything_on_meshes(shape: tuple[int, int]) -> None:
+    """Every algorithm that sees the mesh, every distribution, every number of sources."""
+    algorithms = [algorithm for algorithm in S_TO_P if sees_the_mesh(algorithm)]
+    for count in range(1, shape[0] * shape[1] + 1):
+        for sources in source_sets(shape, count):
+            check_all(algorithms, shape, sources)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("p", sorted({rows * columns for rows, columns in SHAPES}))
+def test_everything_on_ranks(p: int) -> None:
+    """Every algorithm that does not see the mesh, from all sets of sources on any mesh of p."""
+    algorithms = [algorithm for algorithm in S_TO_P if not sees_the_mesh(algorithm)]
+    shapes = [shape for shape in SHAPES if shape[0] * shape[1] == p]
+    for count in range(1, p + 1):
+        for sources in dict.fromkeys(s for shape in shapes for s in source_sets(shape, count)):
+            check_all(algorithms, shapes[0], sources)

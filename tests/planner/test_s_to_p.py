@@ -1,0 +1,339 @@
+"""Plans of s-to-p broadcasts: the choice, whether moving pays, the bounds, the words."""
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import collwise as cw
+from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.model import postal
+from collwise.model.bounds import bounds
+from collwise.model.machine import Machine
+from collwise.model.sources import DISTRIBUTIONS, distribute
+from collwise.model.topology import Complete, Mesh, Topology, parse
+from collwise.planner.choose import plan, shortlist
+from collwise.planner.plans import Plan
+from collwise.schedule.timing import ideal
+from collwise.verifier import verify
+from tests.planner.machines import HOCKNEY, LOGGP, MACHINES, POSTAL, STEEP, any_machine
+
+FAR = Machine.postal(t0_s=1, lam=4)
+NAMES = {algorithm.name for algorithm in algorithms_for("s_to_p")}
+USUAL = ("s_to_p/ring", "s_to_p/recursive_doubling")
+"""What MPI libraries run, whoever has data."""
+
+
+def s_to_p(
+    ranks: int, sources: Any, nbytes: Any = 1024, machine: Machine = FAR, **more: Any
+) -> Plan:
+    return plan("s_to_p", ranks=ranks, sources=sources, nbytes=nbytes, machine=machine, **more)
+
+
+# --- the choice ---
+
+
+@pytest.mark.parametrize("sources", [[0, 1, 2], [0, 11, 22], [5, 6, 31], [31, 16, 7]])
+@pytest.mark.parametrize("topology", [None, Complete(32)])
+def test_three_times_faster_than_the_ring(sources: list[int], topology: Topology | None) -> None:
+    """32 ranks, 3 sources of 1 KB, λ = 4: in simulation, on a complete graph."""
+    made = s_to_p(32, sources, topology=topology)
+    ring = ALGORITHMS["s_to_p/ring"].schedule(32, 1024, sources=sources)
+    verify(made.schedule, FAR, topology)
+    times = [cw.simulate(s, FAR, topology).completion for s in (made.schedule, ring)]
+    assert times[0] == made.choice.predicted
+    assert times[1] >= 3 * times[0]
+
+
+few = st.integers(2, 64).flatmap(
+    lambda p: st.tuples(
+        st.just(p), st.lists(st.integers(0, p - 1), min_size=1, max_size=4, unique=True)
+    )
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(few, any_machine, st.integers(1, 5000))
+def test_few_sources_are_never_slower_than_usual(
+    problem: tuple[int, list[int]], machine: Machine, nbytes: int
+) -> None:
+    p, sources = problem
+    topology = Complete(p) if p % 2 else None  # which is as good as none
+    made = s_to_p(p, sources, nbytes, machine, topology=topology)
+    for name in USUAL:
+        schedule = ALGORITHMS[name].schedule(p, nbytes, sources=sources)
+        assert made.choice.predicted <= ideal(schedule, machine).completion
+
+
+def test_nor_where_ranks_are_many() -> None:
+    sources = [7, 8, 250]
+    made = s_to_p(300, sources, machine=HOCKNEY)
+    for name in USUAL:
+        schedule = ALGORITHMS[name].schedule(300, 1024, sources=sources)
+        assert made.choice.predicted <= ideal(schedule, HOCKNEY).completion
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_against_brute_force(machine: Machine) -> None:
+    """Every algorithm is a candidate; each time is that of its schedule, the least is chosen."""
+    for ranks, sources, nbytes in (
+        (2, [1], 8),
+        (9, [0, 4, 8], [700, 0, 3]),
+        (12, range(12), 100),
+        (16, [3, 2, 9, 15], 20_000),
+    ):
+        made = s_to_p(ranks, sources, nbytes, machine)
+        assert {candidate.name for candidate in made.candidates} == NAMES
+        times = [ideal(c.schedule(made.problem), machine).completion for c in made.candidates]
+        assert times == [candidate.predicted for candidate in made.candidates]
+        assert made.choice.predicted == min(times)
+
+
+def test_one_source_is_a_broadcast() -> None:
+    for p in (2, 7, 32):
+        made = s_to_p(p, [p // 3])
+        assert made.choice.predicted == postal.broadcast_time(p, 4) == made.bound.time
+        broadcast = plan("broadcast", ranks=p, root=p // 3, nbytes=1024, machine=FAR)
+        assert made.bound.time == broadcast.bound.time
+
+
+@pytest.mark.parametrize(("ranks", "nbytes"), [(1, 100), (5, 0)])
+def test_nothing_to_send(ranks: int, nbytes: int) -> None:
+    made = s_to_p(ranks, [0], nbytes)
+    assert made.choice.predicted == made.bound.time == made.unsegmented_bound.time == 0
+    assert not any(made.schedule.lists)
+    assert len(made.remarks) == 4
+
+
+def test_on_a_topology() -> None:
+    """Its shape is the mesh of the algorithms; another may be given; and messages meet on links."""
+    sources = distribute("square", (4, 6), 6)
+    alone = s_to_p(24, sources, machine=HOCKNEY)
+    mesh = s_to_p(24, sources, machine=HOCKNEY, topology=Mesh(6, 4))
+    assert (alone.problem.shape, mesh.problem.shape) == ((4, 6), (6, 4))
+    other = s_to_p(24, sources, machine=HOCKNEY, topology=Mesh(6, 4), shape=(3, 8))
+    assert other.problem.shape == (3, 8)
+    for candidate in mesh.candidates:
+        schedule = candidate.schedule(mesh.problem)
+        assert ideal(schedule, HOCKNEY, Mesh(6, 4)).completion == candidate.predicted
+        assert ideal(schedule, HOCKNEY).completion <= candidate.predicted
+    assert mesh.bound == alone.bound
+    with pytest.raises(InvalidArgument, match="the law of the machine knows no links"):
+        s_to_p(24, sources, topology=Mesh(6, 4))
+
+
+def test_a_short_list_has_no_two_names_of_one_schedule() -> None:
+    """On a line both dimensions come to the same, and to the snake."""
+    made = s_to_p(8, [0, 3], machine=HOCKNEY, shape=(1, 8))
+    names = {candidate.name for candidate in shortlist(made, most=20, within=100)}
+    assert len(names & {"s_to_p/br_lin", "s_to_p/br_xy_source", "s_to_p/br_xy_dim"}) == 1
+
+
+# --- whether moving pays ---
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_it_is_said_whether_moving_pays(name: str) -> None:
+    """By the times of the algorithm with and without: for every one that moves first."""
+    sources = distribute(name, (8, 8), 20)
+    made = s_to_p(64, sources, 6144, HOCKNEY, topology=Mesh(8, 8))
+    times = {candidate.name: candidate.predicted for candidate in made.candidates}
+    moving = {a.name: a.repositions for a in algorithms_for("s_to_p") if a.repositions}
+    assert len(made.remarks) == len(moving) == 4
+    for first, plain in moving.items():
+        short, than = first.partition("/")[2], plain.partition("/")[2]
+        pays = "pays" if times[first] < times[plain] else "does not pay"
+        ratio = float(times[first] / times[plain])
+        assert f"{short} {pays}: {ratio:.2f} of the time of {than}" in made.remarks
+
+
+def test_where_moving_pays_and_where_it_does_not() -> None:
+    """Sources crowded in a corner, and sources that are at the ideal places already."""
+    square = distribute("square", (10, 10), 25)
+    made = s_to_p(100, square, 6144, HOCKNEY, topology=Mesh(10, 10))
+    assert made.algorithm == "s_to_p/repos_xy_source"
+    assert any(remark.startswith("repos_xy_source pays") for remark in made.remarks)
+    ideal_rows = distribute("row", (8, 8), 8)
+    there = s_to_p(64, ideal_rows, 6144, HOCKNEY)
+    assert any(remark.startswith("repos_xy_source does not pay: 1.00") for remark in there.remarks)
+
+
+def test_of_one_algorithm_nothing_is_said() -> None:
+    assert s_to_p(64, [0, 1], algorithm="repos_lin").remarks == ()
+    assert plan("broadcast", ranks=64, nbytes=8, machine=POSTAL).remarks == ()
+
+
+# --- lower bounds ---
+
+
+def check_bounds(made: Plan) -> None:
+    for candidate in made.candidates:
+        assert made.bound.time <= candidate.predicted, candidate.label
+        assert made.unsegmented_bound.time <= candidate.predicted, candidate.label
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_nothing_is_faster_than_the_bounds(machine: Machine) -> None:
+    for p in (2, 3, 8, 13):
+        for sources in ([0], [p - 1, 0], range(0, p, 3), range(p)):
+            for nbytes in (1, 999, 70_000, [100 * i * i + 1 for i in range(len(sources))]):
+                check_bounds(s_to_p(p, sources, nbytes, machine))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), any_machine)
+def test_nothing_is_faster_on_any_machine(data: st.DataObject, machine: Machine) -> None:
+    p = data.draw(st.integers(1, 20))
+    sources = data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True))
+    lengths = [data.draw(st.integers(0, 300)) for _ in sources]
+    made = s_to_p(p, sources, lengths, machine)
+    check_bounds(made)
+    if not any(lengths) or p == 1:
+        assert made.bound.time == made.unsegmented_bound.time == 0
+
+
+def test_bounds_that_are_met() -> None:
+    """One source by a tree; two ranks by a swap; everybody's, on a ring of long messages."""
+    assert s_to_p(21, [4]).choice.predicted == s_to_p(21, [4]).bound.time
+    made = s_to_p(2, [0, 1], [5, 70], HOCKNEY)
+    assert made.choice.predicted == made.bound.time == HOCKNEY.message(70).latency
+    assert s_to_p(2, [0, 1], [70, 5], HOCKNEY).bound == made.bound
+    line = Machine.hockney(alpha_s=0, beta_s=1)
+    everybody = s_to_p(8, range(8), 100, line)
+    assert everybody.choice.predicted == everybody.bound.time == 700
+
+
+def test_contributions_may_be_cheaper_together() -> None:
+    """On this machine 1000 bytes take less than 999: two of 999 travel together."""
+    assert STEEP.message(1998).latency < STEEP.message(999).latency
+    _, unsegmented = bounds("s_to_p", STEEP, 8, 2 * 999, [999, 999])
+    least = [
+        min(getattr(STEEP.message(x), n) for x in (999, 1000, 1998))
+        for n in STEEP.message(1)._fields
+    ]
+    assert unsegmented.time == postal.broadcast_time(8, least[1] / least[0]) * least[0]
+    alone = bounds("s_to_p", STEEP, 8, 999, [999])[1]
+    assert alone.time == bounds("broadcast", STEEP, 8, 999)[1].time > unsegmented.time
+
+
+def test_what_the_bounds_argue() -> None:
+    machine = Machine.hockney(alpha_s=1, beta_s=1)
+    every, unsegmented = bounds("s_to_p", machine, 4, 300, [100, 200])
+    assert every.time == 301
+    assert every.argument == (
+        "all bytes of others reach a rank at its best rate, and the last one arrives"
+    )
+    assert unsegmented.time == 2 * 201  # the larger one down a tree
+    assert unsegmented.argument == "T_λ(p)·t0, if every contribution goes in one message"
+    # If all give, each has its own: who gives least has to get most.
+    assert bounds("s_to_p", machine, 2, 300, [100, 200])[0].time == 201
+    assert bounds("s_to_p", machine, 4, 0, [])[0].argument == "nothing has to be sent"
+
+
+# --- plans as things ---
+
+
+def test_equal_problems_are_planned_once() -> None:
+    made = s_to_p(10, [7, 0, 3], [1, 2, 3], POSTAL)
+    assert s_to_p(np.int64(10), (0, 3, 7), np.array([2, 3, 1]), POSTAL) is made  # type: ignore[arg-type]
+    assert s_to_p(10, [7, 0, 3, 9], [1, 2, 3, 0], POSTAL) is made
+    assert s_to_p(10, [7, 0, 3], [1, 2, 3], POSTAL, shape=(2, 5)) is made
+    for other in (
+        s_to_p(10, [7, 0, 3], [3, 2, 1], POSTAL),
+        s_to_p(10, [7, 0, 3], [1, 2, 3], POSTAL, shape=(5, 2)),
+        s_to_p(10, [7, 0, 3], [1, 2, 3], POSTAL, topology=Complete(10)),
+        s_to_p(10, [7, 0, 3], [1, 2, 3], LOGGP),
+    ):
+        assert other is not made
+        assert other != made
+
+
+def test_plans_can_be_sent() -> None:
+    for topology in (None, Mesh(4, 6)):
+        made = s_to_p(24, [7, 0, 3], [1, 2, 3], HOCKNEY, topology=topology)
+        sent = pickle.loads(pickle.dumps(made))
+        assert sent == made
+        assert sent.schedule.lists == made.schedule.lists
+        assert hash(sent.problem) == hash(made.problem)
+
+
+def test_a_plan_on_paper() -> None:
+    made = s_to_p(32, [0, 11, 22], topology=Complete(32))
+    lines = str(made).splitlines()
+    assert lines[0] == "s_to_p of 3072 bytes from 3 to 32 ranks (4 × 8)"
+    assert "machine      postal: t0 = 1 s, λ = 4" in lines
+    assert "topology     complete graph of 32" in lines
+    assert "choice       s_to_p/source_tree(lam=4)" in lines
+    assert "predicted    18.0 s" in lines
+    assert lines[-4:] == [f"moving       {remark}" for remark in made.remarks]
+    for candidate in made.candidates:
+        assert any(candidate.label in line and candidate.verdict in line for line in lines)
+
+
+def test_the_choice_says_what_it_takes() -> None:
+    made = s_to_p(32, [0, 11, 22])
+    assert made.choice.predicted == Fraction(18)  # (λ + s − 2) + T_4(32)
+    assert made.predicted_s == 18.0
+    assert made.schedule.algorithm == "s_to_p/source_tree(lam=4)"
+    assert made.schedule.problem is made.problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"sources": None}, InvalidArgument, "nothing says which ranks have data; give the so"),
+        ({"sources": []}, InvalidArgument, "none are given; give at least one rank"),
+        ({"sources": [3, 3]}, InvalidArgument, "rank 3 is given twice; give each source once"),
+        ({"sources": [0, 10]}, InvalidArgument, "a source = 10; give an integer from 0 to 9"),
+        ({"sources": [-1]}, InvalidArgument, "a source = -1; give an integer from 0 to 9"),
+        ({"nbytes": -1}, InvalidArgument, "nbytes = -1; give an integer of at least 0"),
+        ({"nbytes": [1, -1]}, InvalidArgument, "nbytes = -1; give an integer of at least 0"),
+        ({"nbytes": [1]}, InvalidArgument, "2 sources, and bytes for 1; give one number for all"),
+        ({"shape": (3, 3)}, InvalidArgument, "a mesh of 3 × 3 has 9; give rows and columns"),
+        ({"shape": (0, 0)}, InvalidArgument, "rows = 0; give an integer of at least 1"),
+        ({"shape": 10}, InvalidArgument, r"shape = 10; give \(rows, columns\)"),
+        ({"topology": Mesh(3, 3)}, InvalidArgument, "10 ranks on a topology: a mesh of 3 × 3 has"),
+        ({"topology": Complete(9)}, InvalidArgument, "a complete graph of 9 has 9 nodes; give a"),
+        ({"topology": "mesh:2x5"}, InvalidArgument, "topology = 'mesh:2x5'; give one of collwise"),
+        ({"topology": (2, 5)}, InvalidArgument, r"topology = \(2, 5\); give one of collwise.top"),
+        ({"root": 1}, InvalidArgument, "it has no root: all ranks get the result; leave the roo"),
+        ({"machine": None}, InvalidArgument, "the machine is a NoneType; give a collwise.Machine"),
+        ({"algorithm": "br_line"}, UnknownName, "did you mean s_to_p/br_lin"),
+        ({"algorithm": "broadcast/chain"}, UnknownName, "algorithm 'broadcast/chain': there is no"),
+        ({"collective": "s2p"}, UnknownName, "collective 's2p': there is none; known: .*s_to_p"),
+        ({"collective": "broadcast"}, InvalidArgument, "it has no sources, and no mesh; leave so"),
+    ],
+)
+def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) -> None:
+    good: dict[str, Any] = {
+        "collective": "s_to_p",
+        "ranks": 10,
+        "nbytes": 8,
+        "machine": POSTAL,
+        "sources": [0, 3],
+    }
+    plan(**good)
+    with pytest.raises(error, match=text) as caught:
+        plan(**(good | changes))
+    assert caught.value.exit_code == 2
+
+
+def test_unknown_distributions_and_topologies() -> None:
+    with pytest.raises(UnknownName, match=r"source distribution 'diagonal': .* did you mean"):
+        distribute("diagonal", (4, 4), 4)
+    with pytest.raises(UnknownName, match=r"topology 'mash': .* did you mean mesh\?"):
+        parse("mash:4x4")
+
+
+def test_more_ranks_than_can_be_played() -> None:
+    """An estimate would take long; a schedule by name does not."""
+    with pytest.raises(InvalidArgument) as caught:
+        s_to_p(1 << 20, [5, 77])
+    assert "none of its algorithms is tried at this size" in str(caught.value)
+    schedule = ALGORITHMS["s_to_p/br_lin"].schedule(1 << 20, 8, sources=[5, 77])
+    assert schedule.rank(123_456)

@@ -1,0 +1,137 @@
+"""Problems in which any ranks have data: what they mean, and what is none."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidArgument
+from collwise.model.topology import near_square
+from collwise.schedule.data import Block, Problem, Source
+
+
+def s_to_p(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:
+    return Problem.of("s_to_p", ranks, nbytes, **{"sources": [0, 3, 4], **given})
+
+
+def test_one_size_for_all_or_one_for_each() -> None:
+    same = s_to_p()
+    assert same.sources == (Source(0, 8), Source(3, 8), Source(4, 8))
+    assert (same.nbytes, same.shape) == (24, (2, 5))
+    assert same.gathered == (Block(0, 0, 8), Block(3, 0, 8), Block(4, 0, 8))
+    assert str(same) == "s_to_p of 24 bytes from 3 to 10 ranks (2 × 5)"
+    each = s_to_p(nbytes=[5, 0, 7], sources=[9, 2, 1], shape=(5, 2))
+    assert each == Problem("s_to_p", 10, 12, sources=(Source(1, 7), Source(9, 5)), shape=(5, 2))
+    assert each.sources == (Source(1, 7), Source(9, 5))  # by rank, none of 0 bytes
+
+
+@given(st.data(), st.integers(1, 40))
+def test_the_order_of_the_sources_does_not_matter(data: st.DataObject, ranks: int) -> None:
+    sources = data.draw(st.lists(st.integers(0, ranks - 1), min_size=1, unique=True))
+    lengths = [7 * source % 5 for source in sources]
+    turned = sorted(zip(sources, lengths, strict=True))
+    problem = s_to_p(ranks, lengths, sources=sources)
+    assert problem == s_to_p(ranks, [n for _, n in turned], sources=[r for r, _ in turned])
+    assert hash(problem) == hash(s_to_p(ranks, np.array(lengths), sources=np.array(sources)))
+    assert problem.nbytes == sum(lengths) == sum(block.length for block in problem.gathered)
+    assert problem.shape == near_square(ranks)
+
+
+@pytest.mark.parametrize("sources", [{0, 3, 4}, range(0, 5, 2), iter([4, 0]), np.array([1, 7])])
+def test_sources_of_many_kinds(sources: Any) -> None:
+    problem = s_to_p(np.int64(10), np.int32(3), sources=sources, shape=np.array([5, 2]))
+    assert {type(number) for source in problem.sources for number in source} == {int}
+    assert {type(size) for size in (*problem.shape, problem.ranks, problem.nbytes)} == {int}
+    assert hash(problem)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"sources": None}, "s_to_p over 10 ranks: nothing says which ranks have data; give the s"),
+        ({"sources": []}, "sources among 10 ranks: none are given; give at least one rank"),
+        ({"sources": [0, 3, 0]}, "sources among 10 ranks: rank 0 is given twice; give each source"),
+        ({"sources": [0, 10]}, "sources among 10 ranks: a source = 10; give an integer from 0 to"),
+        ({"sources": [-1]}, "sources among 10 ranks: a source = -1; give an integer from 0 to 9"),
+        ({"sources": [0.0]}, "sources among 10 ranks: a source = 0.0; give an integer from 0 to"),
+        ({"sources": [True]}, "sources among 10 ranks: a source = True; give an integer from 0 to"),
+        ({"sources": 3}, "sources among 10 ranks: sources = 3; give a list of ranks"),
+        ({"sources": "03"}, "sources among 10 ranks: a source = '0'; give an integer from 0 to 9"),
+        ({"nbytes": -1}, "s_to_p over 10 ranks, of `nbytes`: nbytes = -1; give an integer of at"),
+        ({"nbytes": [1, 2, -3]}, "s_to_p over 10 ranks, of `nbytes`: nbytes = -3; give an integer"),
+        ({"nbytes": [1, 2, 2.5]}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 2.5; give an inte"),
+        ({"nbytes": 1.5}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 1.5; give an integer of"),
+        ({"nbytes": True}, "s_to_p over 10 ranks, of `nbytes`: nbytes = True; give an integer of"),
+        ({"nbytes": {0: 1, 3: 2, 4: 3}}, "s_to_p over 10 ranks, of `nbytes`: nbytes = {0: 1"),
+        ({"nbytes": [1, 2]}, "s_to_p over 10 ranks: 3 sources, and bytes for 2; give one number"),
+        ({"nbytes": []}, "s_to_p over 10 ranks: 3 sources, and bytes for 0; give one number for"),
+        ({"ranks": 0}, "s_to_p over `ranks`: ranks = 0; give an integer of at least 1"),
+        ({"ranks": "10"}, "s_to_p over `ranks`: ranks = '10'; give an integer of at least 1"),
+        ({"shape": (3, 3)}, "s_to_p over 10 ranks: a mesh of 3 × 3 has 9; give rows and columns"),
+        ({"shape": (0, 0)}, "s_to_p over 10 ranks: rows = 0; give an integer of at least 1"),
+        ({"shape": (-2, -5)}, "s_to_p over 10 ranks: rows = -2; give an integer of at least 1"),
+        ({"shape": (2.0, 5)}, "s_to_p over 10 ranks: rows = 2.0; give an integer of at least 1"),
+        ({"shape": (10,)}, "s_to_p over 10 ranks: shape = (10,); give (rows, columns), such as"),
+        ({"shape": 10}, "s_to_p over 10 ranks: shape = 10; give (rows, columns), such as"),
+        ({"root": 3}, "s_to_p with root 3: it has no root: all ranks get the result; leave the"),
+        ({"item": 3}, "s_to_p of elements of 3 bytes: nbytes = 8, which is no multiple; give the"),
+        (
+            {"item": 4, "nbytes": [4, 2, 2]},
+            "s_to_p over 10 ranks: source 3 has 2 bytes, an element 4; give the bytes of whole",
+        ),
+    ],
+)
+def test_problems_that_are_none(given: dict[str, Any], text: str) -> None:
+    sources = {"sources": [5]} if given.get("item") == 3 else {}
+    with pytest.raises(InvalidArgument) as caught:
+        s_to_p(**{**sources, **given})
+    assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "sources", "text"),
+    [
+        (9, ((0, 8),), "nbytes = 9, but the sources have others; give the sum of the sources'"),
+        (8, (), "nbytes = 8, but the sources have others; give the sum of the sources' bytes"),
+        (8, ((0, 16), (1, -8)), "its nbytes = -8; give an integer of at least 1"),
+        (8, ((0, 8), (1, 0)), "its nbytes = 0; give an integer of at least 1"),
+        (8, ((0, 8.0),), "its nbytes = 8.0; give an integer of at least 1"),
+        (8, ((-1, 8),), "a source = -1; give an integer of at least 0"),
+        (8, (8,), "a source is 8; give its rank and its bytes"),
+        (8, ((0, 8, 8),), "a source is (0, 8, 8); give its rank and its bytes"),
+    ],
+)
+def test_sources_that_are_none(nbytes: int, sources: Any, text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Problem("s_to_p", 4, nbytes, sources=sources)
+    assert str(caught.value).startswith(f"s_to_p over 4 ranks: {text}")
+
+
+def test_a_source_twice_and_a_source_that_is_no_rank() -> None:
+    with pytest.raises(InvalidArgument, match="rank 2 is given twice"):
+        Problem("s_to_p", 4, 8, sources=(Source(2, 4), Source(2, 4)))
+    with pytest.raises(InvalidArgument, match="a source = 4; give an integer from 0 to 3"):
+        Problem("s_to_p", 4, 8, sources=(Source(4, 8),))
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce"])
+def test_where_there_are_no_sources(collective: str) -> None:
+    told = "it has no sources, and no mesh; leave sources and shape out"
+    named: list[dict[str, Any]] = [{"sources": [0]}, {"sources": []}]
+    for odd in (*named, {"shape": (2, 2)}, {"shape": (0, 0)}):
+        with pytest.raises(InvalidArgument, match=f"{collective}: {told}"):
+            Problem.of(collective, 4, 8, **odd)
+    with pytest.raises(InvalidArgument, match=f"{collective} over 4 ranks: {told}"):
+        Problem(collective, 4, 8, sources=(Source(0, 8),))
+    with pytest.raises(InvalidArgument, match=f"{collective} over 4 ranks: {told}"):
+        Problem(collective, 4, 8, shape=(2, 2))
+    with pytest.raises(InvalidArgument, match=r"of several sizes: nbytes = \[8\]; give one number"):
+        Problem.of(collective, 4, [8])
+
+
+def test_nothing_is_a_problem_too() -> None:
+    for nothing in (s_to_p(nbytes=0), s_to_p(nbytes=[0, 0, 0]), Problem("s_to_p", 10, 0)):
+        assert nothing == Problem("s_to_p", 10, 0, shape=(2, 5))
+        assert nothing.gathered == ()

@@ -4,15 +4,16 @@ import pytest
 
 from collwise.papers import hambrusch1998
 from collwise.papers.findings import Check, Finding, Verdict, markdown
+from collwise.papers.hambrusch1998 import five_algorithms
 
 
 @pytest.mark.parametrize(
     "claim",
     [
-        hambrusch1998.distributions,
-        hambrusch1998.wrong_dimension,
-        hambrusch1998.more_sources,
-        hambrusch1998.shapes,
+        five_algorithms.distributions,
+        five_algorithms.wrong_dimension,
+        five_algorithms.more_sources,
+        five_algorithms.shapes,
     ],
 )
 def test_these_hold(claim: hambrusch1998.Claim) -> None:

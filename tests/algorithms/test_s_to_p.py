@@ -193,6 +193,20 @@ def test_neighbours_only_where_nothing_is_combined() -> None:
             assert turns == sorted(turns)
 
 
+def test_messages_that_meet_are_combined() -> None:
+    """Spreading, a rank sends each other one message at most, and gets nothing twice."""
+    random = Random("combined")
+    for shape in random.sample(SHAPES, 20):
+        for sources in some_sources(shape, random):
+            for name in ("br_lin", "br_xy_source", "br_xy_dim", "bruck"):
+                messages = messages_of(made(s_to_p(name), shape, sources))
+                pairs = Counter((a, b) for a, b, _ in messages.elements())
+                assert max(pairs.values(), default=1) == 1
+                told = Counter(b for _, b, what in messages.elements() for _ in what)
+                p = shape[0] * shape[1]
+                assert told.total() == len(sources) * (p - 1)
+
+
 # --- dimensions (H2, H3) ---
 
 
@@ -266,7 +280,7 @@ def test_ideal_places_on_a_line_double_in_every_round(n: int) -> None:
         assert told == doubling(count, n, (n - 1).bit_length())
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]}x{shape[1]}")
 def test_ideal_places_on_a_mesh(shape: tuple[int, int]) -> None:
     """Full rows double along columns, which `br_xy_source` takes first; or the other way round."""
     r, c = shape

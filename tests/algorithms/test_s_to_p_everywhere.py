@@ -3,7 +3,7 @@
 Everything here is parametrised over the registry, the distributions and the meshes.  What runs
 always is a sample, seeded by the algorithm: small meshes with every number of sources, every mesh,
 every distribution with every algorithm.  `-m exhaustive` runs the whole product, every set of
-sources once, whichever distributions lead to it.
+sources once, whichever distributions lead to it: hours of work, shared out with `--dist=load`.
 """
 
 import gc

@@ -16,11 +16,7 @@ class Writers:
         """From now on `writer` is the latest writer of the block."""
         if not block.length:
             return
-        key = slot, block.owner
-        if (found := self._maps.get(key)) is None:
-            self._maps[key] = [block.offset], [block.end], [writer]
-            return
-        starts, ends, writers = found
+        starts, ends, writers = self._maps.setdefault((slot, block.owner), ([], [], []))
         first = bisect_right(ends, block.offset)
         last = bisect_left(starts, block.end)
         pieces = [(block.offset, block.end, writer)]
@@ -33,13 +29,13 @@ class Writers:
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
 
-    def of(self, slot: int, block: Block) -> Sequence[int]:
+    def of(self, slot: int, block: Block) -> set[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
         found = self._maps.get((slot, block.owner))
         if found is None or not block.length:
-            return ()
+            return set()
         starts, ends, writers = found
-        return writers[bisect_right(ends, block.offset) : bisect_left(starts, block.end)]
+        return set(writers[bisect_right(ends, block.offset) : bisect_left(starts, block.end)])
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
@@ -53,7 +49,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         found: set[int] = set()
         for slot in reads(op):
             for block in op.blocks:
-                found.update(writers.of(slot, block))
+                found |= writers.of(slot, block)
         waits.append(tuple(sorted(found)))
         if (slot_written := writes(op)) is not None:
             for block in op.blocks:
@@ -74,7 +70,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         found: set[int] = set()
         for slot in reads(op) if isinstance(op, Send) else spoils(op):
             for block in op.blocks:
-                found.update(readers.of(slot, block))
+                found |= readers.of(slot, block)
         for send in tuple(found):
             found |= before[send]
         if isinstance(op, Send):

@@ -30,6 +30,10 @@ class InvalidArgument(CollwiseError, ValueError):
     """A value outside its range: root, size, λ, α, number of ranks."""
 
 
+class NothingApplies(InvalidArgument):
+    """No algorithm is worth a try for a problem, or the one that was named is not."""
+
+
 class UnknownName(CollwiseError, LookupError):
     """A name that is in no registry; the message lists the near ones."""
 

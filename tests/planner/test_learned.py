@@ -96,12 +96,12 @@ def test_only_races_of_the_same_kind_count() -> None:
 
 
 def gathered(wins: list[Win], nbytes: int, sources: int) -> str | None:
-    return learned_choice(wins, "s_to_p", "blocking", 4, nbytes, sources)
+    return learned_choice(wins, "s_to_p", "blocking", 64, nbytes, sources)
 
 
 def gathers(nbytes: int, sources: int, **changes: Any) -> Win:
     name = f"s_to_p/won_{nbytes}_{sources}"
-    return win(nbytes, name, collective="s_to_p", sources=sources, **changes)
+    return win(nbytes, name, collective="s_to_p", ranks=64, sources=sources, **changes)
 
 
 def test_the_number_of_sources_counts_as_much_as_the_bytes() -> None:
@@ -129,6 +129,15 @@ def test_of_equally_near_ones_the_smaller_then_that_of_fewer_sources() -> None:
     ):
         assert gathered(wins, 1000, 8) == "s_to_p/won_500_8"
         assert gathered([w for w in wins if w.nbytes > 500], 1000, 8) == "s_to_p/won_1000_4"
+
+
+def test_some_who_give_and_all_who_give_are_two_things() -> None:
+    wins = [gathers(1000, 32), gathers(1000, 63)]
+    assert gathered(wins, 1000, 64) is None
+    wins.append(gathers(1000, 64))
+    assert gathered(wins, 1000, 64) == "s_to_p/won_1000_64"
+    assert gathered(wins, 1000, 62) == "s_to_p/won_1000_63"
+    assert gathered(wins[-1:], 1000, 63) is None
 
 
 def test_where_the_library_won_with_as_many_sources_it_stays() -> None:

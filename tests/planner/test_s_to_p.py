@@ -1,6 +1,8 @@
 """Plans of s-to-p broadcasts: the choice, whether moving pays, the bounds, the words."""
 
+import gc
 import pickle
+import weakref
 from fractions import Fraction
 from typing import Any
 
@@ -11,14 +13,15 @@ from hypothesis import strategies as st
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
-from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.model import postal
 from collwise.model.bounds import bounds
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Complete, Mesh, Topology, parse
-from collwise.planner.choose import plan, shortlist
+from collwise.planner.choose import plan, plan_for, shortlist, unpredicted
 from collwise.planner.plans import Plan
+from collwise.schedule.data import Problem
 from collwise.schedule.timing import ideal
 from collwise.verifier import verify
 from tests.planner.machines import HOCKNEY, LOGGP, MACHINES, POSTAL, STEEP, any_machine
@@ -337,3 +340,36 @@ def test_more_ranks_than_can_be_played() -> None:
     assert "none of its algorithms is tried at this size" in str(caught.value)
     schedule = ALGORITHMS["s_to_p/br_lin"].schedule(1 << 20, 8, sources=[5, 77])
     assert schedule.rank(123_456)
+
+
+def test_where_nothing_is_tried_is_told_apart() -> None:
+    """A communicator then leaves the call to the library; what is not legal stays an error."""
+    many = Problem.of("s_to_p", 300, 8, sources=range(300))
+    with pytest.raises(NothingApplies, match="too many messages"):
+        plan_for(many, POSTAL, "ring")
+    with pytest.raises(NothingApplies, match="none of its algorithms"):
+        plan_for(Problem.of("s_to_p", 1 << 16, 8, sources=[0, 1]), POSTAL)
+    with pytest.raises(InvalidArgument) as caught:
+        plan("allreduce", ranks=8, nbytes=64, machine=POSTAL, order="rank", algorithm="ring")
+    assert not isinstance(caught.value, NothingApplies)
+
+
+def test_what_is_chosen_already_need_not_be_played() -> None:
+    problem = Problem.of("s_to_p", 12, 8, sources=[1, 5])
+    told = plan_for(problem, POSTAL, "br_lin")
+    untold = plan_for(problem, POSTAL, "br_lin", score=unpredicted)
+    assert told.predicted_s > untold.predicted_s == 0
+    assert told.schedule.lists == untold.schedule.lists
+
+
+def test_a_score_of_ones_own_is_not_kept() -> None:
+    class Score:
+        def __call__(self, *_: object) -> Fraction:
+            return Fraction(1)
+
+    score = Score()
+    kept = weakref.ref(score)
+    plan_for(Problem.of("s_to_p", 4, 8, sources=[1]), POSTAL, score=score)
+    del score
+    gc.collect()
+    assert kept() is None

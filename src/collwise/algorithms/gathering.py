@@ -1,7 +1,7 @@
 """What s-to-p broadcasts are made of: spreading along a line, over rows and columns; moving first.
 
 What a rank holds is a tuple of blocks, each the whole contribution of a source.  Where a rank is
-given, only what it may take part in is told: in O(s log p), without anything of the size of p.
+given, only what it may take part in is told: mostly in O(s log p), without lists of length p.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,19 +12,20 @@ from typing import Any, TypeAlias
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem, Schedule
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.timing import ideal
-from collwise.schedule.transfers import Blocks, Transfer, Transfers
 
 Held: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
-Spread: TypeAlias = Callable[[Grid, Held, int | None], Iterator[Transfer]]
+Spread: TypeAlias = Callable[[Grid, Held, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
 MOST = 1 << 16
-"""Schedules of up to about so many messages are played when one is planned: a second's work."""
+"""Contributions received, by all ranks together, up to which schedules are played when one is
+planned: a second's work, or a few, for each algorithm."""
 
 
-def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Transfer]:
+def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Delivery]:
     """Everyone on the line gets all: both halves swap what they hold, then go on by themselves.
 
     Of n in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one has no
@@ -49,18 +50,18 @@ def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Transfe
                 to = at - middle + low if at >= middle else min(at - low + middle, low + n)
                 if to == low + n:
                     to = middle
-                yield Transfer(line[at], line[to], blocks)
+                yield Delivery(line[at], line[to], blocks)
                 mine[at] = mine.get(at, ()) + blocks
                 theirs[to] = theirs.get(to, ()) + blocks
             halves += [(low, middle - low, first), (middle, low + n - middle, second)]
 
 
-def along_snake(grid: Grid, held: Held, rank: int | None) -> Iterator[Transfer]:
+def along_snake(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
     """Along one line through all of the grid."""
     return along(Snake(grid), held, rank)
 
 
-def across(grid: Grid, held: Held, rank: int | None, *, rows_first: bool) -> Iterator[Transfer]:
+def across(grid: Grid, held: Held, rank: int | None, *, rows_first: bool) -> Iterator[Delivery]:
     """In each line of one dimension, then in each of the other."""
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     every, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
@@ -90,13 +91,13 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
     return max(rows.values(), default=0), max(columns.values(), default=0)
 
 
-def across_by_sources(grid: Grid, held: Held, rank: int | None) -> Iterator[Transfer]:
+def across_by_sources(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
     """Rows first if no row has as many holders as some column, else columns."""
     in_row, in_column = fullest(grid, held)
     return across(grid, held, rank, rows_first=in_row < in_column)
 
 
-def across_by_shape(grid: Grid, held: Held, rank: int | None) -> Iterator[Transfer]:
+def across_by_shape(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
     """The longer lines first; rows where both are of one length."""
     rows, columns = grid.shape
     return across(grid, held, rank, rows_first=columns >= rows)
@@ -109,9 +110,9 @@ def moved(held: Held, places: Sequence[int]) -> dict[int, int]:
     return {holder: holder if holder in taken else next(free) for holder in sorted(held)}
 
 
-def moving(held: Held, to: Mapping[int, int]) -> Iterator[Transfer]:
+def moving(held: Held, to: Mapping[int, int]) -> Iterator[Delivery]:
     """One permutation: every holder hands over all that it holds."""
-    return (Transfer(holder, to[holder], blocks) for holder, blocks in held.items())
+    return (Delivery(holder, to[holder], blocks) for holder, blocks in held.items())
 
 
 def after_moving(held: Held, to: Mapping[int, int]) -> dict[int, Blocks]:
@@ -120,23 +121,21 @@ def after_moving(held: Held, to: Mapping[int, int]) -> dict[int, Blocks]:
 
 
 @dataclass(frozen=True)
-class Spreading(Transfers):
+class Spreading(Deliveries):
     """A grid's way of spreading, as the program of a problem."""
 
     spread: Spread
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         if held := {block.owner: (block,) for block in self.problem.gathered}:
             yield from self.spread(Grid.of(self.problem.shape), held, rank)
 
 
-def combined(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Tried where p·log2 p messages are not too many to play."""
-    return [{}] if problem.ranks * problem.ranks.bit_length() <= MOST else []
+def playable(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """Tried where every rank's receiving every contribution is not too much to play.
 
-
-def apart(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Tried where a message for every source and rank is not too many to play."""
+    No algorithm sends more messages than that.
+    """
     return [{}] if problem.ranks * len(problem.sources) <= MOST else []
 
 
@@ -145,8 +144,8 @@ def enter(
     summary: str,
     source: tuple[str, ...],
     time: str,
-    build: Callable[[Problem, Settings], Transfers],
-    choices: Callable[[Problem, Machine], Iterable[Settings]] = combined,
+    build: Callable[[Problem, Settings], Deliveries],
+    choices: Callable[[Problem, Machine], Iterable[Settings]] = playable,
     **more: Any,
 ) -> Algorithm:
     """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""

@@ -83,7 +83,7 @@ def machine_options(command: Any) -> Any:
         assumed("--send", **seconds, help="Wormhole: the sender's software."),
         assumed("--receive", **seconds, help="Wormhole: the receiver's software."),
         assumed("--hop", **seconds, help="Wormhole: the header, for every link."),
-        assumed("--copy", **seconds, help="Wormhole: software, per byte at either end."),
+        assumed("--copy", **seconds, help="Wormhole: the sender's software, per byte."),
         assumed(
             "--all-port",
             is_flag=True,

@@ -91,7 +91,7 @@ class Gatherers:
             return None
         sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
         problem = Problem("s_to_p", self._ranks, sum(lengths), sources=sources)
-        return self._plans.of(problem, form)
+        return self._plans.of(problem, form, told=False)
 
     def _forget(self) -> None:
         for run in self._made.values():

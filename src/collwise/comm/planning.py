@@ -7,18 +7,18 @@ from os import PathLike
 from typing import NamedTuple
 
 from collwise.algorithms.registry import collectives, find
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine
 from collwise.model.profile import Profile
 from collwise.model.profile import find as find_profile
 from collwise.model.records import Form
 from collwise.mpi.world import World
-from collwise.planner.choose import plan_for
+from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.learned import learned_choice
 from collwise.planner.legal import legal
 from collwise.planner.plans import Plan
-from collwise.schedule.data import ORDERS, Order, Problem, keeps
+from collwise.schedule.data import GATHERING, ORDERS, Order, Problem, keeps
 
 log = logging.getLogger("collwise")
 
@@ -115,7 +115,7 @@ class Plans:
 
     def __init__(self, decision: Decision, ranks: int, *, helped: bool) -> None:
         self._decision, self.ranks, self._helped = decision, ranks, helped
-        self._known: dict[tuple[Problem, Form, Vectors | None], Plan | None] = {}
+        self._known: dict[tuple[Problem, Form, Vectors | None, bool], Plan | None] = {}
 
     def combining(
         self, collective: str, nbytes: int, root: int, form: Form, vectors: Vectors
@@ -126,10 +126,20 @@ class Plans:
         return self.of(problem, form, vectors, allowed.reason)
 
     def of(
-        self, problem: Problem, form: Form, vectors: Vectors | None = None, reason: str = ""
+        self,
+        problem: Problem,
+        form: Form,
+        vectors: Vectors | None = None,
+        reason: str = "",
+        *,
+        told: bool = True,
     ) -> Plan | None:
-        """The plan for a problem; None where the library's own serves."""
-        key = problem, form, vectors
+        """The plan for a problem; None where the library's own serves.
+
+        told: whether anybody will look at the time predicted.  If not, and the algorithm is known,
+        a schedule whose time can only be played is not.
+        """
+        key = problem, form, vectors, told
         if key not in self._known:
             if len(self._known) >= MOST:
                 self._known.clear()
@@ -137,7 +147,7 @@ class Plans:
         return self._known[key]
 
     def _make(
-        self, problem: Problem, form: Form, vectors: Vectors | None, reason: str
+        self, problem: Problem, form: Form, vectors: Vectors | None, told: bool, reason: str
     ) -> Plan | None:
         decision, collective = self._decision, problem.collective
         name, machine = decision.algorithms.get(collective), decision.machine_for(vectors)
@@ -160,6 +170,12 @@ class Plans:
                 return None
             if vectors and not keeps(find(name, collective).order(problem), problem.order):
                 return None  # the race was won with another operator
-        made = plan_for(problem, machine, name, reason=reason)
+        played = problem.collective in GATHERING and name is not None
+        score = unpredicted if played and not told else predicted
+        try:
+            made = plan_for(problem, machine, name, reason=reason, score=score)
+        except NothingApplies as nothing:
+            log.info("the library's own serves: %s", nothing)
+            return None
         log.debug("%s: %s", problem, made.choice.label)
         return made

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY
 from collwise.model.bounds import bounds
 from collwise.model.exact import exact
@@ -45,6 +45,17 @@ def predicted(
     if topology is None and machine.independent_ports:
         return algorithm.time_of(problem, machine, settings)
     return ideal(algorithm.solve(problem, settings), machine, topology).completion
+
+
+def unpredicted(
+    algorithm: Algorithm,
+    problem: Problem,
+    machine: Machine,
+    settings: Mapping[str, Any],
+    topology: Topology | None = None,
+) -> Fraction:
+    """No score: for an algorithm that is chosen already, where nobody asks how long it takes."""
+    return Fraction(0)
 
 
 def plan(
@@ -144,7 +155,9 @@ def plan_for(
         )
     if topology is not None:
         _check_topology(topology, problem.collective, problem.ranks)
-    return _plan(problem, machine, topology, algorithm, reason, score)
+    # Scores of somebody's own may hold on to much: they are not kept with the plan.
+    choose = _plan if score in (predicted, unpredicted) else _plan.__wrapped__
+    return choose(problem, machine, topology, algorithm, reason, score)
 
 
 def _check_topology(topology: Topology, collective: str, ranks: int) -> None:
@@ -177,7 +190,8 @@ def _plan(
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
             remedy = "make a schedule by name: collwise.ALGORITHMS[name].schedule(…)"
-        raise InvalidArgument(asked, why, remedy)
+        tried = any(_kept(one, problem) for one in among)
+        raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     choice = replace(ranked[0], verdict="chosen: the least predicted time")
     given = [source.nbytes for source in problem.sources]
@@ -206,12 +220,16 @@ def _candidates(
 ) -> tuple[list[Candidate], dict[str, str]]:
     candidates, excluded = [], {}
     for algorithm in among:
-        if problem.collective in COMBINING and not keeps(algorithm.order(problem), problem.order):
+        if not _kept(algorithm, problem):
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue
         choices = list(algorithm.choices(problem, machine))
         if not choices:
-            excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
+            excluded[algorithm.name] = (
+                "too many messages to play when planning"
+                if problem.collective in GATHERING
+                else "does not apply at this size, or segments cannot help"
+            )
             continue
         scored = [
             Candidate(algorithm.name, choice, score(algorithm, problem, machine, choice, topology))
@@ -219,6 +237,12 @@ def _candidates(
         ]
         candidates.append(min(scored, key=lambda c: c.predicted))
     return candidates, excluded
+
+
+def _kept(algorithm: Algorithm, problem: Problem) -> bool:
+    """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
+    combines = problem.collective in COMBINING
+    return not combines or keeps(algorithm.order(problem), problem.order)
 
 
 def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:

@@ -18,12 +18,14 @@ def learned_choice(
 
     sources: their number, where the collective has any; nbytes is then all that they have.
     Nearest by the ratio of sizes times that of the sources' numbers, each at most REACH; of equally
-    near ones, the smaller, then that of fewer sources.  The same on every rank: it depends on
-    nothing else.
+    near ones, the smaller, then that of fewer sources.  What was raced where some ranks gave says
+    nothing about all of them giving, nor the other way: the library runs another algorithm there.
+    The same on every rank: it depends on nothing else.
     """
     near = []
     for win in wins:
-        if (win.collective, win.form, win.ranks) == (collective, form, ranks):
+        alike = (win.sources == ranks) == (sources == ranks)
+        if alike and (win.collective, win.form, win.ranks) == (collective, form, ranks):
             ratios = _ratio(win.nbytes, nbytes), _ratio(win.sources, sources)
             if max(ratios) <= REACH:
                 near.append((ratios[0] * ratios[1], win.nbytes, win.sources, win))

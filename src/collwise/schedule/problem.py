@@ -111,7 +111,7 @@ class Problem:
         if sum(source.nbytes for source in sources) != self.nbytes:
             seen = f"nbytes = {self.nbytes}, but the sources have others"
             raise InvalidArgument(asked, seen, "give the sum of the sources' bytes")
-        shape = near_square(self.ranks) if self.shape == (0, 0) else self.shape
+        shape = self.usual_shape if self.shape == (0, 0) else self.shape
         rows, columns = whole_shape(shape, asked)
         if rows * columns != self.ranks:
             seen = f"a mesh of {rows} × {columns} has {rows * columns}"
@@ -198,6 +198,11 @@ class Problem:
     def whole(self) -> Block:
         """Everything the root has."""
         return Block(self.root, 0, self.nbytes)
+
+    @property
+    def usual_shape(self) -> tuple[int, int]:
+        """The mesh in which ranks are seen if nobody says; (0, 0) where there is none."""
+        return near_square(self.ranks) if self.collective in GATHERING else (0, 0)
 
     @cached_property
     def gathered(self) -> tuple[Block, ...]:

@@ -79,7 +79,8 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
 
     topology: the network, on whose links messages wait for each other.
     Many ranks that only send and receive, without links, are played in columns: about a second for
-    10^6 messages (`column_timing` says what is slower, and what it leaves out).  All else is played
+    10^6 messages (`column_timing` says what is slower, and what it leaves out; making the columns
+    of an s-to-p broadcast is slower than playing them).  All else is played
     event by event: some 50 µs for each message.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.

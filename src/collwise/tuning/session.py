@@ -1,11 +1,12 @@
 """A tuning session: measure this machine, plan, race the best few against the library, learn."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.profile import Profile, Win
@@ -24,6 +25,8 @@ from collwise.planner.legal import legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.data import COMBINING, GATHERING, ROOTLESS, Problem, Schedule
 from collwise.verifier import verify
+
+log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
 """Of the time budget; the races share the rest."""
@@ -208,7 +211,10 @@ def tune(
         for number, task in enumerate(tasks):
             done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(tasks)
             progress(f"racing: {task}", done)
-            outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
+            try:
+                outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
+            except NothingApplies as nothing:  # on all ranks alike: the library's own stays
+                log.warning("not raced: %s", nothing)
         progress("done", 1.0)
     finally:
         channel.free()
@@ -273,7 +279,9 @@ def _prove(schedules: Iterable[Schedule]) -> None:
 
 def wins(outcome: Outcome) -> list[Win]:
     """What the race taught, for blocking calls and for persistent ones."""
-    found = []
+    found: list[Win] = []
+    if outcome.plan.problem.shape != outcome.plan.problem.usual_shape:
+        return found  # a communicator sees its ranks in the usual mesh: another schedule
     forms: dict[Form, Race] = {"blocking": outcome.blocking, "persistent": outcome.race}
     for form, run in forms.items():
         best = run.best

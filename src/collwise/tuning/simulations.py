@@ -113,8 +113,9 @@ class Simulation:
         return Waits(len(times), sum(times, Fraction(0)), max(times, default=Fraction(0)))
 
     def share(self, load: Load) -> float:
-        """The share of the whole time in which a link was busy."""
-        return float(load.busy / self.trace.completion)
+        """The share of the whole time in which a link was busy; 0 where nothing takes any."""
+        whole = self.trace.completion
+        return float(load.busy / whole) if whole else 0.0
 
 
 def simulations(

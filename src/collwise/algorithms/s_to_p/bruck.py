@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collwise.algorithms.gathering import enter
-from collwise.schedule.transfers import Transfer, Transfers
+from collwise.schedule.deliveries import Deliveries, Delivery
 
 
 @dataclass(frozen=True)
-class Bruck(Transfers):
+class Bruck(Deliveries):
     """After the round of distance d rank i holds what ranks i … i + 2d − 1 gave, around the end."""
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, given = self.problem.ranks, self.problem.gathered
         distance = 1
         while distance < ranks:
@@ -19,7 +19,7 @@ class Bruck(Transfers):
             mine = () if rank is None else (rank, (rank + distance) % ranks)
             for sender in range(ranks) if rank is None else sorted(set(mine)):
                 blocks = tuple(b for b in given if (b.owner - sender) % ranks < count)
-                yield Transfer(sender, (sender - distance) % ranks, blocks)
+                yield Delivery(sender, (sender - distance) % ranks, blocks)
             distance *= 2
 
 

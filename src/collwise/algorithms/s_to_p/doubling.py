@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from collwise.algorithms.gathering import enter
 from collwise.schedule.data import Block
-from collwise.schedule.transfers import Transfer, Transfers
+from collwise.schedule.deliveries import Deliveries, Delivery
 
 
 @dataclass(frozen=True)
-class Doubling(Transfers):
+class Doubling(Deliveries):
     """Blocks travel in cubes; rank i beyond the power of two is represented by rank i − 2^k."""
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, given = self.problem.ranks, self.problem.gathered
         cube = 1 << (ranks.bit_length() - 1)
         for block in given:
             if block.owner >= cube:
-                yield Transfer(block.owner, block.owner - cube, (block,))
+                yield Delivery(block.owner, block.owner - cube, (block,))
         inside = 0 if rank is None else rank % cube
         distance = 1
         while distance < cube:
@@ -29,12 +29,12 @@ class Doubling(Transfers):
                 groups.setdefault(block.owner % cube // distance, []).append(block)
             for member in range(cube) if rank is None else sorted((inside, inside ^ distance)):
                 if (blocks := groups.get(member // distance)) is not None:
-                    yield Transfer(member, member ^ distance, tuple(blocks))
+                    yield Delivery(member, member ^ distance, tuple(blocks))
             distance *= 2
         represented = inside + cube
         one = range(represented, min(represented + 1, ranks))
         for late in range(cube, ranks) if rank is None else one:
-            yield Transfer(late - cube, late, given)
+            yield Delivery(late - cube, late, given)
 
 
 enter(

@@ -17,13 +17,13 @@ from collwise.algorithms.gathering import (
     moving,
 )
 from collwise.algorithms.ideal_places import Places, rows, snake
+from collwise.schedule.deliveries import Blocks, Delivery
 from collwise.schedule.grids import Grid
-from collwise.schedule.transfers import Blocks, Transfer
 
 
 def partitioned(
     spread: Spread, places: Places, grid: Grid, held: Held, rank: int | None
-) -> Iterator[Transfer]:
+) -> Iterator[Delivery]:
     """Move, spread in each half, swap.  In a grid of one rank there is nothing to do."""
     if grid.size == 1:
         return
@@ -49,7 +49,7 @@ def partitioned(
 
 def _swap(
     halves: tuple[Grid, Grid], everything: list[Blocks], rank: int | None
-) -> Iterator[Transfer]:
+) -> Iterator[Delivery]:
     """The i-th of one half with the i-th of the other; who is left over only receives."""
     one, other = halves
     if rank is None:
@@ -60,8 +60,8 @@ def _swap(
     for inner in numbers:
         a, b = one.rank(inner), other.rank(inner % other.size)
         if inner < other.size:
-            yield Transfer(a, b, everything[0])
-        yield Transfer(b, a, everything[1])
+            yield Delivery(a, b, everything[0])
+        yield Delivery(b, a, everything[1])
 
 
 for _name, _spread, _places, _where in (

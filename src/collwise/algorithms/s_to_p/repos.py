@@ -18,13 +18,13 @@ from collwise.algorithms.gathering import (
     moving,
 )
 from collwise.algorithms.ideal_places import Places, rows, snake
+from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid
-from collwise.schedule.transfers import Transfer
 
 
 def repositioned(
     spread: Spread, places: Places, grid: Grid, held: Held, rank: int | None
-) -> Iterator[Transfer]:
+) -> Iterator[Delivery]:
     """Move, then spread."""
     to = moved(held, [grid.rank(inner) for inner in places(grid.shape, len(held))])
     yield from moving(held, to)

@@ -6,15 +6,15 @@ What MPI libraries run for long allgathervs, whoever has data.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.gathering import apart, enter
-from collwise.schedule.transfers import Transfer, Transfers
+from collwise.algorithms.gathering import enter
+from collwise.schedule.deliveries import Deliveries, Delivery
 
 
 @dataclass(frozen=True)
-class Ring(Transfers):
+class Ring(Deliveries):
     """In turn t rank i sends on what rank i − t gave."""
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, given = self.problem.ranks, self.problem.gathered
         own = {block.owner: (block,) for block in given}
         for turn in range(ranks - 1) if rank is None else self._turns(rank):
@@ -23,7 +23,7 @@ class Ring(Transfers):
                 owners = sorted({(rank - turn - d) % ranks for d in (0, 1)} & own.keys())
             for owner in owners:
                 sender = (owner + turn) % ranks
-                yield Transfer(sender, (sender + 1) % ranks, own[owner])
+                yield Delivery(sender, (sender + 1) % ranks, own[owner])
 
     def _turns(self, rank: int) -> list[int]:
         """The turns in which a rank receives or sends anything."""
@@ -38,5 +38,4 @@ enter(
     ("Thakur2005",),
     "p − 1 rounds of one contribution",
     lambda problem, _: Ring(problem),
-    choices=apart,
 )

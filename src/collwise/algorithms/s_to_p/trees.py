@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
-from collwise.algorithms.gathering import apart, combined, enter
+from collwise.algorithms.gathering import enter, playable
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem
-from collwise.schedule.transfers import Blocks, Transfer, Transfers
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.trees import Tree
 
 
-def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Transfer]:
+def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Delivery]:
     """From each root, who gives blocks, down the tree; parents before their children."""
     ranks = tree.size
     edges = _edges(tree) if rank is None else []
@@ -28,7 +28,7 @@ def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> 
             edges = [(family.parent, node)] if node else []
             edges += [(node, child) for child in family.children]
         for parent, child in edges:
-            yield Transfer((parent + root) % ranks, (child + root) % ranks, blocks)
+            yield Delivery((parent + root) % ranks, (child + root) % ranks, blocks)
 
 
 def _edges(tree: Tree) -> list[tuple[int, int]]:
@@ -41,38 +41,38 @@ def _edges(tree: Tree) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Broadcasts(Transfers):
+class Broadcasts(Deliveries):
     """One tree for every source, rotated so that the source is its root."""
 
     tree: Tree
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         given = self.problem.gathered
         yield from _down(self.tree, ((block.owner, (block,)) for block in given), rank)
 
 
 @dataclass(frozen=True)
-class SourceTree(Transfers):
+class SourceTree(Deliveries):
     """One tree, whose root is the first source."""
 
     tree: Tree
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         given = self.problem.gathered
         for block in given:
-            yield Transfer(block.owner, given[0].owner, (block,))
+            yield Delivery(block.owner, given[0].owner, (block,))
         if given:
             yield from _down(self.tree, [(given[0].owner, given)], rank)
 
 
 def _at(
-    sizes: Callable[[Problem], int], worth: Callable[[Problem, Machine], Iterable[Settings]]
+    sizes: Callable[[Problem], int],
 ) -> Callable[[Problem, Machine], Iterable[Settings]]:
     """The λ that the machine has at the size of the messages."""
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         lam = machine.planning_lam(sizes(problem))
-        return [{"lam": lam, **settings} for settings in worth(problem, machine)]
+        return [{"lam": lam, **settings} for settings in playable(problem, machine)]
 
     return choices
 
@@ -84,7 +84,7 @@ enter(
     "from T_λ(p) to s·T_λ(p) in t0",
     lambda problem, settings: Broadcasts(problem, tree(problem.ranks, settings["lam"])),
     parameters={"lam": LAM},
-    choices=_at(lambda p: p.nbytes // max(1, len(p.sources)), apart),
+    choices=_at(lambda p: p.nbytes // max(1, len(p.sources))),
 )
 enter(
     "source_tree",
@@ -93,5 +93,5 @@ enter(
     "T_λ(p) in t0, up to λ + s − 2 more if s > 1, all messages counted as one size",
     lambda problem, settings: SourceTree(problem, tree(problem.ranks, settings["lam"])),
     parameters={"lam": LAM},
-    choices=_at(lambda p: p.nbytes, combined),
+    choices=_at(lambda p: p.nbytes),
 )

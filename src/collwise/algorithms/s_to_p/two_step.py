@@ -6,11 +6,11 @@ No tree gathers, so that the bottleneck shows that the paper warns of.
 from collections.abc import Iterator
 
 from collwise.algorithms.gathering import Held, along_snake, enter_spread, moving
+from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid, Snake
-from collwise.schedule.transfers import Transfer
 
 
-def two_step(grid: Grid, held: Held, rank: int | None) -> Iterator[Transfer]:
+def two_step(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
     """All to the first of the snake; from there along it."""
     first = Snake(grid)[0]
     to = dict.fromkeys(held, first)

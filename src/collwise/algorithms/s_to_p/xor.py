@@ -7,15 +7,15 @@ one, and partners beyond the last rank are skipped.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.gathering import apart, enter
-from collwise.schedule.transfers import Transfer, Transfers
+from collwise.algorithms.gathering import enter
+from collwise.schedule.deliveries import Deliveries, Delivery
 
 
 @dataclass(frozen=True)
-class Xor(Transfers):
+class Xor(Deliveries):
     """Every source to everybody."""
 
-    def transfers(self, rank: int | None) -> Iterator[Transfer]:  # noqa: D102
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, given = self.problem.ranks, self.problem.gathered
         own = {block.owner: (block,) for block in given}
         turns: Iterable[int] = range(1, 1 << (ranks - 1).bit_length())
@@ -24,7 +24,7 @@ class Xor(Transfers):
         for turn in turns:
             for sender in own if rank is None else sorted((rank, rank ^ turn)):
                 if sender in own and sender ^ turn < ranks:
-                    yield Transfer(sender, sender ^ turn, own[sender])
+                    yield Delivery(sender, sender ^ turn, own[sender])
 
 
 enter(
@@ -33,5 +33,4 @@ enter(
     ("Hambrusch1998 §2", "Bruck1997"),
     "p − 1 rounds of one contribution (2^⌈log2 p⌉ − 1 turns)",
     lambda problem, _: Xor(problem),
-    choices=apart,
 )

@@ -110,7 +110,8 @@ def growth() -> Finding:
                 early["xor"] < 1.25,
             ),
             Check(
-                "the three grow little at first, and then linearly",
+                "the three grow little to 1 KB (by less than half the factor from 1 to 16 KB), then"
+                " linearly",
                 "1 KB against 32 B: "
                 + listed((name, early[name]) for name in BRANCHING)
                 + "; R² from 1 KB on: "

@@ -185,7 +185,7 @@ def placement() -> Finding:
         "§3",
         [
             Check(
-                "placement alone changes the time by up to a factor of 2 (16×16, s = 64, 6 KB)",
+                "placement alone changes the time by about a factor of 2 (16×16, s = 64, 6 KB)",
                 "slowest over fastest distribution: " + listed(ratios),
                 max(ratios[name] for name in ("br_lin", "br_xy_source")) > 1.5,
             ),

@@ -1,4 +1,4 @@
-"""Programs told as transfers: who sends what to whom, in an order in which it could happen.
+"""Programs told as deliveries: who sends what to whom, in an order in which it could happen.
 
 Every rank's list is what concerns it, in that order.  For collectives that gather: a message is the
 contributions of some sources, each whole.
@@ -25,7 +25,7 @@ from collwise.schedule.data import (
 Blocks: TypeAlias = tuple[Block, ...]
 
 
-class Transfer(NamedTuple):
+class Delivery(NamedTuple):
     """One message, blocks in the order of their owners."""
 
     source: int
@@ -34,7 +34,7 @@ class Transfer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Transfers(Program):
+class Deliveries(Program):
     """A program that gathers.  What a rank gave itself is never sent to it, nor an empty message.
 
     So a source that handed its contribution on to another rank is not sent it again.
@@ -43,12 +43,12 @@ class Transfers(Program):
     problem: Problem
 
     @abstractmethod
-    def transfers(self, rank: int | None) -> Iterable[Transfer]:
-        """All transfers; or at least those of one rank, in the same order."""
+    def deliveries(self, rank: int | None) -> Iterable[Delivery]:
+        """All deliveries; or at least those of one rank, in the same order."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         found: list[Operation] = []
-        mine = (t for t in self.transfers(rank) if rank in t[:2])
+        mine = (t for t in self.deliveries(rank) if rank in t[:2])
         for source, target, blocks in _lacking(mine):
             if source == rank:
                 found.append(Send(target, blocks))
@@ -58,7 +58,7 @@ class Transfers(Program):
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102
         lists: list[list[Operation]] = [[] for _ in range(ranks)]
-        for source, target, blocks in _lacking(self.transfers(None)):
+        for source, target, blocks in _lacking(self.deliveries(None)):
             lists[source].append(Send(target, blocks))
             lists[target].append(Recv(source, blocks))
         return lists
@@ -70,10 +70,10 @@ class Transfers(Program):
         return tabulate(self.every(self.problem.ranks), starts)
 
 
-def _lacking(transfers: Iterable[Transfer]) -> Iterator[Transfer]:
-    """The transfers without what the target gave itself, and without empty ones."""
+def _lacking(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """The deliveries without what the target gave itself, and without empty ones."""
     owner = itemgetter(0)
-    for transfer in transfers:
+    for transfer in deliveries:
         source, target, blocks = transfer
         lacking = [block for block in blocks if block.owner != target]
         if source == target or not lacking:
@@ -82,4 +82,4 @@ def _lacking(transfers: Iterable[Transfer]) -> Iterator[Transfer]:
             yield transfer
         else:
             lacking.sort(key=owner)
-            yield Transfer(source, target, tuple(lacking))
+            yield Delivery(source, target, tuple(lacking))

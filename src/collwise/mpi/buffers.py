@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.mpi.memory import BYTES, Memory, Unit
@@ -11,13 +12,17 @@ class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
     nbytes: bytes in it, equal on all ranks by MPI's rules.   contiguous: its bytes lie in memory in
-    the order in which they are sent.
+    the order in which they are sent.   datatype: `MPI.PACKED` where nobody says what its elements
+    are, which can be moved, and no predefined operator combines it.
     """
 
     def __init__(self, spec: Any, *, writable: bool) -> None:
         data, count, displacement, datatype = simple_parts(spec)
         self.spec = spec
-        self.keep, self.address, length, self.datatype = origin(data, datatype, writable=writable)
+        self.keep, self.address, length, known = _found(data, datatype, writable=writable)
+        if known is None and (count is not None or displacement):
+            raise _untyped(data)
+        self.datatype = MPI.PACKED if known is None else known
         self.unit = Unit.of(self.datatype)
         _, size, extent, self.contiguous = self.unit
         if count is None:
@@ -53,8 +58,19 @@ def origin(
 ) -> tuple[list[Any], int, int | None, MPI.Datatype]:
     """What must live as long as requests point into a buffer, its address, its bytes, its type.
 
-    The bytes are None where nobody knows (`MPI.BOTTOM`).  Raises as mpi4py does.
+    The bytes are None where nobody knows (`MPI.BOTTOM`).  Raises as mpi4py does, and TypeError
+    where nobody says what the elements are.
     """
+    keep, address, length, known = _found(data, datatype, writable=writable)
+    if known is None:
+        raise _untyped(data)
+    return keep, address, length, known
+
+
+def _found(
+    data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
+) -> tuple[list[Any], int, int | None, MPI.Datatype | None]:
+    """The same; no type where nobody says what the elements are."""
     if isinstance(datatype, str):
         datatype = MPI.Datatype.fromcode(datatype)
     if data is None or data is MPI.BOTTOM:
@@ -62,8 +78,8 @@ def origin(
             raise TypeError("message: a datatype is needed where there is no buffer")
         return [data], 0, None, datatype
     memory = MPI.buffer.frombuffer(data, readonly=not writable)
-    if datatype is None:
-        datatype = MPI.Datatype.fromcode(_format(data))
+    if datatype is None and (code := _format(data)) is not None:
+        datatype = MPI.Datatype.fromcode(code)
     return [data, memory], memory.address, memory.nbytes, datatype
 
 
@@ -79,12 +95,21 @@ def elements_in(length: int | None, displacement: int, extent: int) -> int:
     return available // extent if extent else 0
 
 
-def _format(data: Any) -> str:
-    """The code of a buffer's elements; bytes, if it does not say (memory of a device)."""
+def _format(data: Any) -> str | None:
+    """The code of a buffer's elements; None where we cannot find out (memory of a device)."""
     try:
         return memoryview(data).format
     except TypeError:
-        return "B"
+        pass
+    try:
+        array: Any = np.from_dlpack(data)
+        return memoryview(array).format
+    except Exception:  # other memory, or elements that NumPy has not: each says so in its way
+        return None
+
+
+def _untyped(data: Any) -> TypeError:
+    return TypeError(f"message: a datatype is needed for the elements of a {type(data).__name__}")
 
 
 def simple_parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | str | None]:

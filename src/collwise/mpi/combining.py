@@ -67,6 +67,8 @@ def servable(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 
     Equal on all ranks.  A user's operator is believed to fit; it is not called.
     """
+    if datatype == MPI.PACKED:  # memory whose elements nobody tells us
+        return False
     if not op.is_predefined:
         return datatype.Get_size() > 0 and datatype.Get_extent()[1] > 0
     if op.handle not in _NAMES or not datatype.is_predefined:

@@ -15,7 +15,7 @@ from collwise.mpi.gathering import Gathering
 from collwise.mpi.memory import BYTES, Gathered, allocate, indexed
 from collwise.mpi.operands import is_in_place
 from collwise.mpi.persistent import Persistent
-from collwise.mpi.pieces import Layout, Parts, Pieces, places_key, vector_key, vector_parts
+from collwise.mpi.pieces import Parts, Pieces, Places, places_key, vector_key, vector_parts
 from collwise.mpi.progress import moving
 from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Slot
 
@@ -37,9 +37,10 @@ class Gatherer:
 
     def __init__(self, schedule: Schedule, channel: Channel) -> None:
         self.gathering, self.channel = Gathering(schedule, channel), channel
-        self.short: _Short | None = None
+        self.short: _Staged | None = None
         self._known: dict[Hashable, Run] = {}
-        self._types: list[MPI.Datatype] = []
+        self._placed: dict[Hashable, _Placed] = {}
+        self._direct: list[_Direct] = []
         channel.own(self)
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
@@ -62,18 +63,25 @@ class Gatherer:
             try:
                 placed = known[places_key(recvbuf)]
             except Exception:  # not met before, or nothing that can be looked up
-                placed = self._placed(read, recvbuf)
+                placed = self._place(read, recvbuf)
                 _remember(known, places_key, recvbuf, placed)
             placed(sendbuf, recvbuf)
 
         return run
 
-    def _placed(self, read: Read, recvbuf: Any) -> Run:
+    def _place(self, read: Read, recvbuf: Any) -> Run:
+        """What runs it for such a layout: the same one, whatever form it comes in."""
         pieces = self.gathering.place(read(recvbuf, self.channel.size))
-        anywhere = partial(self._anywhere, read)
-        if not (pieces.unit.plain and pieces.unit.datatype.is_predefined):
+        anywhere, datatype = partial(self._anywhere, read), pieces.unit.datatype
+        if not (pieces.unit.plain and datatype.is_predefined) or pieces.layout.low < 0:
             return anywhere
-        return _Placed(self, pieces, anywhere)
+        key = read, datatype.handle, tuple(pieces.layout.places.items())
+        found = self._placed.get(key)
+        if found is None:
+            if len(self._placed) >= _MOST:
+                self._placed.clear()
+            found = self._placed[key] = _Placed(self, pieces, anywhere)
+        return found
 
     def _anywhere(self, read: Read, sendbuf: Any, recvbuf: Any) -> None:
         """Run it on whatever it is."""
@@ -87,21 +95,32 @@ class Gatherer:
             channel.mark_broken(problem)
             raise
 
-    def keep(self, datatype: MPI.Datatype) -> None:
-        """Free a type together with the rest."""
-        self._types.append(datatype)
+    def hold(self, direct: "_Direct") -> None:
+        """Free its types together with the rest, or when there are many; then it makes new ones."""
+        if len(self._direct) >= _MOST:
+            self._release()
+        self._direct.append(direct)
+
+    @property
+    def types(self) -> int:
+        """How many derived types MPI holds for it."""
+        return sum(len(direct.types) for direct in self._direct)
+
+    def _release(self) -> None:
+        while self._direct:
+            self._direct.pop().free()
 
     def Free(self) -> None:  # noqa: N802
         """Give back what MPI holds for it."""
         self._known.clear()
-        while self._types:
-            self._types.pop().Free()
+        self._placed.clear()
+        self._release()
         if self.short is not None:
             self.short.request.Free()
             self.short = None
 
 
-class _Short:
+class _Staged:
     """Memory of our own, contributions one after another, and everything compiled for it.
 
     For short ones: two copies are cheaper than new requests.
@@ -110,7 +129,7 @@ class _Short:
     def __init__(self, gathering: Gathering) -> None:
         memory = allocate(gathering.problem.nbytes)
         starts = dict(enumerate(accumulate(gathering.lengths, initial=0)))
-        layout = Layout(gathering.lengths, starts, 0, gathering.problem.nbytes)
+        layout = Places(gathering.lengths, starts, 0, gathering.problem.nbytes)
         pieces = Pieces([memory], memory.ctypes.data, BYTES, layout)
         # All blocking calls have one tag: they come in the same order on all ranks.
         work = gathering.work(None, pieces, BLOCKING_TAG)
@@ -133,7 +152,7 @@ class _Placed:
         self._nbytes = gathering.lengths[gathering.rank]
         self._run: Callable[[Any, Any, Any], None]
         if gathering.problem.nbytes <= SHORT:
-            gatherer.short = gatherer.short or _Short(gathering)
+            gatherer.short = gatherer.short or _Staged(gathering)
             self._run = _Through(gatherer.short, gathering, layout)
         else:
             self._run = _Direct(gatherer, like)
@@ -148,7 +167,7 @@ class _Placed:
             sent, known = None, is_in_place(sendbuf)
         if known and data is not None and data is not MPI.BOTTOM and not channel.broken:
             memory = MPI.buffer.frombuffer(data)
-            if layout.low >= 0 and layout.high <= memory.nbytes:
+            if layout.high <= memory.nbytes:
                 try:
                     self._run(sendbuf, sent, memory)
                 except BaseException as problem:
@@ -165,7 +184,7 @@ class _Through:
     buffer.
     """
 
-    def __init__(self, short: _Short, gathering: Gathering, layout: Layout) -> None:
+    def __init__(self, short: _Staged, gathering: Gathering, layout: Places) -> None:
         self._list = short.request.run
         nbytes, place = gathering.lengths[gathering.rank], layout.places.get(gathering.rank, 0)
         self._own, self._mine = slice(place, place + nbytes), short.piece(short.start, nbytes)
@@ -196,12 +215,13 @@ class _Step(NamedTuple):
 
 
 class _Direct:
-    """Where the data is; as `_Through`."""
+    """Where the data is; as `_Through`.   types: the derived ones, to free in the end."""
 
     def __init__(self, gatherer: Gatherer, like: Pieces) -> None:
         self._gatherer, self._comm = gatherer, gatherer.channel.comm
         self._like = Gathered(0, like.unit, like.layout.places)
         self._ways: dict[bool, list[tuple[tuple[int, ...], list[_Step]]]] = {}
+        self.types: list[MPI.Datatype] = []
 
     def __call__(self, sendbuf: Any, sent: Any, memory: Any) -> None:
         comm, address, at = self._comm, memory.address, MPI.buffer.fromaddress
@@ -219,6 +239,8 @@ class _Direct:
         moving(*requests.values())
 
     def _prepared(self, in_place: bool) -> list[tuple[tuple[int, ...], list[_Step]]]:
+        if not self._ways:
+            self._gatherer.hold(self)
         way = self._gatherer.gathering.way(in_place)
         steps = [self._step(place, op) for place, op in enumerate(way.operations)]
         stages = [((), (*way.first, *way.opening)), *way.stages, *way.tail]
@@ -238,8 +260,14 @@ class _Direct:
         elif len(pieces) > 1:
             start, span, datatype = indexed(pieces, unit)
             number = 1
-            self._gatherer.keep(datatype)
+            self.types.append(datatype)
         return _Step(place, kind, op.peer, start, span, number, datatype)
+
+    def free(self) -> None:
+        """Free the types; the next call makes them anew."""
+        self._ways.clear()
+        while self.types:
+            self.types.pop().Free()
 
 
 def _remember(

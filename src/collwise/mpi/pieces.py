@@ -22,6 +22,7 @@ Parts: TypeAlias = tuple[Any, Any, Any, "MPI.Datatype | str | None"]
 """Data, counts, displacements and type as they were given, None for what was left out.  Itself one
 of the forms."""
 _LISTS = (list, tuple)
+_TYPES = (MPI.Datatype, str)
 _ASKED = "a receive buffer in pieces"
 
 
@@ -69,17 +70,20 @@ def equal_parts(spec: Any, ranks: int) -> Parts:
 def vector_key(spec: Any) -> Hashable:
     """What says how many bytes of every rank an Allgatherv has: quick, to look up by.
 
+    That is a type and the counts, or, where there are none, what `_evenly` has.
     Raises whatever it meets in forms that take longer, or make no sense.
     """
     if type(spec) is not list and type(spec) is not tuple:
         if type(spec) is np.ndarray:
-            return spec.dtype, spec.nbytes
+            return spec.dtype, spec.nbytes, None
         raise LookupError
     parts, datatype = len(spec), None
     if parts == 2:
         data, counts = spec
         if type(counts) is list:  # the usual form
             return data.dtype, tuple(counts)
+        if isinstance(counts, _TYPES):
+            return _evenly(data, counts)
     elif parts == 3:
         data, counts, datatype = spec
     else:
@@ -89,7 +93,7 @@ def vector_key(spec: Any) -> Hashable:
     if type(counts) is list:
         counts = tuple(counts)
     elif counts is None:
-        raise LookupError
+        return _evenly(data, datatype)
     else:
         counts = _as_key(counts)
     return data.dtype if datatype is None else type_key(datatype), counts
@@ -98,9 +102,26 @@ def vector_key(spec: Any) -> Hashable:
 def equal_key(spec: Any) -> Hashable:
     """The same for an Allgather, if it begins where its buffer does."""
     if type(spec) is np.ndarray:
-        return spec.dtype, spec.nbytes
+        return spec.dtype, spec.nbytes, None
+    if len(spec) == 2:
+        return _evenly(*spec)
     _, count, datatype = spec
     return type_key(datatype), index(count)
+
+
+def _evenly(data: Any, datatype: Any) -> Hashable:
+    """The key of a whole array, of its own type or of a predefined one.
+
+    A third entry, so that it equals no key with counts: bytes are none.
+    """
+    if type(data) is not np.ndarray:
+        raise LookupError
+    if datatype is None:
+        return data.dtype, data.nbytes, None
+    kind = type_key(datatype)
+    if type(kind) is tuple:  # the size alone does not say how many there are
+        raise LookupError
+    return kind, data.nbytes, None
 
 
 def places_key(spec: Any) -> Hashable:
@@ -161,7 +182,7 @@ def _numbers(given: Any, times: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Places:
     """Where the pieces are, whatever the address: this can be kept.
 
     lengths: bytes by rank.   places: by rank that has any, where its piece begins, in bytes from
@@ -194,7 +215,7 @@ class Layout:
     @staticmethod
     def of(
         counts: Sequence[int], displacements: Iterable[int], unit: Unit, true: tuple[int, int]
-    ) -> "Layout":
+    ) -> "Places":
         """Of so many elements each.  true: the true lower bound and extent of one.
 
         Raises InvalidArgument where two pieces overlap.  Of elements with holes only those are
@@ -218,9 +239,9 @@ class Layout:
         lower, span = true
         lengths = tuple(count * unit.size for count in counts)
         if not taken:
-            return Layout(lengths, places, 0, 0)
+            return Places(lengths, places, 0, 0)
         low, high = taken[0][0] * unit.extent, (taken[-1][1] - 1) * unit.extent
-        return Layout(lengths, places, low + lower, high + lower + span)
+        return Places(lengths, places, low + lower, high + lower + span)
 
 
 class Pieces(NamedTuple):
@@ -229,7 +250,7 @@ class Pieces(NamedTuple):
     keep: list[Any]
     address: int
     unit: Unit
-    layout: Layout
+    layout: Places
 
     @property
     def memory(self) -> Gathered:
@@ -242,12 +263,13 @@ class Layouts:
 
     def __init__(self, ranks: int) -> None:
         self._ranks = ranks
-        self._known: dict[Hashable, Layout] = {}
+        self._known: dict[Hashable, Places] = {}
 
     def place(self, spec: Any) -> Pieces:
         """Find out where the pieces of a buffer are.
 
-        Raises as mpi4py does, and InvalidArgument for pieces that overlap or reach beyond it.
+        Raises as mpi4py does, and InvalidArgument for pieces that overlap or reach beyond its end.
+        Before its beginning there may be more of the user's: MPI knows negative displacements.
         """
         data, counts, displacements, datatype = vector_parts(spec)
         keep, address, length, known = origin(data, datatype, writable=True)
@@ -263,8 +285,8 @@ class Layouts:
                 starts = _numbers(displacements, range(self._ranks))
             if len(self._known) >= _MOST_LAYOUTS:
                 self._known.clear()
-            layout = self._known[key] = Layout.of(numbers, starts, unit, true)
-        if length is not None and (layout.low < 0 or layout.high > length):
+            layout = self._known[key] = Places.of(numbers, starts, unit, true)
+        if length is not None and layout.high > length:
             raise InvalidArgument(
                 _ASKED,
                 f"it has {length} bytes, and the pieces are in bytes {layout.low} to {layout.high}",

@@ -1,6 +1,9 @@
 """Tables in the room that there is, and what is said where no terminal is."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -87,3 +90,17 @@ def test_a_word_at_the_start(
     with output.progress(False, "measuring") as progress:
         progress("racing", 0.5)
     assert "measuring" not in capsys.readouterr().err
+
+
+def test_what_cannot_be_written_is_left_a_question_mark() -> None:
+    """Terminals that know no λ get all the rest."""
+    asked = [sys.executable, "-m", "collwise", "plan", "-n", "4", "--bytes", "4"]
+    ended = subprocess.run(
+        [*asked, "--t0", "1us", "--lam", "2"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"? = 2" in ended.stdout

@@ -135,3 +135,8 @@ def test_nothing_is_a_problem_too() -> None:
     for nothing in (s_to_p(nbytes=0), s_to_p(nbytes=[0, 0, 0]), Problem("s_to_p", 10, 0)):
         assert nothing == Problem("s_to_p", 10, 0, shape=(2, 5))
         assert nothing.gathered == ()
+
+
+def test_far_too_many_sources_are_refused_at_once() -> None:
+    with pytest.raises(InvalidArgument):
+        Problem.of("s_to_p", 8, 64, sources=range(10**12))

@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -62,6 +63,10 @@ def main() -> None:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # it was closed before we began
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        if isinstance(told := getattr(sys, stream), TextIOWrapper):
+            told.reconfigure(
+                errors="replace"
+            )  # where λ cannot be written, ? is better than nothing
     with failing_clearly():
         code = collwise.main(prog_name="collwise", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

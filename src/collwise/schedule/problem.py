@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -160,7 +161,8 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = whole(ranks, f"{collective} over `ranks`", "ranks")
-        sources = list(sources) if isinstance(sources, Iterable) else sources
+        if isinstance(sources, Iterable):  # of more than there are ranks, one is wrong
+            sources = list(islice(sources, ranks + 1))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):
             each = list(nbytes)

@@ -4,19 +4,10 @@ Each half gets its share of the sources at places that are ideal in it [Hambrusc
 """
 
 from collections.abc import Iterator
-from functools import partial
 
-from collwise.algorithms.gathering import (
-    Held,
-    Spread,
-    across_by_sources,
-    after_moving,
-    along_snake,
-    enter_spread,
-    moved,
-    moving,
-)
-from collwise.algorithms.ideal_places import Places, rows, snake
+from collwise.algorithms.gathering import Held, Spread, after_moving, moved, moving
+from collwise.algorithms.ideal_places import Places
+from collwise.algorithms.repositioning import enter_moving
 from collwise.schedule.deliveries import Blocks, Delivery
 from collwise.schedule.grids import Grid
 
@@ -64,15 +55,9 @@ def _swap(
         yield Delivery(b, a, everything[1])
 
 
-for _name, _spread, _places, _where in (
-    ("lin", along_snake, snake, "well placed ranks of the snake"),
-    ("xy_source", across_by_sources, rows, "well placed rows"),
-):
-    enter_spread(
-        f"part_{_name}",
-        f"both halves of the mesh do as br_{_name} from {_where} of theirs, then swap everything",
-        ("Hambrusch1998 §3",),
-        f"one permutation, br_{_name} on p/2 ranks, one exchange of half of everything",
-        partial(partitioned, _spread, _places),
-        repositions=f"s_to_p/br_{_name}",
-    )
+enter_moving(
+    "part",
+    "both halves of the mesh do as {then} from {places} of theirs, then swap everything",
+    "one permutation, {then} on p/2 ranks, one exchange of half of everything",
+    partitioned,
+)

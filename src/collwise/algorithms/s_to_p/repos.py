@@ -5,19 +5,10 @@ snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].
 """
 
 from collections.abc import Iterator
-from functools import partial
 
-from collwise.algorithms.gathering import (
-    Held,
-    Spread,
-    across_by_sources,
-    after_moving,
-    along_snake,
-    enter_spread,
-    moved,
-    moving,
-)
-from collwise.algorithms.ideal_places import Places, rows, snake
+from collwise.algorithms.gathering import Held, Spread, after_moving, moved, moving
+from collwise.algorithms.ideal_places import Places
+from collwise.algorithms.repositioning import enter_moving
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid
 
@@ -31,15 +22,9 @@ def repositioned(
     yield from spread(grid, after_moving(held, to), rank)
 
 
-for _name, _spread, _places, _where in (
-    ("lin", along_snake, snake, "well placed ranks of the snake"),
-    ("xy_source", across_by_sources, rows, "well placed rows"),
-):
-    enter_spread(
-        f"repos_{_name}",
-        f"moves the sources' data to {_where}, then as br_{_name}",
-        ("Hambrusch1998 §3",),
-        f"one permutation, then that of br_{_name} from ideal places",
-        partial(repositioned, _spread, _places),
-        repositions=f"s_to_p/br_{_name}",
-    )
+enter_moving(
+    "repos",
+    "moves the sources' data to {places}, then as {then}",
+    "one permutation, then that of {then} from ideal places",
+    repositioned,
+)

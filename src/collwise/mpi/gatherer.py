@@ -1,21 +1,24 @@
-"""Blocking calls of an s-to-p broadcast: much is remembered, but nothing by a buffer's address."""
+"""Blocking calls of an s-to-p broadcast: what a call needs, found again at later ones.
+
+Nothing is packed.  A layout that was met before needs no new derived types, wherever the buffers
+are; buffers that were met before need no new requests either.
+"""
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.blocking import SHORT, once
+from collwise.mpi.blocking import once
 from collwise.mpi.channel import BLOCKING_TAG, Channel
 from collwise.mpi.gathering import Gathering
-from collwise.mpi.memory import BYTES, Gathered, allocate, indexed
+from collwise.mpi.memory import Gathered, Memory, Unit, indexed
 from collwise.mpi.operands import is_in_place
 from collwise.mpi.persistent import Persistent
-from collwise.mpi.pieces import Parts, Pieces, Places, places_key, vector_key, vector_parts
+from collwise.mpi.pieces import Parts, Pieces, places_key, vector_key, vector_parts
 from collwise.mpi.progress import moving
 from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Slot
 
@@ -24,6 +27,8 @@ Read: TypeAlias = Callable[[Any, int], Parts]
 Run: TypeAlias = Callable[[Any, Any], None]
 """Takes a send buffer and a receive buffer, as mpi4py takes them."""
 _MOST = 64
+_MOST_BUFFERS = 16
+"""For so many buffers in a layout there are requests."""
 _CODES = frozenset("?bBhHiIlLqQfdgFDG")
 """NumPy's codes of arrays that mpi4py sends as they are."""
 _LISTS = (list, tuple)
@@ -37,10 +42,9 @@ class Gatherer:
 
     def __init__(self, schedule: Schedule, channel: Channel) -> None:
         self.gathering, self.channel = Gathering(schedule, channel), channel
-        self.short: _Staged | None = None
         self._known: dict[Hashable, Run] = {}
         self._placed: dict[Hashable, _Placed] = {}
-        self._direct: list[_Direct] = []
+        self._held: set[_Placed] = set()
         channel.own(self)
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
@@ -89,117 +93,112 @@ class Gatherer:
         channel.check()
         pieces = gathering.place(read(recvbuf, channel.size))
         given = None if is_in_place(sendbuf) else gathering.given(sendbuf)
+        memory = None if given is None else given.elements
         try:
-            once(gathering.way(given is None), gathering.work(given, pieces, BLOCKING_TAG))
+            once(gathering.way(given is None), gathering.work(memory, pieces, BLOCKING_TAG))
         except BaseException as problem:
             channel.mark_broken(problem)
             raise
 
-    def hold(self, direct: "_Direct") -> None:
-        """Free its types together with the rest, or when there are many; then it makes new ones."""
-        if len(self._direct) >= _MOST:
+    def hold(self, placed: "_Placed") -> None:
+        """Free what it makes together with the rest, or when there is much; then it makes anew."""
+        if len(self._held) >= _MOST:
             self._release()
-        self._direct.append(direct)
+        self._held.add(placed)
 
     @property
     def types(self) -> int:
-        """How many derived types MPI holds for it."""
-        return sum(len(direct.types) for direct in self._direct)
+        """How many derived types MPI holds for messages that are made anew."""
+        return sum(len(placed.direct.types) for placed in self._held)
+
+    @property
+    def requests(self) -> int:
+        """For how many buffers it has requests."""
+        return sum(placed.requests for placed in self._held)
 
     def _release(self) -> None:
-        while self._direct:
-            self._direct.pop().free()
+        while self._held:
+            self._held.pop().free()
 
     def Free(self) -> None:  # noqa: N802
         """Give back what MPI holds for it."""
         self._known.clear()
         self._placed.clear()
         self._release()
-        if self.short is not None:
-            self.short.request.Free()
-            self.short = None
-
-
-class _Staged:
-    """Memory of our own, contributions one after another, and everything compiled for it.
-
-    For short ones: two copies are cheaper than new requests.
-    """
-
-    def __init__(self, gathering: Gathering) -> None:
-        memory = allocate(gathering.problem.nbytes)
-        starts = dict(enumerate(accumulate(gathering.lengths, initial=0)))
-        layout = Places(gathering.lengths, starts, 0, gathering.problem.nbytes)
-        pieces = Pieces([memory], memory.ctypes.data, BYTES, layout)
-        # All blocking calls have one tag: they come in the same order on all ranks.
-        work = gathering.work(None, pieces, BLOCKING_TAG)
-        self.request = Persistent(gathering.channel, gathering.way(True), work, BLOCKING_TAG)
-        self.start = starts[gathering.rank]
-        self._memory = memory
-
-    def piece(self, start: int, length: int) -> Any:
-        """Bytes of it."""
-        return self._memory[start : start + length].data
 
 
 class _Placed:
-    """Runs it for one layout of plain bytes, whatever their address."""
+    """Runs it for one layout of plain bytes, whatever their address.
+
+    Buffers at addresses that are met again get requests of their own: making and starting messages
+    anew takes half as long again.  An address, not a buffer: what lies there now is as good.
+    """
 
     def __init__(self, gatherer: Gatherer, like: Pieces, anywhere: Run) -> None:
-        layout = like.layout
-        self._channel, self._layout, self._anywhere = gatherer.channel, layout, anywhere
-        gathering = gatherer.gathering
-        self._nbytes = gathering.lengths[gathering.rank]
-        self._run: Callable[[Any, Any, Any], None]
-        if gathering.problem.nbytes <= SHORT:
-            gatherer.short = gatherer.short or _Staged(gathering)
-            self._run = _Through(gatherer.short, gathering, layout)
-        else:
-            self._run = _Direct(gatherer, like)
+        self._gatherer, self._channel = gatherer, gatherer.channel
+        self._like, self._high, self._anywhere = like._replace(keep=[]), like.layout.high, anywhere
+        self._nbytes = gatherer.gathering.lengths[self._channel.rank]
+        self.direct = _Direct(gatherer.gathering, like)
+        self._bound: dict[tuple[int, int], Persistent | None] = {}
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
         data = recvbuf[0] if isinstance(recvbuf, _LISTS) else recvbuf
-        channel, layout = self._channel, self._layout
         if type(sendbuf) is np.ndarray and sendbuf.dtype.char in _CODES:
             sent = MPI.buffer.frombuffer(sendbuf, readonly=True)
-            known = sent.nbytes == self._nbytes
+            known, start = sent.nbytes == self._nbytes, sent.address if self._nbytes else 0
         else:
-            sent, known = None, is_in_place(sendbuf)
-        if known and data is not None and data is not MPI.BOTTOM and not channel.broken:
+            sent, known, start = None, is_in_place(sendbuf), 0
+        if known and data is not None and data is not MPI.BOTTOM and not self._channel.broken:
             memory = MPI.buffer.frombuffer(data)
-            if layout.high <= memory.nbytes:
-                try:
-                    self._run(sendbuf, sent, memory)
-                except BaseException as problem:
-                    channel.mark_broken(problem)
-                    raise
+            if self._high <= memory.nbytes:
+                bound = self._bound.get((memory.address, start))
+                if bound is not None:
+                    bound.run()
+                else:
+                    self._run(sendbuf, sent, memory, start)
                 return
         self._anywhere(sendbuf, recvbuf)  # it knows more forms, and what is wrong
 
+    def _run(self, sendbuf: Any, sent: Any, memory: Any, start: int) -> None:
+        """Where there are no requests yet: at the second meeting there will be."""
+        self._gatherer.hold(self)
+        here = memory.address, start
+        try:
+            if here in self._bound:
+                request = self._bound[here] = self._request(sendbuf, *here)
+                request.run()
+                return
+            if len(self._bound) >= _MOST_BUFFERS:
+                self._unbind()
+            self._bound[here] = None
+            self.direct(sendbuf, sent, memory)
+        except BaseException as problem:
+            self._channel.mark_broken(problem)
+            raise
 
-class _Through:
-    """By way of memory of our own.
+    def _request(self, sendbuf: Any, address: int, start: int) -> Persistent:
+        gathering, given = self._gatherer.gathering, None
+        if start:
+            given = Memory(start, Unit.of(MPI.Datatype.fromcode(sendbuf.dtype.char)))
+        # All blocking calls have one tag: they come in the same order on all ranks.
+        work = gathering.work(given, self._like._replace(address=address), BLOCKING_TAG)
+        return Persistent(self._channel, gathering.way(given is None), work, BLOCKING_TAG)
 
-    Takes the send buffer, its memory (None where the data is in its place), and that of the receive
-    buffer.
-    """
+    @property
+    def requests(self) -> int:
+        """For how many buffers there are requests."""
+        return sum(request is not None for request in self._bound.values())
 
-    def __init__(self, short: _Staged, gathering: Gathering, layout: Places) -> None:
-        self._list = short.request.run
-        nbytes, place = gathering.lengths[gathering.rank], layout.places.get(gathering.rank, 0)
-        self._own, self._mine = slice(place, place + nbytes), short.piece(short.start, nbytes)
-        self._runs = [
-            (slice(place, place + length), short.piece(start, length))
-            for place, start, length in layout.runs
-        ]
+    def free(self) -> None:
+        """Free requests and types; later calls make new ones."""
+        self._unbind()
+        self.direct.free()
 
-    def __call__(self, sendbuf: Any, sent: Any, memory: Any) -> None:
-        theirs: Any = memoryview(memory)
-        if self._mine:
-            _copy(self._mine, theirs[self._own] if sent is None else sent)
-        self._list()
-        for place, ours in self._runs:
-            _copy(theirs[place], ours)
+    def _unbind(self) -> None:
+        while self._bound:
+            _, request = self._bound.popitem()
+            if request is not None:
+                request.Free()
 
 
 class _Step(NamedTuple):
@@ -215,15 +214,19 @@ class _Step(NamedTuple):
 
 
 class _Direct:
-    """Where the data is; as `_Through`.   types: the derived ones, to free in the end."""
+    """Messages from and to wherever the data is.   types: the derived ones, to free in the end."""
 
-    def __init__(self, gatherer: Gatherer, like: Pieces) -> None:
-        self._gatherer, self._comm = gatherer, gatherer.channel.comm
+    def __init__(self, gathering: Gathering, like: Pieces) -> None:
+        self._gathering, self._comm = gathering, gathering.channel.comm
         self._like = Gathered(0, like.unit, like.layout.places)
         self._ways: dict[bool, list[tuple[tuple[int, ...], list[_Step]]]] = {}
         self.types: list[MPI.Datatype] = []
 
     def __call__(self, sendbuf: Any, sent: Any, memory: Any) -> None:
+        """Run it.   sent: the memory of the send buffer, None where the data is in its place.
+
+        memory: that of the receive buffer.
+        """
         comm, address, at = self._comm, memory.address, MPI.buffer.fromaddress
         requests: dict[int, MPI.Request] = {}
         for awaited, steps in self._ways.get(sent is None) or self._prepared(sent is None):
@@ -239,9 +242,7 @@ class _Direct:
         moving(*requests.values())
 
     def _prepared(self, in_place: bool) -> list[tuple[tuple[int, ...], list[_Step]]]:
-        if not self._ways:
-            self._gatherer.hold(self)
-        way = self._gatherer.gathering.way(in_place)
+        way = self._gathering.way(in_place)
         steps = [self._step(place, op) for place, op in enumerate(way.operations)]
         stages = [((), (*way.first, *way.opening)), *way.stages, *way.tail]
         made = [(awaited, [steps[place] for place in acts]) for awaited, acts in stages]

@@ -84,17 +84,22 @@ class Gathering:
         return buffer
 
     def work(
-        self, given: Buffer | None, pieces: Pieces, tag: int, types: Sequence[MPI.Datatype] = ()
+        self,
+        given: Memory | None,
+        pieces: Pieces,
+        tag: int,
+        *,
+        keep: Any = None,
+        types: Sequence[MPI.Datatype] = (),
     ) -> Workspace:
         """What the list works on; nothing is given where it is in its place.
 
-        types: as `Workspace`.
+        keep, types: as `Workspace`; the pieces keep what they belong to.
         """
         slots: dict[int, Memory] = {Slot.OUTPUT: pieces.memory}
         if given is not None:
-            slots[Slot.INPUT] = given.elements
-        way = self.way(given is None)
-        keep = [given, pieces.keep]
+            slots[Slot.INPUT] = given
+        way, keep = self.way(given is None), [keep, pieces.keep]
         return Workspace(way.operations, slots, self.channel.comm, tag, keep=keep, types=types)
 
 
@@ -109,5 +114,6 @@ def compiled(gathering: Gathering, sendbuf: Any, recvbuf: Any) -> Persistent:
         pieces = pieces._replace(unit=unit)
     channel = gathering.channel
     tag = channel.take_tag()
-    work = gathering.work(given, pieces, tag, types)
+    memory = None if given is None else given.elements
+    work = gathering.work(memory, pieces, tag, keep=given, types=types)
     return Persistent(channel, gathering.way(given is None), work, tag)

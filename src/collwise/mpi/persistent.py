@@ -8,13 +8,10 @@ from mpi4py import MPI
 
 from collwise.mpi.channel import Channel
 from collwise.mpi.memory import Act, in_turn
-from collwise.mpi.progress import ENGINE, moving
+from collwise.mpi.progress import ENGINE, SINGLY, moving
 from collwise.mpi.route import Route
 from collwise.mpi.workspace import Workspace
 from collwise.schedule.data import Recv, Send
-
-_SINGLY = 3
-"""So many requests are started or completed faster one by one than as a list."""
 
 
 class _Step(NamedTuple):
@@ -182,13 +179,13 @@ def _nothing() -> None:
 
 
 def _starting(requests: Sequence[MPI.Prequest]) -> list[Act]:
-    if len(requests) <= _SINGLY:
+    if len(requests) <= SINGLY:
         return [request.Start for request in requests]
     return [partial(MPI.Prequest.Startall, list(requests))]
 
 
 def _completing(requests: Sequence[MPI.Prequest]) -> list[Act]:
-    if len(requests) <= _SINGLY:
+    if len(requests) <= SINGLY:
         return [request.Wait for request in requests]
     return [partial(MPI.Request.Waitall, list(requests))]
 

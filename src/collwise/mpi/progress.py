@@ -14,6 +14,8 @@ from typing import Protocol
 from mpi4py import MPI
 
 PATIENCE_S = 0.001
+SINGLY = 3
+"""So many requests are started or completed faster one by one than as a list."""
 _IDLE_ROUNDS = 100
 
 
@@ -91,7 +93,11 @@ def moving(*requests: MPI.Request) -> None:
     """Complete requests of ours, moving running schedules on meanwhile."""
     while ENGINE.running and not MPI.Request.Testall(requests):
         ENGINE.advance()
-    MPI.Request.Waitall(requests)
+    if len(requests) <= SINGLY:
+        for request in requests:
+            request.Wait()
+    else:
+        MPI.Request.Waitall(requests)
 
 
 def _stop_before_mpi_ends(engine: Engine) -> None:

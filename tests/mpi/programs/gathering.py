@@ -208,6 +208,44 @@ def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
 
 
 @check
+def buffers_that_come_again(comm: MPI.Intracomm) -> None:
+    """They get requests of their own, on which the ranks need not agree."""
+    channel, rank = Channel(comm), comm.rank
+    for pairs in patterns(comm.size)[::2]:
+        twice, own = [2 * count for count in pairs], slice(*np.cumsum([0, *pairs])[rank:][:2] * 2)
+        right = [the_library(comm, pairs, salt) for salt in range(3)]
+        for number, schedule in enumerate(schedules(pairs)):
+            run = gatherer(schedule, channel)
+            mine = numbers(rank, pairs[rank])
+            known = [np.zeros(2 * sum(pairs), np.int32) for _ in range(2)]
+            for turn in range(9):
+                salt, told = turn % 3, (schedule.algorithm, pairs, turn)
+                mine[:] = numbers(rank, pairs[rank], salt)
+                new = (number + rank) % 3 == 0
+                into = np.empty(2 * sum(pairs) + turn, np.int32) if new else known[turn // 2 % 2]
+                into[:] = -2
+                in_place = (number + rank + turn) % 4 == 0
+                if in_place:
+                    into[own] = mine
+                run(MPI.IN_PLACE if in_place else mine, [into, twice])
+                assert np.array_equal(into[: len(right[salt])], right[salt]), told
+            if any(pairs) and not new:
+                assert 2 <= run.requests <= 4, run.requests
+            run.Free()
+            assert run.requests == 0
+    result = np.zeros((40, 2 * comm.size))
+    run = gatherer(cw.ALGORITHMS["s_to_p/ring"].schedule(comm.size, 16, sources=range(comm.size)),
+                   channel)  # fmt: skip
+    for turn in range(200):
+        into = result[turn % (5 if turn % 100 < 50 else 40)]
+        run(np.full(2, 100.0 * turn + rank), into)
+        assert np.array_equal(into, 100.0 * turn + np.repeat(range(comm.size), 2)), turn
+        assert run.requests <= 16
+    channel.free()
+    assert run.requests == 0
+
+
+@check
 def long_contributions(comm: MPI.Intracomm) -> None:
     channel, types = Channel(comm), Types()
     pairs = [SHORT // 4 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]

@@ -1,8 +1,7 @@
 """A schedule run on an assumed machine, in ideal time: exact, with or without a shaped network.
 
-There are two engines for one time: `collwise.schedule.timing` plays any schedule event by event,
-`collwise.simulator.columns` those without contention for millions of ranks.  A trace is what one of
-them found, with what it was given.
+`collwise.schedule.timing` has two engines, for any schedule, and for very many ranks without
+contention.  A trace is what one of them found, with what it was given.
 """
 
 from dataclasses import dataclass
@@ -11,9 +10,8 @@ from functools import cached_property
 
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.schedule.data import Schedule, Written
-from collwise.schedule.timing import Passage, Timing, Transfer, ideal
-from collwise.simulator.columns import ColumnTiming, column_timing
+from collwise.schedule.data import Schedule
+from collwise.schedule.timing import ColumnTiming, Passage, Timing, Transfer, played
 
 MANY = 1024
 """From so many ranks on, schedules are played in columns if they can be."""
@@ -79,16 +77,9 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
 
     topology: the network, on whose links messages wait for each other.
     Many ranks that only send and receive, without links, are played in columns: about a second for
-    10^6 messages (`column_timing` says what is slower, and what it leaves out; making the columns
-    of an s-to-p broadcast is slower than playing them).  All else is played
+    10^6 messages (`column_timing` says what is slower, and what it leaves out).  All else is played
     event by event: some 50 µs for each message.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """
-    played: Timing | ColumnTiming | None = None
-    # A list written by hand may do what columns do not tell: copies, scratch, unanswered receives.
-    if schedule.ranks >= MANY and topology is None and not isinstance(schedule.program, Written):
-        played = column_timing(schedule, machine)
-    if played is None:
-        played = ideal(schedule, machine, topology)
-    return Trace(schedule, machine, played, topology)
+    return Trace(schedule, machine, played(schedule, machine, topology, many=MANY), topology)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from collwise.model.machine import Hockney, Wormhole
 from collwise.model.topology import Topology
 from collwise.schedule.data import Combine, Operation, Recv, Send
-from collwise.schedule.ports import Law, Progress, Record
+from collwise.schedule.timing.ports import Law, Progress, Record
 
 
 class Stage(NamedTuple):

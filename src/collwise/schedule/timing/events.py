@@ -24,9 +24,9 @@ from collwise.schedule.data import (
     Written,
     size_of,
 )
-from collwise.schedule.laws import law_of
-from collwise.schedule.ports import Law, Ports, Progress
-from collwise.schedule.wormhole import Network, Passing, stages
+from collwise.schedule.timing.laws import law_of
+from collwise.schedule.timing.ports import Law, Ports, Progress
+from collwise.schedule.timing.wormhole import Network, Passing, stages
 
 
 class Transfer(NamedTuple):

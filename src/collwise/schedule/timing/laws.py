@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from collwise.model.machine import Hockney, LogGP, Machine
-from collwise.schedule.ports import Ports, Record
+from collwise.schedule.timing.ports import Ports, Record
 
 Messages: TypeAlias = Mapping[int, tuple[int, ...]]
 """By bytes: (gap, latency), or for LogGP (o, g', o', L), as `timing.machine_numbers` has them."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.schedule.data import Ints
-from collwise.simulator.queues import LARGEST, Queues
+from collwise.schedule.timing.queues import LARGEST, Queues
 
 Ticks: TypeAlias = NDArray[Any]
 """int64, or object for Python's integers; those of one schedule are of one kind."""

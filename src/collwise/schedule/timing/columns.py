@@ -14,10 +14,10 @@ import numpy as np
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
 from collwise.schedule.data import COMBINING, Schedule
-from collwise.schedule.timing import Passage, Transfer, machine_numbers
-from collwise.simulator import waves
-from collwise.simulator.queues import Queues, queues
-from collwise.simulator.waves import Ticks
+from collwise.schedule.timing import waves
+from collwise.schedule.timing.events import Passage, Transfer, machine_numbers
+from collwise.schedule.timing.queues import Queues, queues
+from collwise.schedule.timing.waves import Ticks
 
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float, and the quotient of two is the nearest float."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.algorithms.examples import COMBINES, HOCKNEY, MEASURED, roots, settings_of
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -31,11 +32,10 @@ from collwise.schedule.data import (
     Written,
 )
 from collwise.schedule.timing import Timing, ideal
+from collwise.schedule.timing.columns import ColumnTiming, column_timing
+from collwise.schedule.timing.queues import queues
 from collwise.simulator import simulate
-from collwise.simulator.columns import ColumnTiming, column_timing
-from collwise.simulator.queues import queues
 from collwise.simulator.trace import MANY
-from tests.algorithms.examples import COMBINES, HOCKNEY, MEASURED, roots, settings_of
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "3", "4", "7")]
 POSTAL = [Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES]

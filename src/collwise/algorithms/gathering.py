@@ -14,7 +14,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.data import Problem, Schedule
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
-from collwise.schedule.timing import ideal
+from collwise.schedule.timing import played
 
 Held: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
@@ -23,6 +23,9 @@ Spread: TypeAlias = Callable[[Grid, Held, int | None], Iterator[Delivery]]
 MOST = 1 << 16
 """Contributions received, by all ranks together, up to which schedules are played when one is
 planned: a second's work, or a few, for each algorithm."""
+
+MANY = 24
+"""From so many ranks on, they are played in columns."""
 
 
 def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Delivery]:
@@ -151,7 +154,7 @@ def enter(
     """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return ideal(Schedule(problem, build(problem, settings)), machine).completion
+        return played(Schedule(problem, build(problem, settings)), machine, many=MANY).completion
 
     return register(
         Algorithm(

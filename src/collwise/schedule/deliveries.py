@@ -7,22 +7,15 @@ contributions of some sources, each whole.
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from collwise.schedule.data import (
-    Block,
-    Columns,
-    Operation,
-    Problem,
-    Program,
-    Recv,
-    Send,
-    tabulate,
-)
+import numpy as np
+
+from collwise.schedule.data import Block, Columns, Ints, Operation, Problem, Program, Recv, Send
 
 Blocks: TypeAlias = tuple[Block, ...]
+_OWNER = itemgetter(0)
 
 
 class Delivery(NamedTuple):
@@ -64,15 +57,63 @@ class Deliveries(Program):
         return lists
 
     def columns(self) -> Columns:  # noqa: D102
-        gathered = self.problem.gathered
-        ends = accumulate((block.length for block in gathered), initial=0)
-        starts = {block.owner: start for block, start in zip(gathered, ends, strict=False)}
-        return tabulate(self.every(self.problem.ranks), starts)
+        messages, owners = [], list[int]()
+        for source, target, blocks in _lacking(self.deliveries(None)):
+            messages.append((source, target, len(blocks)))
+            owners += map(_OWNER, blocks)
+        table = np.array(messages, dtype=np.int64).reshape(-1, 3)
+        which = self.givers.searchsorted(np.array(owners, dtype=np.int64))
+        return self._columns(table[:, 0], table[:, 1], table[:, 2], which)
+
+    @property
+    def givers(self) -> Ints:
+        """The sources, by rank."""
+        return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
+
+    def _columns(self, source: Ints, target: Ints, blocks: Ints | int, which: Ints) -> Columns:
+        """A row for each contribution in a message.
+
+        blocks: how many a message has.   which: which they are, those of all messages in a row.
+        """
+        ranks = np.column_stack((source, target)).ravel()
+        order = np.argsort(ranks, kind="stable")
+        places = np.empty_like(ranks)
+        places[order] = np.arange(len(ranks)) - np.searchsorted(ranks[order], ranks[order])
+        lengths = np.array([block.length for block in self.problem.gathered], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        source, target, at_source, at_target = (
+            np.repeat(column, blocks) for column in (source, target, places[::2], places[1::2])
+        )
+        return Columns(source, target, at_source, at_target, starts[which], lengths[which])
+
+
+class Uncombined(Deliveries):
+    """A program in which every contribution is a message of its own."""
+
+    @abstractmethod
+    def messages(self) -> tuple[Ints, Ints, Ints]:
+        """All messages, in order: from whom, to whom, which contribution (in order of rank)."""
+
+    @abstractmethod
+    def concerning(self, rank: int) -> Iterable[Delivery]:
+        """At least those of one rank, in the same order."""
+
+    def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
+        if rank is not None:
+            return self.concerning(rank)
+        given = [(block,) for block in self.problem.gathered]
+        every = zip(*(row.tolist() for row in self.messages()), strict=True)
+        return (Delivery(source, target, given[which]) for source, target, which in every)
+
+    def columns(self) -> Columns:  # noqa: D102
+        source, target, which = self.messages()
+        lacking = (source != target) & (self.givers[which] != target)
+        source, target, which = source[lacking], target[lacking], which[lacking]
+        return self._columns(source, target, 1, which)
 
 
 def _lacking(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
     """The deliveries without what the target gave itself, and without empty ones."""
-    owner = itemgetter(0)
     for transfer in deliveries:
         source, target, blocks = transfer
         lacking = [block for block in blocks if block.owner != target]
@@ -81,5 +122,5 @@ def _lacking(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
         if len(blocks) == 1:
             yield transfer
         else:
-            lacking.sort(key=owner)
+            lacking.sort(key=_OWNER)
             yield Delivery(source, target, tuple(lacking))

@@ -3,25 +3,31 @@
 What MPI libraries run for long allgathervs, whoever has data.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.gathering import enter
-from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.data import Ints
+from collwise.schedule.deliveries import Delivery, Uncombined
 
 
 @dataclass(frozen=True)
-class Ring(Deliveries):
+class Ring(Uncombined):
     """In turn t rank i sends on what rank i − t gave."""
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        ranks, given = self.problem.ranks, self.problem.gathered
-        own = {block.owner: (block,) for block in given}
-        for turn in range(ranks - 1) if rank is None else self._turns(rank):
-            owners: Iterable[int] = own
-            if rank is not None:
-                owners = sorted({(rank - turn - d) % ranks for d in (0, 1)} & own.keys())
-            for owner in owners:
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, givers = self.problem.ranks, self.givers
+        turns = np.arange(ranks - 1)
+        source = np.add.outer(turns, givers).ravel() % ranks
+        return source, (source + 1) % ranks, np.tile(np.arange(len(givers)), len(turns))
+
+    def concerning(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
+        ranks = self.problem.ranks
+        own = {block.owner: (block,) for block in self.problem.gathered}
+        for turn in self._turns(rank):
+            for owner in sorted({(rank - turn - d) % ranks for d in (0, 1)} & own.keys()):
                 sender = (owner + turn) % ranks
                 yield Delivery(sender, (sender + 1) % ranks, own[owner])
 

@@ -8,12 +8,14 @@ down the tree that is optimal in the postal model: for few sources where λ is l
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.gathering import enter, playable
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
-from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
+from collwise.schedule.data import Ints, Problem
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, Uncombined
 from collwise.schedule.trees import Tree
 
 
@@ -41,12 +43,18 @@ def _edges(tree: Tree) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Broadcasts(Deliveries):
+class Broadcasts(Uncombined):
     """One tree for every source, rotated so that the source is its root."""
 
     tree: Tree
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, givers = self.tree.size, self.givers
+        edges = np.array(_edges(self.tree), dtype=np.int64).reshape(-1, 2)
+        source, target = (np.add.outer(givers, end).ravel() % ranks for end in edges.T)
+        return source, target, np.repeat(np.arange(len(givers)), len(edges))
+
+    def concerning(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         given = self.problem.gathered
         yield from _down(self.tree, ((block.owner, (block,)) for block in given), rank)
 

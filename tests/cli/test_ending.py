@@ -74,7 +74,7 @@ def end_while_ranks_run(
     """Start a measurement, end it as soon as its ranks have started; nothing may be left."""
     mark = f"collwise-test-{uuid.uuid4()}"
     process = subprocess.Popen(
-        alone(library, "measure", "-n", "2", "--budget", "100"),
+        alone(library, "measure", "-n", "2", "--budget", "100", "--json"),
         cwd=folder,
         env=environment(library, folder, COLLWISE_TEST=mark),
         stdin=subprocess.DEVNULL,

@@ -38,6 +38,13 @@ def test_help_of_a_command(collwise: Run, name: str, option: str) -> None:
     assert "--json" in ended.out
 
 
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_fits_a_terminal(collwise: Run, arguments: list[str]) -> None:
+    """Also its examples, which nobody wraps."""
+    for line in collwise(*arguments).out.splitlines():
+        assert len(line) <= 80, line
+
+
 def test_help_planning_simulating_and_drawing_load_no_mpi(folder: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_MPI],

@@ -4,11 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 
+import click
 import pytest
 
 from collwise.cli import output
+from collwise.cli.failures import failing_clearly
 from collwise.cli.output import PIPED
+from collwise.errors import InvalidArgument
 
 TITLES = ("collective", "bytes", "λ", "algorithm", "speed-up", "verdict")
 ROWS = [
@@ -18,14 +23,27 @@ ROWS = [
 SPARE = ("λ", "verdict")
 
 
-def drawn(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    width: int,
+    show: Callable[[], None],
 ) -> list[str]:
-    """The lines of the table on a terminal of this width, without colours."""
+    """The lines on a terminal of this width, without colours."""
     monkeypatch.setenv("COLLWISE_TERMINAL", f"out {width}")
     monkeypatch.setenv("TERM", "xterm")
-    output.table("a title", TITLES, ROWS, SPARE)
+    show()
     return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+
+
+def drawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> tuple[list[str], str]:
+    """The lines of the table, and what is said below about columns that are left out."""
+    lines = shown(monkeypatch, capsys, width, lambda: output.table("a title", TITLES, ROWS, SPARE))
+    told = [i for i, line in enumerate(lines) if line.startswith("no room for ")]
+    end = told[0] if told else len(lines)
+    return lines[:end], " ".join(lines[end:])
 
 
 @pytest.mark.parametrize("width", range(53, 140, 6))
@@ -33,17 +51,13 @@ def test_a_table_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
 ) -> None:
     """It is never wider than the terminal, and no word or number of what is shown is broken."""
-    lines = drawn(monkeypatch, capsys, width)
-    *table, last = lines
-    told = last.startswith("no room for ")
-    if not told:
-        table.append(last)
+    table, told = drawn(monkeypatch, capsys, width)
     assert max(map(len, table)) <= width
     words = " ".join(table).split()
     for text in ("broadcast", "1048576", "postal_tree", "(lam=9/5)", "chain", "(segment=65536)"):
         assert any(text in word for word in words), text
     assert "(0.80" in words
-    left_out = [name for name in SPARE if told and name in last]
+    left_out = [name for name in SPARE if name in told.partition(":")[0]]
     assert left_out == list(SPARE[: len(left_out)])
     for name, value in (("λ", "1.9"), ("verdict", "end")):
         assert (name in left_out) == (value not in words)
@@ -66,13 +80,89 @@ def test_too_narrow_for_anything(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Then cells are folded; nothing of them is lost."""
-    *table, last = drawn(monkeypatch, capsys, 30)
-    assert last.startswith("no room for λ, verdict: ")
+    table, told = drawn(monkeypatch, capsys, 30)
+    assert told == "no room for λ, verdict: widen the terminal, or take --json"
     assert max(map(len, table)) <= 30
     for text in ("broadcast", "1048576", "segment=65536"):
         assert not any(text in line for line in table)
-    told = set("".join(table))
-    assert told >= set("".join(cell for row in ROWS for cell in row[:2])) - {" "}
+    letters = set("".join(table))
+    assert letters >= set("".join(cell for row in ROWS for cell in row[:2])) - {" "}
+
+
+def test_brackets_within_sentences_stay(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels break before what is in brackets, sentences where the line ends."""
+    sentence = "a sentence (with a remark) that is longer than a label, and goes on (and on)"
+    show = partial(output.table, "", ("one", "two"), [("label(k=1)", sentence)])
+    one, *_ = (line for line in shown(monkeypatch, capsys, 60, show) if "label" in line)
+    assert "label " in one
+    assert "a sentence (with a remark)" in one
+
+
+LONG = "they go on, and on, " * 12
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    ("line", "indent"),
+    [
+        (f"advice   {LONG}", 9),
+        (f"lower bound  250 µs  ({LONG})", 21),
+        (f"             {LONG}", 13),
+        (LONG, 0),
+        (f"  label(a=1)  {'-':>10}  {LONG}", 26),
+        (f"  a/label/that/is/much/too/long/for/this{'-':>60}  {LONG}", 6),
+    ],
+)
+def test_lines_wrap_below_their_text(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    width: int,
+    line: str,
+    indent: int,
+) -> None:
+    """On a terminal nothing is wider than it, nothing is lost, and columns are kept."""
+    margin = len(line) - len(line.lstrip())
+    if indent > max(width - 30, margin):
+        indent = margin + 4
+    lines = shown(monkeypatch, capsys, width, lambda: output.write(line))
+    assert len(lines) > 1
+    if len(line) - len(LONG) < width:
+        assert max(map(len, lines)) <= width
+    assert {len(one) - len(one.lstrip()) for one in lines[1:]} == {indent}
+    assert " ".join(lines).split() == line.split()
+
+
+def test_lines_that_are_left_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Short ones; paths, which are copied; and all of them in a pipe, where programs read."""
+    path = "profile  /" + "deep/" * 30
+    for line in ("verdict  stable", "x" * 80, path):
+        assert shown(monkeypatch, capsys, 80, partial(output.write, line)) == [line]
+    monkeypatch.setenv("COLLWISE_TERMINAL", "80")
+    output.write(f"advice   {LONG}")
+    assert capsys.readouterr().out == f"advice   {LONG}\n"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        InvalidArgument("something", LONG, "do something else"),
+        click.BadParameter(f"{LONG} do something else"),
+    ],
+)
+def test_errors_wrap_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problem: Exception
+) -> None:
+    monkeypatch.setenv("COLLWISE_TERMINAL", "err 80")
+    with pytest.raises(SystemExit), failing_clearly():
+        raise problem
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split()[-3:] == ["do", "something", "else"]
 
 
 def test_a_word_at_the_start(

@@ -30,7 +30,7 @@ def test_a_plan_for_people_and_for_programs(collwise: Run, kind: str) -> None:
     assert (programs.code, programs.err) == (0, "")
     document = json.loads(programs.out)
     assert document["algorithm"] in people.out
-    assert document["machine"] in people.out
+    assert f"machine      {document['machine']} (given)\n" in people.out
     assert document["lower_bound_s"] <= document["predicted_s"]
     assert document["machine_from"] == "given"
 
@@ -123,7 +123,7 @@ def test_a_picture_that_cannot_be_written(collwise: Run, folder: Path) -> None:
 def test_a_picture_in_a_new_folder(collwise: Run, folder: Path) -> None:
     ended = collwise(*PLAN, *POSTAL, "--picture", "new/deep/it.svg")
     assert ended.out.endswith(
-        "picture      new/deep/it.svg\npicture      new/deep/it-timeline.svg\n"
+        "picture      new/deep/it.svg\ntimeline     new/deep/it-timeline.svg\n"
     )
     assert len(list((folder / "new" / "deep").iterdir())) == 2
 
@@ -132,3 +132,29 @@ def test_a_picture_of_too_many(collwise: Run) -> None:
     collwise("plan", "-n", 5000, "--bytes", 8, *POSTAL, "--picture", "it.png").refused(
         "5000 ranks", "at most 4096 ranks"
     )
+
+
+LARGE = ("-n", 128, "--bytes", 8)
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+@pytest.mark.parametrize(
+    ("asked", "long"),
+    [
+        (("s_to_p", *LARGE, "--sources", "0,5,9", *POSTAL), True),
+        (("broadcast", *LARGE, "--preset", "paragon"), True),
+        (("broadcast", *LARGE, *POSTAL), False),  # formulas
+        (("s_to_p", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), False),
+    ],
+)
+def test_long_work_says_so_at_the_start(
+    collwise: Run, command: str, asked: tuple[object, ...], long: bool
+) -> None:
+    """Where a pipe would see nothing for a while; with --json only the document is seen."""
+    one = ("--algorithm", "br_lin" if asked[0] == "s_to_p" else "binomial")
+    ended = collwise(command, *asked, *one)
+    assert ended.code == 0
+    doing = "planning" if command == "plan" else "simulating"
+    told = f"{doing} {ended.out.splitlines()[0]}: schedules are played message by message"
+    assert (ended.err.count("\n"), ended.err.startswith(told)) == (long, long)
+    assert collwise(command, *asked, *one, "--json").err == ""

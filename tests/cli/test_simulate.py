@@ -113,7 +113,9 @@ def test_a_preset_on_another_network(collwise: Run) -> None:
     on_nothing = document(collwise, *asked, "--preset", "paragon", "--topology", "complete:12")
     assert on_nothing["topology"] == "complete graph of 12"
     assert on_nothing["simulations"][0]["waits"]["messages"] == 0
-    collwise(*asked, "--preset", "ipsc860").refused("12 ranks of a ipsc860", "no power of two")
+    collwise(*asked, "--preset", "ipsc860").refused(
+        "12 ranks of the preset ipsc860", "no power of two"
+    )
 
 
 @pytest.mark.parametrize("machine", ["postal", "hockney", "loggp", "wormhole", "all ports"])
@@ -276,7 +278,7 @@ def test_patterns(collwise: Run, pattern: str) -> None:
         (["--sources", "1,", "--shape", "0x20"], ["'--shape'", "as in 4x8"]),
         (["--sources", "1,", "--shape", "4"], ["'--shape'", "as in 4x8"]),
         (["--sources", "1,", "--shape", "4x5x1"], ["'--shape'", "as in 4x8"]),
-        (["--sources", "1,", "--topology", "mesh:4x6"], ["it has 24 nodes", "20 ranks"]),
+        (["--sources", "1,", "--topology", "mesh:4x6"], ["has 24 nodes", "20 ranks"]),
         (["--sources", "1,", "--topology", "mush:4x5"], ["topology 'mush'", "mean mesh"]),
         (["--sources", "1,", "--topology", "mesh"], ["no sizes", "as in mesh:16x16"]),
         (["--sources", "1,", "--topology", "mesh:4x-5"], ["columns = -5"]),
@@ -361,6 +363,15 @@ def test_too_much(collwise: Run, asked: list[object], words: list[str]) -> None:
     collwise("simulate", "--bytes", 512, *machine, *asked).refused(*words)
 
 
+@pytest.mark.parametrize(("algorithm", "segments"), [("chain", False), ("chain_segmented", True)])
+def test_what_to_do_about_too_much(collwise: Run, algorithm: str, segments: bool) -> None:
+    """Larger segments are advice where there are segments."""
+    given = ["--set", "segment=1"] * segments
+    asked = ("simulate", "-n", 2**26, "--bytes", 8, *POSTAL, "--algorithm", algorithm, *given)
+    collwise(*asked).refused("messages, and at most", "another algorithm")
+    assert ("larger segments" in collwise(*asked).err) == segments
+
+
 def test_too_many_sources(collwise: Run) -> None:
     for given in (("--sources", "all"), ("--sources", "0,"), ("--pattern=row", "--sources=7")):
         asked = ("simulate", "s_to_p", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
@@ -389,28 +400,40 @@ def test_a_mesh_and_a_timeline(collwise: Run, folder: Path, suffix: str) -> None
     ended = collwise(*ON_A_MESH, "--algorithm", "br_lin", "--picture", f"new/mesh{suffix}")
     assert (ended.code, ended.err) == (0, "")
     magic = b"\x89PNG" if suffix == ".png" else b"<?xml"
-    for name in (f"new/mesh{suffix}", f"new/mesh-timeline{suffix}"):
-        assert f"picture      {name}\n" in ended.out
+    names = {"picture": f"new/mesh{suffix}", "timeline": f"new/mesh-timeline{suffix}"}
+    for kind, name in names.items():
+        assert f"{kind:<13}{name}\n" in ended.out
         assert (folder / name).read_bytes().startswith(magic)
+    found = document(collwise, *ON_A_MESH, "--algorithm", "br_lin", "--picture", names["picture"])
+    assert found["pictures"] == list(names.values())
 
 
 @pytest.mark.parametrize(
-    ("asked", "count"),
+    ("asked", "in_space"),
     [
-        (["broadcast", "-n", 8, *POSTAL], 2),  # a tree
-        (["reduce", "-n", 8, *POSTAL], 1),
-        (["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], 2),
-        (["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], 2),  # a tree
-        (["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], 1),
-        (["s_to_p", "-n", 8, "--topology", "complete:8", "--sources=1,", *HOCKNEY], 2),
-        (["broadcast", "-n", 1, *POSTAL], 2),
+        (["broadcast", "-n", 8, *POSTAL], True),  # a tree
+        (["reduce", "-n", 8, *POSTAL], False),
+        (["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], True),
+        (["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], True),  # a tree
+        (["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], False),
+        (["s_to_p", "-n", 8, "--topology", "complete:8", "--sources=1,", *HOCKNEY], True),
+        (["broadcast", "-n", 1, *POSTAL], True),
     ],
 )
-def test_what_is_drawn(collwise: Run, folder: Path, asked: list[object], count: int) -> None:
-    """Networks that do not lie flat are no reason to draw nothing."""
-    ended = collwise("simulate", *asked, "--bytes", 64, "--picture", "it.svg")
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_what_is_drawn(
+    collwise: Run, folder: Path, command: str, asked: list[object], in_space: bool
+) -> None:
+    """The timeline always has the name of one; networks that do not lie flat are no reason to draw
+    nothing.  What is written is told, and what is not."""
+    ended = collwise(command, *asked, "--bytes", 64, "--picture", "it.svg")
     assert (ended.code, ended.err) == (0, "")
-    assert len(list(folder.iterdir())) == count
+    written = ["it.svg"] * in_space + ["it-timeline.svg"]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(written)
+    told = [line.split()[1] for line in ended.out.splitlines()[-2:]]
+    assert told == ["it.svg" if in_space else "none", "it-timeline.svg"]
+    found = document(collwise, command, *asked, "--bytes", 64, "--picture", "it.svg")
+    assert found["pictures"] == written
 
 
 @pytest.mark.parametrize("name", ["it.pdf", "it"])

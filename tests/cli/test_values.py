@@ -26,7 +26,15 @@ def test_no_size(collwise: Run, name: str, size: str) -> None:
     collwise(name, *ranks, f"--bytes={size}").refused("'--bytes'", "give ")
 
 
-@pytest.mark.parametrize("size", ["9" * 20 + "G", "1048577G", str(2**50 + 1)])
+@pytest.mark.parametrize("size", ["10^21", "2**10", "1e6"])
+def test_powers_are_not_worked_out(collwise: Run, size: str) -> None:
+    """It is said, and what the largest size is."""
+    collwise(*PLAN[:-2], *POSTAL, "--bytes", size).refused(
+        f"{size!r} is no size", "0 to 1048576G", "powers are not worked out"
+    )
+
+
+@pytest.mark.parametrize("size", ["9" * 20 + "G", "9" * 5000, "1048577G", str(2**50 + 1)])
 @pytest.mark.parametrize("name", [*ASSUMING, *ON_RANKS])
 def test_too_large_a_size(collwise: Run, name: str, size: str) -> None:
     ranks = ("-n", "4", *POSTAL) if name in ASSUMING else ()
@@ -35,7 +43,15 @@ def test_too_large_a_size(collwise: Run, name: str, size: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "nbytes"),
-    [("0", 0), ("512", 512), ("64k", 65536), ("64 KiB", 65536), ("1M", 1 << 20), ("2gb", 1 << 31)],
+    [
+        ("0", 0),
+        ("0" * 30 + "5", 5),
+        ("512", 512),
+        ("64k", 65536),
+        ("64 KiB", 65536),
+        ("1M", 1 << 20),
+        ("2gb", 1 << 31),
+    ],
 )
 def test_sizes(collwise: Run, size: str, nbytes: int) -> None:
     ended = collwise("plan", "-n", "4", "--bytes", size, *POSTAL)
@@ -139,3 +155,12 @@ def test_options_that_say_nothing(collwise: Run, asked: list[str], words: list[s
 def test_options_for_some_of_all(collwise: Run, asked: list[str]) -> None:
     """What says something about one of several collectives is welcome, and ranks are started."""
     assert "AssertionError: ranks were started" in collwise("tune", "-n", 2, *asked).err
+
+
+@pytest.mark.parametrize("word", ["all", "ALL", "All"])
+def test_all_in_any_letters(collwise: Run, word: str) -> None:
+    """As the help of some programs writes it."""
+    found = collwise("plan", "s_to_p", "-n", 4, "--bytes", 8, "--sources", word, *POSTAL)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("s_to_p of 32 bytes from 4 ")
+    assert "ranks were started" in collwise("tune", "-n", 2, "--collective", word).err

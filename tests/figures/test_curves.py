@@ -100,6 +100,27 @@ def test_a_chosen_schedule_is_filled_and_others_hollow() -> None:
     assert filled == [r.winner == r.best for r in RACES] == [True, True, False, False]
 
 
+def test_blocking_calls_stand_beside_persistent_ones() -> None:
+    """In one scale, with one legend; each picture only where there is something to show."""
+    slower = [race(nbytes, gain) for nbytes, gain in zip(SIZES, (0.9, 0.8, 1.2, 0.7), strict=True)]
+    figure = speedups(RACES, slower)
+    left, right = figure.axes
+    assert [axes.get_title("left") for axes in figure.axes] == [
+        "persistent calls", "blocking calls"
+    ]  # fmt: skip
+    assert left.get_ylim() == right.get_ylim()
+    for axes, races in ((left, RACES), (right, slower)):
+        points = [line for line in axes.lines if line.get_marker() == "o"]
+        assert {xs(p)[0]: ys(p)[0] for p in points} == {
+            r.nbytes: pytest.approx(r.speedup(r.best).middle) for r in races
+        }
+        filled = [p.get_markerfacecolor() == p.get_color() for p in points]
+        assert filled == [r.winner == r.best for r in races]
+    assert legend(figure).count("postal_tree") == 1
+    (only,) = speedups([], slower).axes
+    assert only.get_title("left") == "blocking calls"
+
+
 def test_too_few_samples_for_an_interval() -> None:
     figure = speedups([race(repetitions=2)])
     low, high = figure.axes[0].get_ylim()

@@ -1,18 +1,23 @@
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import svg
-from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, timeline
+from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _free, timeline
 from collwise.model.machine import Machine
-from tests.figures.examples import T0, drawn, legend, texts, xs
+from collwise.model.presets import find
+from collwise.model.topology import Mesh
+from collwise.schedule.timing import ideal
+from tests.figures.examples import MACHINE, T0, drawn, legend, texts, xs, ys
 
 
 def _bars(figure: Figure) -> list[tuple[float, float, int]]:
     """(start, end, rank) of the sends."""
-    _, sends = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
+    _, sends, *_ = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
     boxes = [np.asarray(path.vertices, dtype=float) for path in sends.get_paths()]
     return [(float(b[0, 0]), float(b[1, 0]), round(float(b[:4, 1].mean()))) for b in boxes]
 
@@ -83,3 +88,79 @@ def test_any_number_of_ranks(ranks: int) -> None:
 def test_any_machine(machine: Machine) -> None:
     figure = timeline(drawn("binomial", 8, machine=machine)[0])
     assert len(_bars(figure)) == 7
+
+
+BR_LIN = ALGORITHMS["s_to_p/br_lin"].schedule(16, 4096, sources=[0, 5, 9, 14], shape=(4, 4))
+PARAGON = find("paragon").machine
+POSTAL = Machine.postal(t0_s=1, lam="3/2")
+RING = ALGORITHMS["s_to_p/ring"].schedule(6, 8, sources=range(6), shape=(2, 3))
+DOUBLING = ALGORITHMS["allreduce/recursive_doubling"].schedule(16, 64, 0)
+LABELLED = {
+    "broadcast": drawn("postal_tree", 8, lam=2)[0],
+    "a mesh": ideal(BR_LIN, PARAGON, Mesh(4, 4)),
+    "dots in bars": ideal(RING, POSTAL),
+    "a pipeline": drawn("chain_segmented", 8, nbytes=8, segment=1)[0],
+    "doubling": ideal(DOUBLING, Machine.hockney(alpha_s=1, beta_s="1/8")),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_can_be_read(name: str) -> None:
+    """None is covered by a dot, none leaves its bar, and bars with room have one."""
+    figure = timeline(LABELLED[name])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    axes = figure.axes[0]
+    point = figure.dpi / 72
+    dots = [
+        (*axes.transData.transform((x, y)), line.get_markersize() * point / 2)
+        for line in axes.lines
+        if line.get_marker() == "o"
+        for x, y in zip(xs(line), ys(line), strict=True)
+    ]
+    bars = [
+        (axes.transData.transform((start, rank))[0], axes.transData.transform((end, rank)))
+        for start, end, rank in _bars(figure)
+    ]
+    assert dots
+    labels = [text for text in axes.texts if text.get_text()]
+    assert labels
+    renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
+    boxes = [label.get_window_extent(renderer) for label in labels]
+    for label, box in zip(labels, boxes, strict=True):
+        x, y = axes.transData.transform(label.get_position())
+        assert any(low <= box.x0 and box.x1 <= high and abs(y - row) < 1
+                   for low, (high, row) in bars), label  # fmt: skip
+        for dot_x, dot_y, radius in dots:
+            apart = max(box.x0 - dot_x, dot_x - box.x1)
+            assert abs(dot_y - y) > 1 or apart >= radius, (label, x)
+    inch = figure.dpi
+    roomy = [bar for bar in bars if bar[1][0] - bar[0] > inch]
+    assert len(labels) >= len(roomy)
+
+
+def test_a_label_gives_way_to_dots() -> None:
+    """To the nearer side, if it fits there; else it is left out."""
+    assert _free(0, 10, [], 4, 1) == 5
+    assert _free(0, 10, [-3, 13], 4, 1) == 5
+    assert _free(0, 10, [5], 4, 1) == 2
+    assert _free(0, 10, [4], 4, 1) == 7
+    assert _free(0, 10, [0, 10], 4, 1) == 5
+    assert _free(0, 10, [3, 7], 4, 1) is None
+    assert _free(0, 3, [], 4, 1) is None
+
+
+def test_what_was_timed() -> None:
+    """The title says it; and who has data from the start, though it may never send."""
+    for name in ("reduce/binomial", "allreduce/recursive_doubling"):
+        schedule = ALGORITHMS[name].schedule(4, 64, 0)
+        figure = timeline(ideal(schedule, MACHINE), T0, schedule)
+        title = figure.axes[0].get_title("left")
+        assert title.startswith(f"{name}\n64 B, ")
+        assert title.endswith(" t0")
+        held, _ = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
+        starts = [float(np.asarray(path.vertices)[0, 0]) for path in held.get_paths()]
+        assert starts == [0.0] * 4
+    timing, schedule = drawn("postal_tree", 8, lam=2)
+    title = timeline(timing, T0, schedule).axes[0].get_title("left")
+    assert title == "broadcast/postal_tree(lam=2)\n512 B, root 0, 8 ranks, complete after 5 t0"

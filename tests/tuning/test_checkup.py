@@ -1,5 +1,6 @@
 """What `collwise doctor` finds: MPI's answers are made up, files and processes are real."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -208,3 +209,19 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     told, trouble = checkup._ask([str(tmp_path / "nothing")])
     assert told == []
     assert "No such file" in trouble
+
+
+def test_answers_on_one_line() -> None:
+    """Launchers forward what two processes say in any pieces."""
+    told = "collwise:" + json.dumps(LIBRARY)
+    torn = told[:20] + told + "\n" + told[20:]
+    texts = {f"{told}\n{told}\n": 2, f"{told}{told}\n\n": 2, f"\n{told}\n[0] a banner\n": 1, "": 0}
+    for text, count in texts.items():
+        assert list(checkup._answers(text)) == [LIBRARY] * count
+    assert list(checkup._answers(torn)) == [LIBRARY]
+
+
+def test_what_a_process_answers() -> None:
+    """Really asked."""
+    told, _ = checkup._ask([sys.executable, "-c", "print('collwise:{\"a\": 1}collwise:{}')"])
+    assert told == [{"a": 1}, {}]

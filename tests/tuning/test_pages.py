@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
+from collwise.model.machine import Machine
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
+from collwise.schedule.timing import ideal
+from collwise.tuning import pages
 from collwise.tuning.pages import LARGEST_DRAWN, draw, report
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 from tests.tuning.examples import alone, outcome, session
@@ -38,7 +42,9 @@ def test_what_a_report_tells(page: str) -> None:
     text = re.sub(r"<[^>]*>", "", page)
     for words in (
         "Broadcast on 5 ranks, MPICH 5.0.2",
-        "nothing to race: the library&#39;s own stays",
+        "nothing to race",
+        "Of persistent calls, collwise is clearly faster than the library&#39;s own in 1 of 2 r",
+        "Of blocking calls, the library&#39;s own stays in all 2 races",
         "Every byte was checked on every rank, before and after every race.",
         "7 repetitions were dropped because a rank started late.",
         "No schedule can beat, by the measured machine: broadcast of 512 bytes: ",
@@ -46,6 +52,9 @@ def test_what_a_report_tells(page: str) -> None:
         assert words in text
     for title in ("The machine: t0 and λ", "Tree: broadcast/", "Timeline: broadcast/"):
         assert f'aria-label="{title}' in page
+    assert page.count('<tr class="won">') == 1  # of two calls at three sizes
+    for call in ("Bcast", "Bcast_init"):
+        assert page.count(f"<td>{call}</td>") == 3
     # The schedule that is drawn is the one with the gain.
     assert f'aria-label="Tree: {outcome(512, 1.5).ours}, 512 B to 5 ranks"' in page
 
@@ -68,6 +77,7 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
             "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
         )
         path, timeline = draw(made, tmp_path / f"{name[:4]}.svg")
+        assert path is not None
         sizes[name] = path.stat().st_size
         assert timeline.name == f"{name[:4]}-timeline.svg"
     assert sizes["mesh:2x4"] > 1.5 * sizes["hypercube:3"]
@@ -103,11 +113,37 @@ def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
     made = plan("broadcast", ranks=8, nbytes=1000, machine=POSTAL)
     path = tmp_path / name
     timeline = tmp_path / name.replace("p.", "p-timeline.")
-    assert draw(made, path) == [path, timeline]
+    drawn = draw(made, path)
+    assert (drawn.space, drawn.time) == (path, timeline)
+    assert drawn.files == [path, timeline]
     assert {*tmp_path.iterdir()} == {path, timeline}
     assert path.read_bytes().startswith(begin)
     assert timeline.read_bytes().startswith(begin)
     assert path.read_bytes() != timeline.read_bytes()
+
+
+def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
+    """And the timeline has the name of a timeline, as always."""
+    made = plan("reduce", ranks=8, nbytes=64, machine=POSTAL)
+    drawn = draw(made, tmp_path / "p.svg")
+    assert (drawn.space, drawn.time) == (None, tmp_path / "p-timeline.svg")
+    assert drawn.files == [*tmp_path.iterdir()] == [drawn.time]
+
+
+@pytest.mark.parametrize(
+    ("machine", "algorithm", "one"),
+    [
+        (POSTAL, "binomial", True),
+        (POSTAL, "scatter_ring", True),  # t0 is the same for parts
+        (HOCKNEY, "binomial", True),
+        (HOCKNEY, "scatter_ring", False),
+    ],
+)
+def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
+    """Messages of several lengths keep their senders busy for several times."""
+    schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
+    unit = pages._unit(ideal(schedule, machine), schedule, machine, None)
+    assert unit == (machine.message(4096).gap if one else None)
 
 
 @pytest.mark.parametrize(("ranks", "nbytes", "machine"), [(1, 8, POSTAL), (6, 30_000, LOGGP)])

@@ -17,13 +17,30 @@ def test_an_outcome() -> None:
     made = outcome(4096, gain=1.5)
     ours = made.plan.choice
     assert made.ours == made.race.winner == ours.label
-    assert made.predicted_s == ours.predicted_s
-    assert made.measured == made.race.medians[ours.label]
-    assert ours.measured_s == made.measured.middle
-    assert made.library == made.race.medians[LIBRARY]
-    assert made.speedup.middle == made.library.middle / made.measured.middle
     cost = PROFILE.machine.message(4096)
     assert (made.t0_s, made.lam) == (float(cost.gap), float(cost.lam))
+
+
+def test_what_was_decided() -> None:
+    """For each form: our fastest schedule by its planned label, and what it is compared with."""
+    made = outcome(4096, gain=1.5, blocking_gain=0.8)
+    blocking, persistent = made.decisions
+    assert (blocking.form, blocking.used) == ("blocking", "library")
+    assert (persistent.form, persistent.used) == ("persistent", "collwise")
+    for decision, mark in ((blocking, BLOCKING), (persistent, "")):
+        assert decision.raced
+        candidate = made.plan.candidate(decision.ours)
+        assert decision.predicted_s == candidate.predicted_s
+        assert decision.measured == decision.race.medians[decision.ours + mark]
+        assert decision.library == decision.race.medians[LIBRARY]
+        assert decision.speedup.middle == decision.library.middle / decision.measured.middle
+        plain = decision.unmarked
+        assert set(plain.samples) - {*plain.libraries} <= {c.label for c in made.plan.candidates}
+        assert plain.medians[decision.ours] == decision.measured
+    assert made.plan.candidate(persistent.ours).measured_s == persistent.measured.middle
+    for decision in alone().decisions:
+        assert (decision.raced, decision.used, decision.predicted_s) == (False, "library", None)
+        assert decision.ours == LIBRARY
 
 
 def test_what_is_learned() -> None:
@@ -102,7 +119,7 @@ def test_a_small_gain_is_the_librarys() -> None:
 def test_where_nothing_is_learned() -> None:
     assert wins(alone()) == []
     few = outcome(repetitions=2)
-    assert not isfinite(few.speedup.high)
+    assert not any(isfinite(decision.speedup.high) for decision in few.decisions)
     assert wins(few) == []
 
 
@@ -126,5 +143,5 @@ def test_the_librarys_faster_form_counts(own: str) -> None:
     race = made.race.among(made.race.samples.keys() - slower)
     assert race.library == own
     assert race.speedup(race.best).middle == pytest.approx(
-        made.race.medians[own].middle / made.measured.middle
+        made.race.medians[own].middle / made.race.medians[made.ours].middle
     )

@@ -101,13 +101,14 @@ def command(
         collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
+    from collwise.model import words
     from collwise.mpi.agreement import on_root
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.racetrack import Track
     from collwise.mpi.world import describe, world
     from collwise.planner.plans import source_lines
-    from collwise.tuning.reports import race_document, race_rows, race_summary
+    from collwise.tuning.reports import RACE_SPARE, race_document, race_rows, race_summary
     from collwise.tuning.session import Task, compare
 
     comm = world()
@@ -125,29 +126,41 @@ def command(
     channel = Channel(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
     quick = profile is None
-    if profile is None:
-        profile = run_campaign(channel.comm, here, budget_s=_QUICK_S, seed=seed)
-    outcome = compare(
-        Track(channel, here.crowded),
-        profile,
-        task,
-        budget_s=budget,
-        repetitions=repetitions,
-        seed=seed,
-        algorithm=algorithm,
-    )
+    beginning = f"racing {task} on {comm.size} ranks for about {budget + _QUICK_S * quick:g} s"
+    with output.progress(as_json or comm.rank > 0, beginning) as progress:
+        if profile is None:
+            share = _QUICK_S / (_QUICK_S + budget)
+            profile = run_campaign(
+                channel.comm,
+                here,
+                budget_s=_QUICK_S,
+                seed=seed,
+                report=lambda done: progress("measuring t0 and λ", done * share),
+            )
+        progress(f"racing: {task}", 0.5)
+        outcome = compare(
+            Track(channel, here.crowded),
+            profile,
+            task,
+            budget_s=budget,
+            repetitions=repetitions,
+            seed=seed,
+            algorithm=algorithm,
+        )
     channel.free()
 
     def finish() -> None:
         if as_json:
             output.write_json(race_document(outcome))
             return
-        output.table(f"{outcome.plan.problem}, {here.library}", *race_rows(outcome))
+        title = f"{outcome.plan.problem}, {here.library}"
+        output.table(title, *race_rows(outcome), RACE_SPARE)
         output.write(*source_lines(outcome.plan.problem))
         output.write(*race_summary(outcome))
         if quick:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         if here.crowded:
-            output.write(f"note     {comm.size} ranks share {here.cores} core(s): expect noise")
+            shared = words.count(here.cores, "core")
+            output.write(f"note     {comm.size} ranks share {shared}: expect noise")
 
     on_root(comm, finish, takes_long=True)

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any, NoReturn
 
 import click
@@ -38,8 +39,9 @@ def failing_clearly() -> Iterator[None]:
     except (click.exceptions.Abort, KeyboardInterrupt):
         _interrupted()
     except click.ClickException as problem:
-        if _rank() == 0:
-            problem.show()
+        told = StringIO()
+        problem.show(told)
+        say(*told.getvalue().splitlines())
         leave(problem.exit_code)
     except CollwiseError as problem:
         say(f"collwise: {problem}")
@@ -57,17 +59,20 @@ def failing_clearly() -> Iterator[None]:
         leave(1, alone=True)
 
 
-def say(message: str) -> None:
+def say(*lines: str) -> None:
     """Print to standard error, from rank 0."""
     if _rank() == 0:
-        click.echo(message, err=True)
+        from collwise.cli.output import write  # here, since it takes a while
+
+        write(*lines, stream="err")
 
 
 def _interrupted() -> NoReturn:
     """End all ranks at once: a rank within MPI would notice the interruption much later."""
     if _rank() == 0 and sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
-    say("collwise: interrupted")
+    if _rank() == 0:
+        click.echo("collwise: interrupted", err=True)
     leave(130, alone=True)
 
 

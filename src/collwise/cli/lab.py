@@ -49,7 +49,7 @@ def command(
     """Run a command on emulated hosts with a chosen latency and rate, one rank on each.
 
     \b
-        collwise lab --hosts 16 --latency 5ms --rate 10mbit -- python my_program.py
+        collwise lab --hosts 16 --latency 5ms --rate 10mbit -- python prog.py
         collwise lab --hosts 16 -- collwise tune --budget 60
 
     Real MPI over real TCP, on this machine alone; it needs root and /dev/net/tun.  The exit code is
@@ -87,5 +87,5 @@ def command(
             }
         )
     else:
-        click.echo("\n".join(finished.report.lines()), err=True)
+        output.write(*finished.report.lines(), stream="err")
     sys.exit(finished.code)

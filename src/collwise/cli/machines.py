@@ -13,6 +13,7 @@ from collwise.model.machine import Machine
 from collwise.model.presets import PRESETS, Preset
 from collwise.model.profile import Profile, newest
 from collwise.model.topology import Hypercube, Mesh, Topology, near_square, parse
+from collwise.model.topology.base import checked_topology
 
 
 class Given(NamedTuple):
@@ -116,12 +117,8 @@ def machine_from(
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
     """
     topology: Topology | None = options["topology"]
-    if topology is not None and topology.size != ranks:
-        raise InvalidArgument(
-            f"{ranks} ranks on a {topology.describe()}",
-            f"it has {topology.size} nodes",
-            "give a topology with a node for every rank",
-        )
+    if topology is not None:
+        checked_topology(topology, ranks, "a machine with a --topology")
     given = [name for name in _OPTIONS if options.get(name) is not None]
     others = [name for name in ("preset", "profile_path") if options.get(name) is not None]
     kinds = [name for name, kind in _KINDS.items() if set(given) <= set(kind.all)]
@@ -190,7 +187,7 @@ def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None)
     if isinstance(usual, Hypercube):
         if ranks < 2 or ranks & (ranks - 1):
             raise InvalidArgument(
-                f"{ranks} ranks of a {preset.name}",
+                f"{ranks} ranks of the preset {preset.name}",
                 "it is a hypercube, and the ranks are no power of two",
                 "give 2, 4, 8, … ranks, or name another --topology",
             )

@@ -45,12 +45,13 @@ def command(
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.world import describe, world
-    from collwise.tuning.reports import combining_rows, line_rows, measured_rows
+    from collwise.tuning.reports import MEASURED_SPARE, combining_rows, line_rows, measured_rows
 
     comm = world()
     here = describe(comm)
     channel = Channel(comm)
-    with output.progress(quiet=as_json or comm.rank > 0) as progress:
+    beginning = f"measuring t0 and λ on {comm.size} ranks for at most {budget:g} s"
+    with output.progress(as_json or comm.rank > 0, beginning) as progress:
         profile = run_campaign(
             channel.comm,
             here,
@@ -68,7 +69,8 @@ def command(
             document = {"profile": profile.to_document(), "hockney": lines}
             output.write_json({"profile_path": str(saved), **document})
             return
-        output.table(f"t0 and λ on {comm.size} ranks, {here.library}", *measured_rows(profile))
+        title = f"t0 and λ on {comm.size} ranks, {here.library}"
+        output.table(title, *measured_rows(profile), MEASURED_SPARE)
         output.table("The time until it is received, as α + nβ", *line_rows(profile))
         output.table("Combining, on the slowest rank", *combining_rows(profile))
         output.write(f"verdict  {profile.verdict}")

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +28,16 @@ PIPED = 250
 _NUMBER = re.compile(r"-|[\d.,×]+( [mµn]?s)?")
 _PROSE = 24
 """Characters: longer texts are sentences or labels, which may wrap."""
-_BRACKET = re.compile(r"(?<=\S)\s*\(")
+_SHORT = 5
+"""Characters: the words of such a title stay together."""
+_LABEL = 32
+"""Characters: longer texts are sentences, which wrap anywhere."""
+_SETTINGS = re.compile(r"(?<=\S)\((?=\w+=)")
+_REMARK = re.compile(r"(?<=\S) \(")
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+"""What stands between the columns of a line of text."""
+_ROOM = 30
+"""Characters that a text needs, to be wrapped beside what stands before it."""
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
@@ -66,14 +76,14 @@ def table(
     if _measured(out, made).maximum <= out.width:
         out.print(made)
         return
-    columns = [column.replace(" ", "\n") for column in columns]
-    rows = [[_BRACKET.sub("\n(", cell, count=1) for cell in row] for row in rows]
+    columns = [_broken(column) for column in columns]
+    rows = [[_folded(cell) for cell in row] for row in rows]
     left_out: list[str] = []
     made = _table(title, columns, rows, narrow=True)
     for name in spare:
         if _measured(out, made).minimum <= out.width:
             break
-        kept = [i for i, column in enumerate(columns) if column != name.replace(" ", "\n")]
+        kept = [i for i, column in enumerate(columns) if column != _broken(name)]
         columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
         left_out.append(name)
         made = _table(title, columns, rows, narrow=True)
@@ -82,6 +92,17 @@ def table(
     out.print(made)
     if left_out:
         write(f"no room for {', '.join(left_out)}: widen the terminal, or take --json")
+
+
+def _folded(cell: str) -> str:
+    """A cell with what is in brackets on a line of its own, unless it is a sentence."""
+    bracket = _SETTINGS if _SETTINGS.search(cell) or len(cell) > _LABEL else _REMARK
+    return bracket.sub("\n(", cell, count=1)
+
+
+def _broken(title: str) -> str:
+    """A title with a line for each of its words, unless it is short."""
+    return title.replace(" ", "\n") if len(title) > _SHORT else title
 
 
 def _measured(out: Console, made: Table) -> Measurement:
@@ -122,10 +143,29 @@ def _table(
     return made
 
 
-def write(*lines: str) -> None:
-    """Print lines of text as they are, without markup."""
+def write(*lines: str, stream: str = "out") -> None:
+    """Print lines of text without markup: wrapped on a terminal, as they are in a pipe."""
+    to = console(stream)
     for line in lines:
-        console().print(line, markup=False, highlight=False, soft_wrap=True)
+        for piece in _wrapped(line, to.width) if to.is_terminal else [line]:
+            to.print(piece, markup=False, highlight=False, soft_wrap=True)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line in pieces of at most `width`, below the text of its last column; words stay whole."""
+    if len(line) <= width:
+        return [line]
+    margin = len(line) - len(line.lstrip(" "))
+    gaps = [gap.end() for gap in _GAP.finditer(line)]
+    indent = gaps[-1] if gaps else margin
+    if gaps and " " not in line[indent:]:
+        return [line]  # a path, which can be copied as long as it is one line
+    if indent > max(width - _ROOM, margin):
+        indent = margin + 4
+    hanging = " " * min(indent, width // 2)
+    return textwrap.wrap(
+        line, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def write_json(document: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -19,11 +20,27 @@ from collwise.cli.problems import (
     root_option,
     sources_options,
 )
-from collwise.cli.values import RANKS
+from collwise.cli.values import RANKS, drawable
 from collwise.errors import InvalidArgument
-from collwise.schedule.data import COMBINING, GATHERING
+from collwise.schedule.data import COMBINING, GATHERING, Problem
+
+if TYPE_CHECKING:  # drawing loads Matplotlib
+    from collwise.tuning.pages import Drawn
+
+LONG = 128
+"""Ranks from which on it takes seconds to play all schedules."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+picture_option = click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    callback=drawable,
+    help="Draw the schedule into .svg or .png files: in time, as NAME-timeline; and in space, as"
+    " NAME: its mesh with the load of the links, or its tree. What a reduce or an allreduce"
+    " combines comes down no tree: in space they are drawn on the links of a mesh or a torus only.",
+)
 
 
 class Asked(NamedTuple):
@@ -81,11 +98,35 @@ def asked(options: Mapping[str, Any]) -> Asked:
         "ranks": ranks,
         "nbytes": options["nbytes"],
         "root": options["root"],
-        "op": op,
-        "dtype": dtype,
+        "op": options["op"],
+        "dtype": options["dtype"],
         "order": options["order"],
         "sources": chosen_sources(ranks, sources, options["pattern"], shape),
         "shape": shape,
         "topology": topology,
     }
     return Asked(collective, arguments, given)
+
+
+def drawn_lines(drawn: "Drawn | None") -> list[str]:
+    """Which pictures were written."""
+    if drawn is None:
+        return []
+    space = drawn.space or "none in space: what is combined does not come down a tree"
+    return [f"picture      {space}", f"timeline     {drawn.time}"]
+
+
+def drawn_document(drawn: "Drawn | None") -> dict[str, list[str]]:
+    """The same as JSON."""
+    return {} if drawn is None else {"pictures": [str(path) for path in drawn.files]}
+
+
+def long_work(doing: str, problem: Problem, given: Given) -> str:
+    """What to say before work that will take a while; nothing if it will not.
+
+    doing: what is done, such as "planning".
+    """
+    laws = given.topology is None and given.machine.independent_ports
+    if problem.ranks < LONG or (laws and problem.collective not in GATHERING):
+        return ""  # formulas say at once how long schedules take
+    return f"{doing} {problem}: schedules are played message by message, which may take a while"

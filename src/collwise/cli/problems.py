@@ -11,7 +11,7 @@ from collwise.cli.values import SHAPE, SIZE
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import near_square
-from collwise.schedule.data import COMBINING, GATHERING, ORDERS
+from collwise.schedule.data import ABOUT, GATHERING, ORDERS, check_about
 
 OP, DTYPE = "sum", "float64"
 """What vectors are combined with, and their elements, if nobody says."""
@@ -22,15 +22,7 @@ MOST_SOURCES = 1 << 20
 MOST_PLAYED = 1 << 20
 """Ranks times sources: an s-to-p broadcast has to be played, and each rank gets every source's."""
 
-_NEEDED = {
-    "op": COMBINING,
-    "dtype": COMBINING,
-    "order": COMBINING,
-    "root": ("broadcast", "reduce"),
-    "sources": GATHERING,
-    "pattern": GATHERING,
-    "shape": GATHERING,
-}
+_ABOUT = {**ABOUT, "pattern": GATHERING}
 """By option, the collectives about which it says something."""
 
 bytes_option = click.option(
@@ -79,7 +71,7 @@ class _SourcesType(click.ParamType[Sources]):
         if isinstance(value, Sources):
             return value
         text = value.strip()
-        if text == "all":
+        if text.lower() == "all":
             return Sources(every=True)
         if re.fullmatch("[0-9]{1,10}", text):
             return Sources(number=int(text))
@@ -115,6 +107,7 @@ def sources_options(usual: str = "") -> Callable[[Any], Any]:
             option(
                 "--shape",
                 type=SHAPE,
+                metavar=SHAPE.name,
                 help="Mesh in which the ranks are seen, row by row"
                 "  [default: the topology's, or near a square].",
             ),
@@ -127,6 +120,7 @@ def sources_options(usual: str = "") -> Callable[[Any], Any]:
             option(
                 "--sources",
                 type=_SourcesType(),
+                metavar=_SourcesType.name,
                 help="Ranks that have data: 0,5,9 or 0-7,12 (one rank: 5,), or all; or their"
                 f" number, with --pattern{usually}.",
             ),
@@ -142,13 +136,7 @@ def check_options(collectives: Sequence[str], options: Mapping[str, Any]) -> Non
 
     options: by name; None, or 0, where one was not given.   Raises InvalidArgument.
     """
-    for name, kinds in _NEEDED.items():
-        if options.get(name) and not set(kinds) & set(collectives):
-            raise InvalidArgument(
-                f"{' and '.join(collectives)} with --{name}",
-                f"it is for {' and '.join(kinds)} only",
-                f"leave out --{name}",
-            )
+    check_about(collectives, [name for name in _ABOUT if options.get(name)], _ABOUT, "--")
     sources, pattern = options.get("sources"), options.get("pattern")
     if sources is None and pattern is None:
         return
@@ -210,7 +198,7 @@ class Collectives(click.ParamType[tuple[str, ...]]):
         if isinstance(value, tuple):
             return value
         names = [name.strip() for name in str(value).split(",") if name.strip()]
-        if names == ["all"]:
+        if [name.lower() for name in names] == ["all"]:
             return collectives()
         for name in names:
             if name not in collectives():

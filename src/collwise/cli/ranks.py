@@ -14,6 +14,7 @@ import click
 
 from collwise.cli.output import passed_on
 from collwise.errors import InvalidArgument, NoMPI
+from collwise.model import words
 from collwise.model.fingerprint import usable_cores
 from collwise.mpi.launcher import STATUS_FILE, launched, start
 
@@ -76,7 +77,8 @@ def _check_slots(count: int) -> None:
     if count > most:
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
-            f"it has {usable_cores()} core(s); more than {most} would only wait for each other",
+            f"it has {words.count(usable_cores(), 'core')}; more than {most} would only wait for"
+            " each other",
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
 

@@ -7,8 +7,14 @@ import click
 
 from collwise.cli import output
 from collwise.cli.commands import Command
-from collwise.cli.planning import asked, planning_options
-from collwise.cli.values import drawable
+from collwise.cli.planning import (
+    asked,
+    drawn_document,
+    drawn_lines,
+    long_work,
+    picture_option,
+    planning_options,
+)
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -34,13 +40,7 @@ def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]
         callback=_settings,
         help="A parameter of the algorithm, such as lam=4 or segment=4k; once for each.",
     ),
-    click.option(
-        "--picture",
-        type=click.Path(path_type=Path),
-        callback=drawable,
-        help="Draw the (fastest) schedule into .svg or .png files: the mesh with its sources and"
-        " the load of its links, or the tree; and, as NAME-timeline, the run in time.",
-    ),
+    picture_option,
 )
 def command(
     algorithm: str | None,
@@ -57,12 +57,15 @@ def command(
 
     \b
         collwise simulate -n 64 --bytes 512 --t0 1.7ms --lam 4
-        collwise simulate -n 1048576 --bytes 512 --t0 1.7us --lam 4 --algorithm postal_tree
+        collwise simulate -n 1048576 --bytes 512 --t0 1.7us --lam 4 \\
+            --algorithm postal_tree
         collwise simulate -n 16 --bytes 1M --alpha 50us --beta 1ns \\
             --algorithm chain_segmented --set segment=4k --json
-        collwise simulate s_to_p -n 100 --bytes 2k --pattern cross --sources 30 --preset paragon
-        collwise simulate s_to_p -n 20 --bytes 4k --sources 0,7,13 --topology mesh:4x5 \\
-            --alpha 50us --beta 10ns --algorithm br_lin --picture mesh.png
+        collwise simulate s_to_p -n 100 --bytes 2k --pattern cross --sources 30 \\
+            --preset paragon
+        collwise simulate s_to_p -n 20 --bytes 4k --sources 0,7,13 \\
+            --topology mesh:4x5 --alpha 50us --beta 10ns \\
+            --algorithm br_lin --picture mesh.png
     """  # noqa: D301
     from collwise.planner.choose import problem_for
     from collwise.tuning.simulation_reports import (
@@ -79,7 +82,8 @@ def command(
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
     collective, arguments, given = asked(options)
     problem, reason = problem_for(collective, **arguments)
-    with output.progress(quiet=as_json) as progress:
+    beginning = long_work("simulating", problem, given)
+    with output.progress(as_json, beginning) as progress:
         found, excluded = simulations(
             problem,
             given.machine,
@@ -89,13 +93,14 @@ def command(
             reason=reason,
             progress=progress,
         )
-    drawn = []
+    drawn = None
     if picture is not None:
         from collwise.tuning.pages import draw_trace
 
         drawn = draw_trace(found[0].trace, picture)
     if as_json:
-        output.write_json(document(found, excluded, given.origin, reason))
+        told = document(found, excluded, given.origin, reason)
+        output.write_json({**told, **drawn_document(drawn)})
         return
     output.write(*heading(found[0], given.origin, reason))
     if len(found) == 1:
@@ -104,4 +109,4 @@ def command(
         output.write(bound_line(found[0]))
         output.table("", *rows(found), SPARE)
         output.write(*(f"left out     {name}: {why}" for name, why in excluded.items()))
-    output.write(*(f"picture      {path}" for path in drawn))
+    output.write(*drawn_lines(drawn))

@@ -40,6 +40,12 @@ _UNITS = {
 }
 
 
+def _short(value: Any) -> str:
+    """What was typed, in quotes; of very much, the beginning."""
+    text = str(value)
+    return repr(text if len(text) <= 40 else f"{text[:39]}…")
+
+
 class Size(click.ParamType[int]):
     """A number of bytes; k, M, G mean powers of 1024."""
 
@@ -52,10 +58,15 @@ class Size(click.ParamType[int]):
         text = str(value).strip().lower()
         digits = text.rstrip("bkmgi")
         unit = text[len(digits) :]
-        if not re.fullmatch(r"[0-9]{1,20}\s*", digits) or unit not in _UNITS:
-            self.fail(f"{value!r} is no size; give bytes >= 0, such as 512, 64k or 1M", param, ctx)
-        if (nbytes := int(digits) * _UNITS[unit]) > _LARGEST:
-            self.fail(f"{value!r} is too large; give at most {_LARGEST >> 30}G", param, ctx)
+        if not re.fullmatch(r"[0-9]+\s*", digits) or unit not in _UNITS:
+            most = f"{_LARGEST >> 30}G"
+            remedy = f"give a whole number of bytes, 0 to {most}, such as 512, 64k or 1M"
+            if re.search(r"\^|\*\*|\de\d", text):
+                remedy += "; powers are not worked out"
+            self.fail(f"{_short(value)} is no size; {remedy}", param, ctx)
+        if len(digits.lstrip("0")) > 20 or (nbytes := int(digits) * _UNITS[unit]) > _LARGEST:
+            remedy = f"give at most {_LARGEST >> 30}G"
+            self.fail(f"{_short(value)} is too large; {remedy}", param, ctx)
         return nbytes
 
 

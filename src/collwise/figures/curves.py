@@ -1,7 +1,7 @@
 """Curves over the message size: what was measured of the machine, and what the races came to."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from math import isfinite
 from statistics import median
@@ -184,31 +184,29 @@ def predicted_against_measured(races: Sequence[Race]) -> Figure:
 
 
 @look()
-def speedups(races: Sequence[Race]) -> Figure:
-    """How many times as fast as the library's own the best schedule was, over the message size."""
-    shown = [race for race in usable(races) if race.best not in race.libraries and race.nbytes > 0]
-    if not shown:
+def speedups(races: Sequence[Race], blocking: Sequence[Race] = ()) -> Figure:
+    """How many times as fast as the library's own the best schedule was, over the message size.
+
+    races: of persistent calls.   blocking: of blocking ones, for a picture of its own beside.
+    """
+    forms = {"persistent calls": _compared(races), "blocking calls": _compared(blocking)}
+    forms = {form: shown for form, shown in forms.items() if shown}
+    if not forms:
         return note("No race against the library's own: there is no speed-up to show.")
-    gains = [race.speedup(race.best) for race in shown]
     figure = Figure((WIDTH, 3.8))
-    axes = figure.subplots()
-    middles = [gain.middle for gain in gains]
+    every = [(race, race.speedup(race.best)) for shown in forms.values() for race in shown]
+    middles = [gain.middle for _, gain in every]
     reach = max(max(middles) / min(middles), 2.0) ** 0.5
-    low = max(min(g.low for g in gains), min(middles) / reach)
-    high = min(max(g.high for g in gains), max(middles) * reach)
-    ratio_axis(axes.yaxis, low, high, "speed-up over the library's own")
-    size_axis(axes, [race.nbytes for race in shown])
-    axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
-    axes.axhline(1, color=INK, lw=1)
-    for line in _lines(shown):
-        heights = [
-            race.medians[race.library].middle / race.medians[race.best].middle for race in line
-        ]
-        axes.plot([race.nbytes for race in line], heights, color=FAINT, lw=1.4, zorder=1.5)
-    names = _styles(_family(race.best) for race in shown)
-    for race, gain in zip(shown, gains, strict=True):
-        colour, marker = names[_family(race.best)]
-        _point(axes, race.nbytes, gain, colour, marker, race.winner not in race.libraries)
+    low = max(min(gain.low for _, gain in every), min(middles) / reach)
+    high = min(max(gain.high for _, gain in every), max(middles) * reach)
+    names = _styles(_family(race.best) for race, _ in every)
+    panels = figure.subplots(1, len(forms), sharey=True, squeeze=False)[0]
+    for axes, (form, shown) in zip(panels, forms.items(), strict=True):
+        title = "speed-up over the library's own" if axes is panels[0] else ""
+        ratio_axis(axes.yaxis, low, high, title)
+        size_axis(axes, [race.nbytes for race in shown])
+        axes.set_title(form)
+        _draw_speedups(axes, shown, names)
     handles = _name_legend(names)
     for text, face in (
         ("clearly ahead: chosen", MUTED),
@@ -218,8 +216,28 @@ def speedups(races: Sequence[Race]) -> Figure:
             Line2D([], [], ls="", marker="o", color=MUTED, markerfacecolor=face, label=text)
         )
     handles.append(Patch(color=WASH, label="slower than the library's own"))
-    figure.legend(handles=handles, loc="outside right upper")
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
+
+
+def _compared(races: Iterable[Race]) -> list[Race]:
+    """Those of which a speed-up can be drawn."""
+    return [race for race in usable(races) if race.best not in race.libraries and race.nbytes > 0]
+
+
+def _draw_speedups(axes: Axes, shown: Sequence[Race], names: Mapping[str, tuple[str, str]]) -> None:
+    """A point with its interval for every race, joined where they differ in the size only."""
+    axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
+    axes.axhline(1, color=INK, lw=1)
+    for line in _lines(shown):
+        heights = [
+            race.medians[race.library].middle / race.medians[race.best].middle for race in line
+        ]
+        axes.plot([race.nbytes for race in line], heights, color=FAINT, lw=1.4, zorder=1.5)
+    for race in shown:
+        colour, marker = names[_family(race.best)]
+        chosen = race.winner not in race.libraries
+        _point(axes, race.nbytes, race.speedup(race.best), colour, marker, chosen)
 
 
 def usable(races: Iterable[Race]) -> list[Race]:

@@ -24,8 +24,8 @@ from collwise.figures.style import (
     VERMILION,
     WIDTH,
     look,
-    plain,
 )
+from collwise.figures.titles import title
 from collwise.model import words
 from collwise.model.topology import Embedded, Mesh, Topology, Torus
 from collwise.schedule.data import GATHERING, ROOTLESS, Problem
@@ -97,7 +97,9 @@ def mesh(
     height = max(rows * cell, 0.5) + 1.2 + 0.6 * (linked and level)
     figure = Figure((min(max(columns * cell + BAR, 6.6), WIDTH), height))
     axes = figure.subplots()
-    figure.suptitle(_title(problem, timing, name), x=0.01, ha="left", fontsize=10, weight="bold")
+    complete = "" if timing is None else words.time(timing.completion)
+    told = title(problem, name, complete)
+    figure.suptitle(told, x=0.01, ha="left", fontsize=10, weight="bold")
     room = 0.75 if linked and isinstance(_base(topology), Torus) else 0.5
     axes.set_xlim(-room, columns - 1 + room)
     axes.set_ylim(rows - 1 + room, -room)
@@ -126,20 +128,6 @@ def _shape(topology: Topology | None) -> tuple[int, int]:
 def _seen(problem: Problem) -> tuple[int, int]:
     """The mesh in which algorithms see the ranks; one row where they see none."""
     return problem.shape if problem.collective in GATHERING else (1, problem.ranks)
-
-
-def _title(problem: Problem, timing: Timing | None, name: str) -> str:
-    what = f"{words.size(problem.nbytes)}, root {problem.root}, "
-    if problem.collective in GATHERING:
-        sizes = {source.nbytes for source in problem.sources}
-        each = f"{words.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
-        what = f"{each}{words.count(len(problem.sources), 'source')}, "
-    elif problem.collective in ROOTLESS:
-        what = f"{words.size(problem.nbytes)}, "
-    text = f"{plain(name or problem.collective)}\n{what}{words.count(problem.ranks, 'rank')}"
-    if timing is not None:
-        text += f", complete after {words.time(timing.completion)}"
-    return text
 
 
 def _draw_nodes(

@@ -29,16 +29,21 @@ class Picture:
     svg: str
 
 
-def measured_pictures(profile: Profile, races: Sequence[Race]) -> tuple[Picture, ...]:
-    """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured."""
+def measured_pictures(
+    profile: Profile, races: Sequence[Race], blocking: Sequence[Race] = ()
+) -> tuple[Picture, ...]:
+    """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured.
+
+    races: of persistent calls.   blocking: of blocking ones, with the same labels.
+    """
     pictures = [Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))]
     for collective in dict.fromkeys(race.collective for race in races):
         some = [race for race in races if race.collective == collective]
+        others = [race for race in blocking if race.collective == collective]
         measured = svg(predicted_against_measured(some))
+        drawn = svg(speedups(some, others))
         pictures += [
-            Picture(
-                f"Speed-up of {collective} over the library's own", _SPEEDUPS, svg(speedups(some))
-            ),
+            Picture(f"Speed-up of {collective} over the library's own", _SPEEDUPS, drawn),
             Picture(f"Predicted against measured, {collective}", _PREDICTED, measured),
         ]
     return tuple(pictures)
@@ -60,7 +65,7 @@ def schedule_figures(
     of it.
     """
     problem, name = schedule.problem, schedule.algorithm
-    in_time = timeline(timing, t0)
+    in_time = timeline(timing, t0, schedule)
     if _on_links(timing, topology):
         return mesh(problem, timing, topology, name), in_time
     if problem.collective in GATHERING:
@@ -109,12 +114,14 @@ _SPEEDUPS = (
     "One point per size: the library's own median time divided by that of collwise's fastest"
     " schedule, with its 95 % interval. Above the line collwise is faster. A point is filled where"
     " even the low end of its interval is clearly above 1; elsewhere the library's own stays."
+    " Persistent calls are compared with the faster of the library's two forms, blocking calls with"
+    " its blocking one."
 )
 _PREDICTED = (
-    "One point per competitor and size. Left: the model's time against the measured median, on"
-    " logarithmic axes; right: their ratio, which shows what logarithmic axes hide. On the line the"
-    " model is right; above it, the run took longer than predicted. The library's own is not here:"
-    " the model does not know its schedule."
+    "One point per competitor and size, in persistent calls. Left: the model's time against the"
+    " measured median, on logarithmic axes; right: their ratio, which shows what logarithmic axes"
+    " hide. On the line the model is right; above it, the run took longer than predicted. The"
+    " library's own is not here: the model does not know its schedule."
 )
 _REGIONS = (
     "By the measured machine: the predicted time of every algorithm over the length, divided by the"

@@ -39,8 +39,9 @@ class Row:
 class Report:
     """What a page tells.
 
-    races: those that decided, one per size.   rows, columns: the main table.   blocking: further
-    runs in the same repetitions, for the table of raw medians.   notes: lines for the reader.
+    races: those that decided about persistent calls, one per size.   blocking: those about blocking
+    ones, from the same repetitions; where a size has only these, nothing of ours may have run.
+    rows, columns: the main table.   notes: lines for the reader.
     """
 
     title: str
@@ -114,14 +115,19 @@ def _done(report: Report) -> str:
 
 
 def _outcome(report: Report) -> str:
-    """What came of it, in a sentence."""
-    races = usable(report.races)
-    if not races:
-        return f"The measurement is {report.profile.verdict.partition(':')[0]}."
+    """What came of it: a sentence for each form of the calls."""
+    blocking = [race for race in usable(report.blocking) if race.best not in race.libraries]
+    forms = {"persistent": usable(report.races), "blocking": blocking}
+    told = [f"Of {form} calls, {_gained(races)}" for form, races in forms.items() if races]
+    return " ".join(told) or f"The measurement is {report.profile.verdict.partition(':')[0]}."
+
+
+def _gained(races: Sequence[Race]) -> str:
+    """The same for the races of one form."""
     won = [race for race in races if race.winner not in race.libraries]
     everywhere = "in the only race" if len(races) == 1 else f"in all {len(races)} races"
     if not won:
-        return f"The library's own stays {everywhere}: nothing was clearly faster."
+        return f"the library's own stays {everywhere}: nothing was clearly faster."
     gains = [(r.medians[r.library].middle / r.medians[r.winner].middle, r.nbytes) for r in won]
     best, nbytes = max(gains)
     share = everywhere if len(won) == len(races) else f"in {len(won)} of {len(races)} races"
@@ -173,16 +179,19 @@ def _finishes(report: Report) -> Iterator[_Finish]:
     races = {_problem(race): race for race in reversed(everything)}
     for problem, race in reversed(races.items()):
         runs = [run for run in everything if _problem(run) == problem]
-        winner = race.winner if race in usable([race]) else None
+        chosen: dict[str, list[str]] = {}
+        for form, some in (("blocking", report.blocking), ("persistent", report.races)):
+            for run in usable(run for run in some if _problem(run) == problem):
+                chosen.setdefault(run.winner, []).append(form)
         found = {}
         for run in reversed(runs):
             for label, samples in run.samples.items():
-                status = "chosen" if label == winner else ""
-                if label in run.libraries:
-                    status = f"library's own{', ' * bool(status)}{status}"
+                told = ["library's own"] * (label in run.libraries)
+                if label in chosen:
+                    told.append(f"chosen for {' and '.join(chosen[label])} calls")
                 median = median_interval(samples) if samples else None
                 predicted = run.predicted_s.get(label)
-                found[label] = _Finisher(label, median, predicted, len(samples), status)
+                found[label] = _Finisher(label, median, predicted, len(samples), ", ".join(told))
         ordered = sorted(found.values(), key=lambda f: f.median.middle if f.median else inf)
         yield _Finish(race, ordered)
 

@@ -1,6 +1,7 @@
 """A schedule in time: a row per rank, what it sends, and when messages arrive."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 from matplotlib.axes import Axes
@@ -26,7 +27,9 @@ from collwise.figures.style import (
     look,
     note,
 )
+from collwise.figures.titles import title
 from collwise.model import words
+from collwise.schedule.data import COMBINING, Schedule
 from collwise.schedule.timing import Timing, Transfer
 
 MOST_LABELLED_ROWS = 32
@@ -34,34 +37,48 @@ MOST_ARROWS = 130
 """Of more messages than this the flights are lines without heads."""
 MOST_FLIGHTS = 1200
 """Of more messages than this no flights are drawn, and a rank's sends in a row are one bar."""
+_ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
+"""Inches: parts of a label in a bar, and the room around it."""
+_DOT = 0.055
+"""Inches: the radius of a large dot, and of the tip of the arrow into it."""
+_LEAST_BAR = 0.2
+"""Inches: shorter bars have no labels."""
 
 
 @look()
-def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
+def timeline(
+    timing: Timing, t0: Fraction | None = None, schedule: Schedule | None = None
+) -> Figure:
     """A Gantt chart: bars while a send keeps its rank's port busy, arrows while a message flies.
 
     A dot is a receipt; a large one, the last receipt of its rank.  On a network with links, thin
     bars show for how long a send waited for them.  Times are in a unit of seconds, or in units of
-    t0 (exact seconds) if it is given.
+    t0 (exact seconds) if it is given.   schedule: what was timed, for the title, and for who has
+    data from the start; without it, who sends before anything was received.
     """
     if not timing.completion:
-        return note(NO_TIME if timing.transfers else NOTHING)
+        above = title(schedule.problem, schedule.algorithm) if schedule is not None else ""
+        return note(NO_TIME if timing.transfers else NOTHING, title=above)
     scale = words.scale_for(timing.completion, t0)
     ranks = len(timing.finish)
     labelled = ranks <= MOST_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
-    figure = Figure((WIDTH, 1.5 + max(row * ranks, 0.6)))
+    figure = Figure((WIDTH, 1.65 + max(row * ranks, 0.6)))
     axes = figure.subplots()
     end = scale.value(timing.completion)
     axes.set_xlim(-0.01 * end, 1.04 * end)
     axes.set_ylim(ranks - 0.4, -0.6)
-    _draw_rows(axes, timing, scale)
+    _draw_rows(axes, timing, scale, _givers(schedule))
     _draw_sends(axes, timing, scale)
     _draw_waits(axes, timing, scale)
     _draw_flights(axes, timing.transfers, scale)
     _draw_receipts(axes, timing.transfers, scale, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
-    axes.set_title(f"Complete after {scale.text_with_unit(timing.completion)}")
+    complete = scale.text_with_unit(timing.completion)
+    above = f"Complete after {complete}"
+    if schedule is not None:
+        above = title(schedule.problem, schedule.algorithm, complete)
+    axes.set_title(above)
     axes.set_xlabel(f"time ({scale.name})")
     axes.set_ylabel("rank")
     axes.grid(visible=False, axis="y")
@@ -77,10 +94,21 @@ def timeline(timing: Timing, t0: Fraction | None = None) -> Figure:
     return figure
 
 
-def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale) -> None:
+def _givers(schedule: Schedule | None) -> Collection[int]:
+    """The ranks that have data from the start, as far as the problem says."""
+    if schedule is None:
+        return ()
+    problem = schedule.problem
+    if problem.collective in COMBINING:
+        return range(problem.ranks)
+    return {source.rank for source in problem.sources} or {problem.root}
+
+
+def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale, givers: Collection[int]) -> None:
     """A base line per rank, broad from the moment it holds something to pass on."""
     end, ranks = scale.value(timing.completion), len(timing.finish)
-    held = [(scale.value(since), end, rank) for rank, since in _held(timing).items()]
+    since = {**_held(timing), **dict.fromkeys(givers, Fraction(0))}
+    held = [(scale.value(start), end, rank) for rank, start in since.items()]
     axes.add_collection(
         PolyCollection(_boxes(held, 0.75), facecolors=WASH, edgecolors="none", zorder=0.5)
     )
@@ -121,13 +149,48 @@ def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale) -> None:
             zorder=2,
         )
     )
+    if labelled and not merged:
+        _label_sends(axes, timing, scale, inch)
+
+
+def _label_sends(axes: Axes, timing: Timing, scale: words.Scale, inch: float) -> None:
+    """In each bar the rank that it sends to, beside the receipts that fall into it.
+
+    inch: in units of the scale.
+    """
     halo = [withStroke(linewidth=2, foreground=BLUE)]
-    for t in timing.transfers if labelled and not merged else ():
-        start, width = scale.value(t.start), scale.value(t.sent - t.start)
-        if width > 0.2 * inch:
-            text = f"→{t.target}" if width > 0.32 * inch else str(t.target)
-            label = axes.text(start + width / 2, t.source, text, color=PAPER, fontsize=7, zorder=3)
-            label.set(ha="center", va="center_baseline", path_effects=halo)
+    dots: dict[int, list[float]] = {}
+    for t in sorted(timing.transfers, key=lambda t: t.received):
+        dots.setdefault(t.target, []).append(scale.value(t.received))
+    for t in timing.transfers:
+        start, end = scale.value(t.start), scale.value(t.sent)
+        for text in (f"→{t.target}", str(t.target)):
+            width = (_MARGIN + _ARROW * text.startswith("→") + _DIGIT * len(str(t.target))) * inch
+            place = _free(start, end, dots.get(t.source, []), width, _DOT * inch)
+            if place is not None and end - start > _LEAST_BAR * inch:
+                label = axes.text(place, t.source, text, color=PAPER, fontsize=7, zorder=3)
+                label.set(ha="center", va="center_baseline", path_effects=halo)
+                break
+
+
+def _free(
+    start: float, end: float, dots: Sequence[float], width: float, radius: float
+) -> float | None:
+    """The middle of a place for a label within a bar, as near to the bar's own as can be.
+
+    dots: in order, where others are in its row.   None where there is no place.
+    """
+    first, last = bisect_left(dots, start - radius), bisect_right(dots, end + radius)
+    inside = dots[first:last]
+    begins = [start, *(dot + radius for dot in inside)]
+    ends = [*(dot - radius for dot in inside), end]
+    middle = (start + end) / 2
+    places = [
+        min(max(middle, low + width / 2), high - width / 2)
+        for low, high in zip(begins, ends, strict=True)
+        if high - low >= width
+    ]
+    return min(places, key=lambda place: abs(place - middle), default=None)
 
 
 def _waits(timing: Timing) -> list[tuple[Fraction, Fraction, int]]:

@@ -23,8 +23,8 @@ from collwise.figures.style import (
     WIDTH,
     look,
     note,
-    plain,
 )
+from collwise.figures.titles import title
 from collwise.model import words
 from collwise.schedule.data import Schedule
 from collwise.schedule.timing import Timing, Transfer
@@ -49,23 +49,17 @@ def tree(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figu
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
     MOST_NODES ranks, how many ranks have everything is drawn over time instead.
     """
-    title = f"{plain(schedule.algorithm or 'schedule')}\n{_problem(schedule)}"
-    if not timing.transfers:
-        return note(NOTHING, title=title)
+    problem, name = schedule.problem, schedule.algorithm
     if not timing.completion:
-        return note(NO_TIME, title=title)
+        seen = NO_TIME if timing.transfers else NOTHING
+        return note(seen, title=title(problem, name))
     scale = words.scale_for(timing.completion, t0)
-    title += f", complete after {scale.text_with_unit(timing.completion)}"
+    told = title(problem, name, scale.text_with_unit(timing.completion))
     first = _first_messages(timing)
     children = _children(first, schedule.problem.root)
     if children is None or len(children) > MOST_NODES:
-        return _growth(timing, scale, title, is_tree=children is not None)
-    return _draw(timing, scale, title, first, children, schedule.problem.root)
-
-
-def _problem(schedule: Schedule) -> str:
-    p = schedule.problem
-    return f"{words.size(p.nbytes)}, root {p.root}, {words.count(p.ranks, 'rank')}"
+        return _growth(timing, scale, told, is_tree=children is not None)
+    return _draw(timing, scale, told, first, children, schedule.problem.root)
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
@@ -115,7 +109,7 @@ def _columns(children: dict[int, list[int]], root: int) -> dict[int, int]:
 def _draw(
     timing: Timing,
     scale: words.Scale,
-    title: str,
+    told: str,
     first: dict[int, Transfer],
     children: dict[int, list[int]],
     root: int,
@@ -147,7 +141,7 @@ def _draw(
         time = scale.text(complete.get(rank, Fraction(0)))
         radius = 8.5 if len(place) <= 32 else 7.5
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
-    axes.set_title(title)
+    axes.set_title(told)
     axes.set_ylabel(f"time received ({scale.name})")
     _time_ticks(axes.yaxis, scale, sorted({y for _, y in place.values()}))
     axes.xaxis.set_visible(False)
@@ -188,7 +182,7 @@ def _draw_node(
     when.set(va="center_baseline" if beside else "top", path_effects=HALO, zorder=3.5)
 
 
-def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) -> Figure:
+def _growth(timing: Timing, scale: words.Scale, told: str, *, is_tree: bool) -> Figure:
     """How many ranks have everything by when: for a schedule that is no small tree."""
     ends = sorted(_complete(timing).values())
     ranks = len(timing.finish)
@@ -203,7 +197,7 @@ def _growth(timing: Timing, scale: words.Scale, title: str, *, is_tree: bool) ->
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
     axes.set_xlabel(f"time ({scale.name})")
-    axes.set_title(title)
+    axes.set_title(told)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
     axes.text(
         *(0.01, 0.95),

@@ -64,8 +64,7 @@ def judge(
         reasons.append(f"the budget of {measurement.budget_s:g} s ended before {sizes}")
     if measurement.unreached or kinds["few"] or kinds["wide"]:
         advice.append(
-            f"give more time: --budget {max(4 * measurement.budget_s, 10):.0f}"
-            " (intervals shrink with its square root)"
+            "give more time: 4 times this --budget (intervals shrink with its square root)"
         )
     if kinds["disagree"] and not crowded:
         advice.append(

@@ -1,5 +1,6 @@
 """What `collwise doctor` looks at.  MPI is tried in other processes: a broken one may abort."""
 
+import contextlib
 import json
 import os
 import platform
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from collwise.errors import CollwiseError
+from collwise.model import words
 from collwise.model.fingerprint import local_fingerprint, usable_cores
 from collwise.model.profile import Profile, default_path
 from collwise.mpi.launcher import INSTALL, alone, command_line, find_mpiexec, launched
@@ -19,6 +21,7 @@ LIMIT_S = 60.0
 
 _ASK_MPI = """
 import json
+import sys
 from mpi4py import MPI
 import collwise.mpi.world as world
 seen = {
@@ -32,7 +35,8 @@ try:
     seen["persistent"] = True
 except (NotImplementedError, MPI.Exception):
     seen["persistent"] = False
-print("collwise:" + json.dumps(seen), flush=True)
+sys.stdout.write("\\ncollwise:" + json.dumps(seen) + "\\n")
+sys.stdout.flush()
 """
 
 
@@ -136,7 +140,7 @@ def _cores() -> Finding:
             "note",
             "cores",
             f"{cores} usable",
-            f"more than {cores} rank(s) share them; timings are noisy then",
+            f"more than {words.count(cores, 'rank')} share them; timings are noisy then",
         )
     return Finding("ok", "cores", f"{cores} usable")
 
@@ -187,10 +191,13 @@ def _ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
         return [], f"no answer within {LIMIT_S:.0f} s"
     except OSError as problem:
         return [], str(problem)
-    told = [
-        json.loads(line.partition("collwise:")[2])
-        for line in ran.stdout.splitlines()
-        if line.startswith("collwise:")
-    ]
+    told = list(_answers(ran.stdout))
     complaint = [line.strip() for line in ran.stderr.splitlines() if line.strip()]
     return told, complaint[-1] if complaint else f"exit code {ran.returncode}, no message"
+
+
+def _answers(text: str) -> Iterator[dict[str, Any]]:
+    """What processes told, on lines of their own or, as launchers may mix them, on one."""
+    for piece in text.split("collwise:")[1:]:
+        with contextlib.suppress(json.JSONDecodeError):  # torn apart by another's
+            yield json.JSONDecoder().raw_decode(piece)[0]

@@ -7,7 +7,7 @@ the rank that draws imports this module.
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.figures.pictures import (
@@ -43,7 +43,9 @@ def report(found: "Tuning", path: Path) -> Path:
 
     Raises InvalidArgument if it cannot be written.
     """
-    races = [o.race for o in found.outcomes if o.race.best not in o.race.libraries]
+    decisions = [decision for outcome in found.outcomes for decision in outcome.decisions]
+    races = [d.race for d in decisions if d.raced and d.form == "persistent"]
+    blocking = [d.unmarked for d in decisions if d.raced and d.form == "blocking"]
     titles, cells = rows(found)
     kinds = " and ".join(dict.fromkeys(o.race.collective for o in found.outcomes))
     made = Report(
@@ -52,11 +54,11 @@ def report(found: "Tuning", path: Path) -> Path:
         profile=found.profile,
         races=races,
         rows=[
-            Row(row, won=outcome.race.winner not in outcome.race.libraries)
-            for row, outcome in zip(cells, found.outcomes, strict=True)
+            Row(row, won=decision.used == "collwise")
+            for row, decision in zip(cells, decisions, strict=True)
         ],
         pictures=(
-            *measured_pictures(found.profile, races),
+            *measured_pictures(found.profile, races, blocking),
             *_regions(found),
             *_chosen_schedule(found),
         ),
@@ -80,7 +82,7 @@ def _chosen_schedule(found: "Tuning") -> tuple[Picture, ...]:
     raced = [o for o in found.outcomes if o.ours not in o.race.libraries]
     if not raced:
         return ()
-    best = max(raced, key=lambda o: (o.race.winner == o.ours, o.speedup.middle))
+    best = max(raced, key=lambda o: (o.race.winner == o.ours, o.race.speedup(o.ours).middle))
     return _pictures(best.plan, best.plan.candidate(best.ours))
 
 
@@ -101,26 +103,45 @@ def _regions(found: "Tuning") -> tuple[Picture, ...]:
 def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
     schedule = candidate.schedule(plan.problem)
     timing = ideal(schedule, plan.machine, plan.topology)
-    unit = _unit(schedule, plan.machine, plan.topology)
+    unit = _unit(timing, schedule, plan.machine, plan.topology)
     return schedule_pictures(timing, schedule, unit, plan.topology)
 
 
-def _unit(schedule: Schedule, machine: Machine, topology: Topology | None) -> Fraction | None:
+def _unit(
+    timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None
+) -> Fraction | None:
     """t0, if all messages have the same; None where times are better told in seconds."""
-    problem = schedule.problem
-    if problem.collective in GATHERING or topology is not None or isinstance(machine, Wormhole):
+    if schedule.problem.collective in GATHERING or topology is not None:
         return None
-    return machine.message(problem.nbytes).gap or None
+    if isinstance(machine, Wormhole):
+        return None
+    gaps = {machine.message(n).gap for n in {transfer.nbytes for transfer in timing.transfers}}
+    return (gaps.pop() or None) if len(gaps) == 1 else None
 
 
-def draw(plan: Plan, path: Path) -> list[Path]:
+class Drawn(NamedTuple):
+    """The files of a schedule's pictures.
+
+    space: its tree or its mesh; None where it has neither.   time: its timeline.
+    """
+
+    space: Path | None
+    time: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """What was written."""
+        return [path for path in self if path is not None]
+
+
+def draw(plan: Plan, path: Path) -> Drawn:
     """Draw the planned schedule, as `draw_schedule` does."""
     _check_drawable(plan.problem.ranks)
     timing = ideal(plan.schedule, plan.machine, plan.topology)
     return draw_schedule(timing, plan.schedule, plan.machine, plan.topology, path)
 
 
-def draw_trace(trace: Trace, path: Path) -> list[Path]:
+def draw_trace(trace: Trace, path: Path) -> Drawn:
     """Draw a schedule that was simulated, as `draw_schedule` does."""
     _check_drawable(trace.schedule.ranks)
     return draw_schedule(trace.timing, trace.schedule, trace.machine, trace.topology, path)
@@ -128,17 +149,17 @@ def draw_trace(trace: Trace, path: Path) -> list[Path]:
 
 def draw_schedule(
     timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None, path: Path
-) -> list[Path]:
+) -> Drawn:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
-    What combines without links is no tree of messages: it is drawn in time only (path).
-    path: .png or .svg; missing folders are made.   Returns what was written.
+    What combines without links is no tree of messages: it is drawn in time only.
+    path: .png or .svg; missing folders are made.
     Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
-    unit = _unit(schedule, machine, topology)
-    figures = schedule_figures(timing, schedule, unit, topology)
-    names = [path, path.with_stem(f"{path.stem}-timeline")]
-    return [save(figure, name) for figure, name in zip(figures, names, strict=False)]
+    unit = _unit(timing, schedule, machine, topology)
+    *in_space, in_time = schedule_figures(timing, schedule, unit, topology)
+    space = save(in_space[0], path) if in_space else None
+    return Drawn(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
 
 
 def _check_drawable(ranks: int) -> None:

@@ -14,51 +14,80 @@ from collwise.planner.plans import Plan
 from collwise.schedule.data import GATHERING, Problem
 
 if TYPE_CHECKING:  # sessions run on MPI, and planning must not load it
-    from collwise.tuning.session import Outcome, Tuning
+    from collwise.tuning.session import Decision, Outcome, Tuning
 
 Rows: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Column titles and rows of ready-made text."""
 
 
+UNRACED = "nothing to race: the library's own stays"
+
+CALLS = {"broadcast": "Bcast", "reduce": "Reduce", "allreduce": "Allreduce", "s_to_p": "Allgatherv"}
+"""By collective, the method of a communicator that it is about."""
+
+
+def call(decision: "Decision") -> str:
+    """The call that a decision is about: Bcast, or Bcast_init."""
+    return CALLS[decision.race.collective] + "_init" * (decision.form == "persistent")
+
+
 def rows(found: "Tuning") -> Rows:
-    """The main table: one row for every size."""
+    """The main table: two rows for every size, one for each form of the call.
+
+    Each compares our fastest schedule with the library's own call that it was decided against.
+    """
     titles = (
         "collective",
         "bytes",
         "t0",
         "λ",
+        "call",
         "algorithm",
         "predicted",
         "measured",
-        "library's own",
+        "library",
         "speed-up",
+        "95 %",
+        "used",
         "verdict",
     )
     return titles, [
         (
-            o.race.collective,
-            _bytes(o.plan.problem),
-            words.time(o.t0_s),
-            f"{o.lam:.3g}",
-            o.ours.removeprefix(f"{o.race.collective}/"),
-            words.time(o.predicted_s),
-            words.time(o.measured.middle),
-            words.time(o.library.middle),
-            f"{o.speedup.middle:.2f} ({_range(o.speedup)})",
-            o.race.verdict,
+            outcome.race.collective,
+            _bytes(outcome.plan.problem),
+            words.time(outcome.t0_s),
+            f"{outcome.lam:.3g}",
+            call(decision),
+            *_compared(decision),
         )
-        if o.ours != o.race.library
-        else (
-            o.race.collective,
-            _bytes(o.plan.problem),
-            *["-"] * 7,
-            "nothing to race: the library's own stays",
-        )
-        for o in found.outcomes
+        for outcome in found.outcomes
+        for decision in outcome.decisions
     ]
 
 
-SPARE = ("λ", "t0", "predicted", "verdict", "library's own")
+def _compared(d: "Decision") -> tuple[str, ...]:
+    """The columns of a row that come from a race."""
+    own = words.time(d.library.middle)
+    if not d.raced:
+        return (*["-"] * 3, own, "-", "-", d.used, UNRACED.partition(":")[0])
+    return (
+        _short(d),
+        "-" if d.predicted_s is None else words.time(d.predicted_s),
+        words.time(d.measured.middle),
+        own,
+        f"{d.speedup.middle:.2f}",
+        _range(d.speedup),
+        d.used,
+        "clearly ahead" if d.used == "collwise" else d.race.verdict.partition(":")[0],
+    )
+
+
+def _short(d: "Decision") -> str:
+    """Our algorithm without its collective."""
+    return d.ours.removeprefix(f"{d.race.collective}/")
+
+
+SPARE = ("λ", "t0", "verdict", "collective", "predicted", "measured", "95 %", "library")
 """Columns of the main table without which it can still be read, the first to go first."""
 
 
@@ -70,21 +99,23 @@ def _bytes(problem: Problem) -> str:
 
 def summary(found: "Tuning") -> list[str]:
     """What the session comes to, in a few lines."""
-    won = [o for o in found.outcomes if o.race.winner != o.race.library]
-    lines = [
-        f"verdict  {found.profile.verdict}",
-        f"races    collwise is clearly ahead in {len(won)} of {len(found.outcomes)}"
-        + (
-            ": "
-            + ", ".join(
-                f"{o.race.collective} of {_bytes(o.plan.problem)} B {o.speedup.middle:.2f}×"
-                for o in won
-            )
-            if won
-            else "; elsewhere the library's own stays"
-        ),
-        "checked  every byte on every rank, before and after every race",
-    ]
+    lines = [f"verdict  {found.profile.verdict}"]
+    forms: dict[str, list[tuple[Outcome, Decision]]] = {}
+    for outcome in found.outcomes:
+        for decision in outcome.decisions:
+            forms.setdefault(decision.form, []).append((outcome, decision))
+    for form, some in forms.items():
+        won = [
+            f"{o.race.collective} of {_bytes(o.plan.problem)} B {d.speedup.middle:.2f}×"
+            for o, d in some
+            if d.used == "collwise"
+        ]
+        lines.append(
+            f"{'' if len(lines) > 1 else 'races':<9}{form} calls: collwise is clearly ahead in"
+            f" {len(won)} of {len(some)}"
+            + (f": {', '.join(won)}" if won else "; the library's own stays")
+        )
+    lines.append("checked  every byte on every rank, before and after every race")
     return lines + [f"advice   {line}" for line in found.profile.advice]
 
 
@@ -104,6 +135,10 @@ def measured_rows(profile: Profile) -> Rows:
         )
         for p in profile.points
     ]
+
+
+MEASURED_SPARE = ("protocol", "experiments 1, 2", "95 %")
+"""Columns of that table without which it can still be read, the first to go first."""
 
 
 def line_rows(profile: Profile) -> Rows:
@@ -140,7 +175,7 @@ def race_rows(outcome: "Outcome") -> Rows:
     """Every competitor of a race, blocking calls included, the fastest first."""
     medians = {**outcome.blocking.medians, **outcome.race.medians}
     library = outcome.race.libraries[0]
-    titles = ("competitor", "median", "95 %", "predicted", f"speed-up over {library}")
+    titles = ("competitor", "median", "95 %", "predicted", f"speed-up over {library}", "interval")
     found = []
     for label, median in sorted(medians.items(), key=lambda item: item[1].middle):
         race = outcome.race if label in outcome.race.samples else outcome.blocking
@@ -148,26 +183,40 @@ def race_rows(outcome: "Outcome") -> Rows:
         predicted = race.predicted_s.get(label)
         found.append(
             (
-                label,
+                label.removeprefix(f"{race.collective}/"),
                 words.time(median.middle),
-                f"{words.time(median.low)} … {words.time(median.high)}",
+                words.time_between(median.low, median.high, median.middle),
                 "-" if predicted is None else words.time(predicted),
-                f"{gain.middle:.2f} ({_range(gain)})",
+                f"{gain.middle:.2f}",
+                _range(gain),
             )
         )
     return titles, found
 
 
+RACE_SPARE = ("interval", "predicted", "95 %")
+"""Columns of that table without which it can still be read, the first to go first."""
+
+
 def race_summary(outcome: "Outcome") -> list[str]:
-    """Who won, and what it rests on."""
+    """Who won, for each form of the call, and what it rests on."""
     race = outcome.race
     count = len(next(iter(race.samples.values())))
     return [
-        f"verdict  {race.verdict} (compared with {race.library})",
+        *(
+            f"{'' if number else 'verdict':<9}{decision.form} calls: {_verdict(decision)}"
+            for number, decision in enumerate(outcome.decisions)
+        ),
         f"samples  {words.count(count, 'repetition')} of each, shuffled and interleaved;"
         f" {race.dropped} dropped because a rank started late",
         "checked  every byte on every rank, before and after",
     ]
+
+
+def _verdict(d: "Decision") -> str:
+    if not d.raced:
+        return UNRACED
+    return f"{d.race.verdict} ({_short(d)} compared with {d.race.library})"
 
 
 def document(found: "Tuning") -> dict[str, Any]:
@@ -179,28 +228,23 @@ def document(found: "Tuning") -> dict[str, Any]:
 
 
 def race_document(outcome: "Outcome") -> dict[str, Any]:
-    """A race as JSON: both medians, the ratio, everything behind them.  Times in seconds."""
-    race = outcome.race
-    ours, own = race.best, race.libraries[0]
-    gain = race.against(own, ours)
+    """A race as JSON: what was decided for each form of the call, and everything behind it.
+
+    Times are in seconds.  What stands outside of "forms" is about persistent calls.
+    """
+    race, own = outcome.race, outcome.race.libraries[0]
+    blocking, persistent = (_decision_document(decision) for decision in outcome.decisions)
     return {
         "collective": race.collective,
         "ranks": race.ranks,
         "nbytes": race.nbytes,
         "root": race.root,
         **sources_document(outcome.plan.problem),
-        "algorithm": ours,
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
-        "predicted_s": race.predicted_s.get(ours),
         "lower_bound_s": outcome.plan.lower_bound_s,
-        "ours_s": race.medians[ours].middle,
-        "library_s": race.medians[own].middle,
-        "ratio": 1 / gain.middle,
-        "speedup": gain.middle,
-        "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
-        "winner": race.winner,
-        "verdict": race.verdict,
+        **persistent,
+        "forms": {"blocking": blocking, "persistent": persistent},
         "dropped": race.dropped,
         "competitors": [
             {
@@ -214,6 +258,25 @@ def race_document(outcome: "Outcome") -> dict[str, Any]:
             for label, median in run.medians.items()
             if run is race or label != own
         ],
+    }
+
+
+def _decision_document(decision: "Decision") -> dict[str, Any]:
+    """Who was compared, their medians and ratio, and what came of it."""
+    gain = decision.speedup
+    return {
+        "call": call(decision),
+        "algorithm": decision.ours,
+        "predicted_s": decision.predicted_s,
+        "ours_s": decision.measured.middle,
+        "library": decision.race.library,
+        "library_s": decision.library.middle,
+        "ratio": 1 / gain.middle,
+        "speedup": gain.middle,
+        "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
+        "winner": decision.race.library if decision.used == "library" else decision.ours,
+        "decision": decision.used,
+        "verdict": decision.race.verdict if decision.raced else UNRACED,
     }
 
 

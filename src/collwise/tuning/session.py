@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Literal
 
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument, NothingApplies
@@ -106,8 +107,8 @@ class Task:
             nbytes=self.nbytes,
             machine=profile.machine_combining(self.op, self.dtype) if combines else profile.machine,
             root=self.root,
-            op=self.op,
-            dtype=self.dtype,
+            op=self.op if combines else None,
+            dtype=self.dtype if combines else None,
             sources=self.sources,
             shape=self.shape,
             algorithm=algorithm,
@@ -124,6 +125,59 @@ def usual_sources(ranks: int, shape: tuple[int, int] | None = None) -> tuple[int
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What a race says about one form of a call, and the two competitors that it is about.
+
+    form: blocking calls, which are compared with the library's blocking call; or persistent
+    requests, which are compared with the faster of the library's two forms.
+    """
+
+    form: Form
+    race: Race
+
+    @property
+    def unmarked(self) -> Race:
+        """The same race, in which candidates have the labels that they have in plans."""
+        samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
+        return replace(self.race, samples=samples)
+
+    @property
+    def raced(self) -> bool:
+        """Whether a schedule of ours ran against the library's own."""
+        return self.race.best not in self.race.libraries
+
+    @property
+    def ours(self) -> str:
+        """The planned candidate that was the fastest; the library's own where nothing else ran."""
+        return self.race.best.removesuffix(BLOCKING)
+
+    @property
+    def predicted_s(self) -> float | None:
+        """What the model said about it, in seconds; nothing about the library's own."""
+        return self.race.predicted_s.get(self.ours)
+
+    @property
+    def measured(self) -> Interval:
+        """Its measured median, in seconds."""
+        return self.race.medians[self.race.best]
+
+    @property
+    def library(self) -> Interval:
+        """The measured median of the library's own that it is compared with, in seconds."""
+        return self.race.medians[self.race.library]
+
+    @property
+    def speedup(self) -> Interval:
+        """How many times as fast as that."""
+        return self.race.speedup(self.race.best)
+
+    @property
+    def used(self) -> Literal["library", "collwise"]:
+        """Who serves such calls from now on."""
+        return "library" if self.race.winner == self.race.library else "collwise"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One size: what was planned, what a race said.
 
@@ -137,29 +191,14 @@ class Outcome:
     blocking: Race
 
     @property
+    def decisions(self) -> tuple[Decision, Decision]:
+        """What was decided for blocking calls, and for persistent ones."""
+        return Decision("blocking", self.blocking), Decision("persistent", self.race)
+
+    @property
     def ours(self) -> str:
-        """The label of the fastest schedule of ours."""
+        """The label of our fastest schedule as a persistent request."""
         return self.race.best
-
-    @property
-    def predicted_s(self) -> float:
-        """What the model said about it, in seconds."""
-        return self.race.predicted_s[self.ours]
-
-    @property
-    def measured(self) -> Interval:
-        """Its measured median, in seconds."""
-        return self.race.medians[self.ours]
-
-    @property
-    def library(self) -> Interval:
-        """The measured median of the library's own, its faster form, in seconds."""
-        return self.race.medians[self.race.library]
-
-    @property
-    def speedup(self) -> Interval:
-        """How many times as fast as the library's own."""
-        return self.race.speedup(self.ours)
 
     @property
     def t0_s(self) -> float:
@@ -282,28 +321,26 @@ def wins(outcome: Outcome) -> list[Win]:
     found: list[Win] = []
     if outcome.plan.problem.shape != outcome.plan.problem.usual_shape:
         return found  # a communicator sees its ranks in the usual mesh: another schedule
-    forms: dict[Form, Race] = {"blocking": outcome.blocking, "persistent": outcome.race}
-    for form, run in forms.items():
-        best = run.best
-        gain = run.speedup(best)
-        if best == run.library or not isfinite(gain.high):
+    for decision in outcome.decisions:
+        run, gain = decision.race, decision.speedup
+        if not (decision.raced and isfinite(gain.high)):
             continue  # nothing raced, or too little to learn from
-        candidate = outcome.plan.candidate(best.removesuffix(BLOCKING))
+        candidate = outcome.plan.candidate(decision.ours)
         found.append(
             Win(
                 collective=run.collective,
-                form=form,
+                form=decision.form,
                 ranks=run.ranks,
                 nbytes=run.nbytes,
                 root=run.root,
                 sources=len(outcome.plan.problem.sources),
                 algorithm=candidate.name,
                 settings={name: str(value) for name, value in candidate.settings.items()},
-                ours_s=run.medians[best].middle,
-                library_s=run.medians[run.library].middle,
+                ours_s=decision.measured.middle,
+                library_s=decision.library.middle,
                 speedup_low=gain.low,
                 speedup_high=gain.high,
-                decision="library" if run.winner == run.library else "collwise",
+                decision=decision.used,
             )
         )
     return found

@@ -188,7 +188,8 @@ class _Stage:
         label = describe(name, settings)
         if label not in self.played:
             schedule = find(name).solve(self.problem, settings)
-            _check_size(schedule, self.machine, self.topology, self.share)
+            segmented = find(name).segmented
+            _check_size(schedule, self.machine, self.topology, self.share, segmented=segmented)
             self.played[label] = simulate(schedule, self.machine, self.topology)
         return Simulation(name, settings, self.played[label], self.bound)
 
@@ -245,7 +246,7 @@ _FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def _check_size(
-    schedule: Schedule, machine: Machine, topology: Topology | None, share: int
+    schedule: Schedule, machine: Machine, topology: Topology | None, share: int, *, segmented: bool
 ) -> None:
     """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
     p = schedule.ranks
@@ -262,5 +263,5 @@ def _check_size(
             f"a simulation of {schedule.algorithm}",
             f"these are about {about:,} messages, and at most {most:,} are played"
             + " beside other algorithms" * (share > 1),
-            "choose fewer ranks, larger segments or another algorithm",
+            f"choose fewer ranks{', larger segments' * segmented} or another algorithm",
         )

@@ -1,0 +1,21 @@
+"""What stands above the pictures of a schedule."""
+
+from collwise.figures.style import plain
+from collwise.model import words
+from collwise.schedule.data import GATHERING, ROOTLESS, Problem
+
+
+def title(problem: Problem, name: str = "", complete: str = "") -> str:
+    """The algorithm; and below it the problem, and when it is complete.
+
+    name: the algorithm's; the collective if it has none.   complete: a time with its unit.
+    """
+    what = f"{words.size(problem.nbytes)}, root {problem.root}, "
+    if problem.collective in GATHERING:
+        sizes = {source.nbytes for source in problem.sources}
+        each = f"{words.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
+        what = f"{each}{words.count(len(problem.sources), 'source')}, "
+    elif problem.collective in ROOTLESS:
+        what = f"{words.size(problem.nbytes)}, "
+    text = f"{plain(name or problem.collective)}\n{what}{words.count(problem.ranks, 'rank')}"
+    return f"{text}, complete after {complete}" if complete else text

@@ -63,6 +63,34 @@ def test_near_names(name: str, near: list[str]) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("bcast", "broadcast"),
+        ("Bcast", "broadcast"),
+        ("MPI_Bcast", "broadcast"),
+        ("allgather", "s_to_p"),
+        ("all_gather", "s_to_p"),
+        ("Allgatherv", "s_to_p"),
+        ("MPI_ALLGATHERV", "s_to_p"),
+    ],
+)
+def test_what_others_call_something(name: str, ours: str) -> None:
+    error = UnknownName.of("collective", name, ["broadcast", "reduce", "s_to_p"])
+    assert str(error) == f"collective {name!r}: there is none; write {ours}, as it is called here"
+    assert "as it is called" not in str(UnknownName.of("topology", name, ["mesh", "torus"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [(None, "None"), (3, "3"), (True, "True"), ([], "a list"), (object(), "a object")],
+)
+def test_what_is_no_name(name: object, told: str) -> None:
+    """No address of an object, which would differ between ranks."""
+    error = UnknownName.of("order", name, ["same", "any"])
+    assert str(error) == f"order ({told}): there is none; known: any, same"
+
+
 def test_no_near_name() -> None:
     error = UnknownName.of("algorithm", "warp", KNOWN)
     assert error.remedy == "known: " + ", ".join(sorted(KNOWN))

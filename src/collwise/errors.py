@@ -4,8 +4,21 @@ An error says three things: what was asked, what was seen, what to do.  Whoever 
 its class whose fault it is, and the command line derives its exit code from `exit_code`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
+
+CALLED: Mapping[str, str] = MappingProxyType(
+    {"allgather": "s_to_p", "allgatherv": "s_to_p", "bcast": "broadcast"}
+)
+"""What MPI and other libraries call something, in lower case and without separators: our name."""
+
+
+def shown(value: object) -> str:
+    """What was given where something else was expected, in a word or two, equal on all ranks."""
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 class CollwiseError(Exception):
@@ -38,9 +51,17 @@ class UnknownName(CollwiseError, LookupError):
     """A name that is in no registry; the message lists the near ones."""
 
     @classmethod
-    def of(cls, kind: str, name: str, known: Iterable[str]) -> "UnknownName":
-        """Describe an unknown `name` of `kind`, with the nearest of the `known` names."""
+    def of(cls, kind: str, name: object, known: Iterable[str]) -> "UnknownName":
+        """Describe an unknown `name` of `kind`, with the nearest of the `known` names.
+
+        name: anything that was given for one; what is no text is near to none.
+        """
         names = sorted(known)
+        if not isinstance(name, str):
+            return cls(f"{kind} ({shown(name)})", "there is none", "known: " + ", ".join(names))
+        plain = name.lower().removeprefix("mpi_").replace("_", "").replace("-", "")
+        if (ours := CALLED.get(plain)) in names:
+            return cls(f"{kind} {name!r}", "there is none", f"write {ours}, as it is called here")
         short = [n.rpartition("/")[2] for n in names]
         near = get_close_matches(name, names, n=3, cutoff=0.5)
         close = get_close_matches(name.rpartition("/")[2], set(short), n=3, cutoff=0.5)

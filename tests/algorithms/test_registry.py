@@ -14,8 +14,8 @@ from collwise.algorithms.registry import (
     describe,
     find,
     fraction,
+    integer,
     register,
-    whole,
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
@@ -195,7 +195,7 @@ def test_parameters() -> None:
         with pytest.raises(InvalidArgument, match=r"share: it is .*; give a share in \[1/2, 1\)"):
             number.read(value)
     assert fraction("size", Fraction(1), None, "more").read(10**30) == 10**30
-    count = whole("count", 3, "at least 3")
+    count = integer("count", 3, "at least 3")
     assert count.read(3) == 3
     for bad in (2, 3.0, "3", True):
         with pytest.raises(InvalidArgument, match=r"count: it is .*; give at least 3"):
@@ -214,7 +214,7 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
         with pytest.raises(CollwiseError):
             algorithm.schedule(4, 8, item=odd, **good)  # type: ignore[arg-type]
         order: Any = "odd" if odd is None else odd
-        with pytest.raises(UnknownName, match=r"order '.*': there is none; known: any, rank, same"):
+        with pytest.raises(UnknownName, match=r"order .*: there is none; known: any, rank, same"):
             algorithm.schedule(4, 8, order=order, **good)
         for name in algorithm.parameters:
             with pytest.raises(CollwiseError):

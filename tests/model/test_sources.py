@@ -305,6 +305,8 @@ def test_public_names() -> None:
             ((2, 3), 4, (1,)),
             "sources in rows of a mesh of 2 × 3: count = 4; give an integer",
         ),
+        (rows_of, ((2, 3), 1, 2), "sources in rows of a mesh of 2 × 3: rows = 2; give a list of"),
+        (rows_of, ((2, 3), 1, None), "sources in rows of a mesh of 2 × 3: rows = None; give a"),
         (rows_of, ((2, 3), 1, ()), "sources in rows of a mesh of 2 × 3: no rows are given; name"),
         (checked, ((), 4), "sources among 4 ranks: none are given; give at least one rank"),
         (checked, ((1, 3, 1), 4), "sources among 4 ranks: rank 1 is given twice; give each source"),
@@ -337,9 +339,12 @@ def test_what_is_refused(call: Any, given: tuple[Any, ...], says: str) -> None:
             "source distribution 'diagonal': there is none; did you mean left_diagonal, right_",
         ),
         ("spiral", "source distribution 'spiral': there is none; "),
+        (3, "source distribution (3): there is none; known: band, "),
+        (None, "source distribution (None): there is none; known: band, "),
+        (["row"], "source distribution (a list): there is none; known: band, "),
     ],
 )
-def test_unknown_names(name: str, says: str) -> None:
+def test_unknown_names(name: Any, says: str) -> None:
     with pytest.raises(UnknownName) as caught:
         distribute(name, (4, 4), 4)
     assert str(caught.value).startswith(says)

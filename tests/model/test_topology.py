@@ -287,6 +287,7 @@ def test_parse(text: str, topology: Topology) -> None:
             "topology '4x4': there is none; known: complete, hypercube, mesh, torus",
         ),
         ("", UnknownName, "topology '': there is none; known: "),
+        (3, UnknownName, "topology (3): there is none; known: complete, hypercube, mesh, torus"),
         ("mesh", InvalidArgument, "topology 'mesh': no sizes; write it as in mesh:16x16"),
         ("mesh:", InvalidArgument, "topology 'mesh:': no sizes; write it as"),
         ("mesh:4", InvalidArgument, "topology 'mesh:4': 1 size; write it as in mesh:16x16"),
@@ -317,7 +318,7 @@ def test_parse(text: str, topology: Topology) -> None:
         ("torus:9999x9999x9999", InvalidArgument, "a torus of 9999 × 9999 × 9999: these are"),
     ],
 )
-def test_what_parse_refuses(text: str, error: type[CollwiseError], says: str) -> None:
+def test_what_parse_refuses(text: Any, error: type[CollwiseError], says: str) -> None:
     with pytest.raises(error) as caught:
         parse(text)
     assert str(caught.value).startswith(says)

@@ -51,6 +51,14 @@ def test_a_wish_for_more_or_less() -> None:
         (("band", "float64"), InvalidArgument, "bits of integers"),
         (("max", "complex128"), InvalidArgument, "numbers that are ordered"),
         (("sum", "float64", "sideways"), UnknownName, "order 'sideways'"),
+        ((None, "float64"), UnknownName, "operator (None): there is none; known: band, "),
+        ((sum, "float64"), UnknownName, "operator (a builtin_function_or_method): there is"),
+        (("sum", 3), InvalidArgument, "elements of type 3: NumPy knows no such type"),
+        (("sum", ["x"]), InvalidArgument, "elements of type a list: NumPy knows no such type"),
+        (("sum", "i4,,"), InvalidArgument, "elements of type 'i4,,': NumPy knows no such type"),
+        (("sum", []), InvalidArgument, "elements of type a list: they have no bytes"),
+        (("sum", "S"), InvalidArgument, "elements of type 'S': they have no bytes"),
+        (("sum", object), InvalidArgument, "they are Python's objects; name one, such as float64"),
     ],
 )
 def test_what_is_refused(arguments: tuple[Any, ...], error: type[CollwiseError], text: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.planner.choose import plan
+from collwise.schedule.data import COMBINING
 from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
 
@@ -20,13 +21,21 @@ from tests.planner.machines import HOCKNEY, POSTAL
         ({"nbytes": -8}, InvalidArgument, "broadcast of `nbytes`: nbytes = -8; give an integer"),
         ({"nbytes": 1.5}, InvalidArgument, "nbytes = 1.5"),
         ({"ranks": 0}, InvalidArgument, "broadcast over `ranks`: ranks = 0; give an integer"),
-        ({"machine": None}, InvalidArgument, "the machine is a NoneType; give a collwise.Machine"),
+        ({"machine": None}, InvalidArgument, "the machine is None; give a collwise.Machine"),
+        ({"machine": "paragon"}, InvalidArgument, r"is 'paragon'; .*presets\[name\].machine"),
         ({"machine": [1.5, 2]}, InvalidArgument, "the machine is a list; "),
         ({"machine": profile()}, InvalidArgument, "is a Profile; .*such as profile.machine"),
         ({"algorithm": "binominal"}, UnknownName, "algorithm 'binominal'.*did you mean broadcast/"),
         ({"algorithm": ""}, UnknownName, "algorithm ''.*known: broadcast/"),
+        ({"algorithm": 3}, UnknownName, r"algorithm \(3\): there is none; known: broadcast/"),
+        ({"algorithm": ["chain"]}, UnknownName, r"algorithm \(a list\): there is none; known: "),
         ({"collective": "braodcast"}, UnknownName, "did you mean broadcast"),
         ({"collective": "sort"}, UnknownName, "collective 'sort': there is none; known: "),
+        ({"collective": "allgather"}, UnknownName, "write s_to_p, as it is called here"),
+        ({"collective": "allgatherv", "sources": [0]}, UnknownName, "write s_to_p, as it is"),
+        ({"collective": "bcast"}, UnknownName, "write broadcast, as it is called here"),
+        ({"collective": None}, UnknownName, r"collective \(None\): there is none; known: all"),
+        ({"collective": ["reduce"]}, UnknownName, r"collective \(a list\): there is none; kno"),
     ],
 )
 def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) -> None:
@@ -35,6 +44,31 @@ def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) 
     with pytest.raises(error, match=text) as caught:
         plan(**(good | changes))
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "s_to_p"])
+@pytest.mark.parametrize(
+    "wish", [{"op": "sum"}, {"op": "rubbish"}, {"dtype": "int32"}, {"order": "any"}]
+)
+def test_wishes_about_combining_where_nothing_is_combined(
+    collective: str, wish: dict[str, Any]
+) -> None:
+    sources = {"sources": [1]} if collective == "s_to_p" else {}
+    good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL, **sources}
+    plan(collective, **good, op=None, dtype=None, order=None)
+    with pytest.raises(InvalidArgument) as caught:
+        plan(collective, **good, **wish)
+    (name,) = wish
+    assert str(caught.value) == (
+        f"{collective} with {name}: it is for reduce and allreduce only; leave out {name}"
+    )
+
+
+def test_what_nobody_says_about_combining() -> None:
+    good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL}
+    for collective in COMBINING:
+        told = plan(collective, **good, op="sum", dtype="float64")
+        assert plan(collective, **good) == told
 
 
 def test_near_names_are_those_of_the_registry() -> None:

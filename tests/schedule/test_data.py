@@ -155,7 +155,7 @@ def test_orders_from_the_weakest() -> None:
         ({"item": 0}, "reduce of `item`: item = 0; give an integer of at least 1"),
         ({"item": 4.0}, "reduce of `item`: item = 4.0; give an integer of at least 1"),
         ({"order": "rnak"}, "order 'rnak': there is none; did you mean rank?"),
-        ({"order": 3}, "order '3': there is none; known: any, rank, same"),
+        ({"order": 3}, "order (3): there is none; known: any, rank, same"),
     ],
 )
 def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str) -> None:

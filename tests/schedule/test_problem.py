@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model.topology import near_square
-from collwise.schedule.data import Block, Problem, Source
+from collwise.schedule.data import (
+    COMBINING,
+    GATHERING,
+    Block,
+    Order,
+    Problem,
+    Source,
+    check_about,
+)
 
 
 def s_to_p(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:
@@ -129,6 +137,30 @@ def test_where_there_are_no_sources(collective: str) -> None:
         Problem(collective, 4, 8, shape=(2, 2))
     with pytest.raises(InvalidArgument, match=r"of several sizes: nbytes = \[8\]; give one number"):
         Problem.of(collective, 4, [8])
+
+
+@pytest.mark.parametrize("order", ["same", "rank"])
+def test_where_nothing_is_combined(order: Order) -> None:
+    for collective in ("broadcast", *GATHERING):
+        Problem(collective, 4, 0, order="any")
+        with pytest.raises(InvalidArgument) as caught:
+            Problem(collective, 4, 0, order=order)
+        assert str(caught.value) == (
+            f"{collective} with order: it is for reduce and allreduce only; leave out order"
+        )
+    for collective in COMBINING:
+        assert Problem(collective, 4, 0, order=order).order == order
+
+
+def test_what_is_about_one_of_several_collectives() -> None:
+    check_about(["broadcast", "reduce"], ["op", "dtype", "order", "root"])
+    check_about(["broadcast", "s_to_p"], ["sources", "shape", "root"])
+    check_about(["broadcast"], [])
+    with pytest.raises(InvalidArgument) as caught:
+        check_about(["allreduce", "s_to_p"], ["op", "root"], mark="--")
+    assert str(caught.value) == (
+        "allreduce and s_to_p with --root: it is for broadcast and reduce only; leave out --root"
+    )
 
 
 def test_nothing_is_a_problem_too() -> None:

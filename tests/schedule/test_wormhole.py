@@ -412,7 +412,7 @@ def test_some_machines_know_no_links(machine: Machine) -> None:
 @pytest.mark.parametrize("machine", [WORM, HOCKNEY, Machine.postal(t0_s=1, lam=2)])
 def test_a_topology_of_another_size(machine: Machine) -> None:
     with pytest.raises(
-        InvalidArgument, match="schedule is of 4 ranks, the topology of 6"
+        InvalidArgument, match="there are 4 ranks, and a mesh of 2 × 3 has 6"
     ) as caught:
         ideal(messages(4, (0, 3)), machine, Mesh(2, 3))
     assert "every rank" in caught.value.remedy

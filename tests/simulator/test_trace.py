@@ -74,5 +74,5 @@ def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
     alone = simulate(schedule, machine)
     assert (alone.topology, alone.passages, alone.link_busy()) == (None, (), {})
     assert alone.completion == 3
-    with pytest.raises(InvalidArgument, match="the topology of 6"):
+    with pytest.raises(InvalidArgument, match="of 2 × 3 has 6 nodes"):
         simulate(schedule, machine, Mesh(2, 3))

@@ -177,9 +177,10 @@ def algorithms_for(collective: str) -> tuple[Algorithm, ...]:
 
 def find(name: str, collective: str | None = None) -> Algorithm:
     """An algorithm by its name, with or without the collective; raises UnknownName."""
-    full = name if "/" in name or collective is None else f"{collective}/{name}"
-    if full in ALGORITHMS and (collective is None or ALGORITHMS[full].collective == collective):
-        return ALGORITHMS[full]
+    if isinstance(name, str):
+        full = name if "/" in name or collective is None else f"{collective}/{name}"
+        if full in ALGORITHMS and (collective is None or ALGORITHMS[full].collective == collective):
+            return ALGORITHMS[full]
     known = [a.name for a in (algorithms_for(collective) if collective else ALGORITHMS.values())]
     raise UnknownName.of("algorithm", name, known)
 
@@ -203,7 +204,7 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
     return Parameter(read, advice)
 
 
-def whole(what: str, least: int, advice: str) -> Parameter:
+def integer(what: str, least: int, advice: str) -> Parameter:
     """A parameter that is an integer of at least `least`."""
 
     def read(value: Any) -> int:

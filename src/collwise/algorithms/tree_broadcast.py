@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.registry import Settings, whole
+from collwise.algorithms.registry import Settings, integer
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.data import Problem, Program
 from collwise.schedule.programs import DownTree
 from collwise.schedule.trees import Shape, Tree
 
-SEGMENT = whole("segment", 1, "the bytes in a segment, an integer of at least 1")
+SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
 def down_tree(tree: Tree, problem: Problem, segment: int | None = None) -> Program:

@@ -11,9 +11,10 @@ import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI libra
 from collwise.comm.combining import Combiners
 from collwise.comm.gathering import Gatherers, Known
 from collwise.comm.planning import Decision, Plans, Vectors
+from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.profile import Profile
-from collwise.model.records import Form
+from collwise.model.records import FORMS, Form
 from collwise.mpi.agreement import on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Private
@@ -24,6 +25,8 @@ from collwise.mpi.pieces import equal_key, equal_parts, vector_key, vector_parts
 from collwise.mpi.progress import ENGINE
 from collwise.mpi.sources import gather_sources
 from collwise.mpi.world import describe
+from collwise.planner.choose import problem_for
+from collwise.planner.legal import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.schedule.data import COMBINING, Order, Problem, Source
 
@@ -93,8 +96,8 @@ class Comm(MPI.Intracomm):
         root: int = 0,
         form: Form = "blocking",
         *,
-        op: str = "sum",
-        dtype: Any = "float64",
+        op: str | None = None,
+        dtype: Any = None,
         sources: Sequence[int] | None = None,
     ) -> Plan | None:
         """The plan for a collective of so many bytes; None where the library's own serves.
@@ -103,15 +106,26 @@ class Comm(MPI.Intracomm):
         combined, as `collwise.plan` takes them.   sources: of an allgather ("s_to_p"), the ranks
         that have data; nbytes is what each of them has, or a number for each.
         Equal on all ranks; not collective.
+        Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
-        problem = Problem.of(collective, self.Get_size(), nbytes, root, sources=sources)
+        if form not in FORMS:
+            raise UnknownName.of("form", form, FORMS)
+        problem, _ = problem_for(
+            collective,
+            ranks=self.Get_size(),
+            nbytes=nbytes,
+            root=root,
+            op=op,
+            dtype=dtype,
+            sources=sources,
+        )
         if not self._served:
             return None
         if collective not in COMBINING:
             return self._plans.of(problem, form)
-        kind = np.dtype(dtype)
-        vectors = Vectors(op, kind.name, kind.itemsize)
-        return self._plans.combining(collective, problem.nbytes, root, form, vectors)
+        name = np.dtype(DTYPE if dtype is None else dtype).name
+        vectors = Vectors(OP if op is None else op, name, problem.item)
+        return self._plans.combining(collective, problem.nbytes, problem.root, form, vectors)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
         """The ranks that have data, and how many bytes each, where every rank knows its own only.
@@ -159,20 +173,26 @@ class Comm(MPI.Intracomm):
             nbytes = self._size_of(buf, root)
             made = None
             if nbytes is not None:
-                made = self.plan("broadcast", nbytes, root, "persistent")
+                made = self._plans.of(self._broadcast(nbytes, root), "persistent")
             if made is not None:
                 return persistent(made.schedule, self._private.channel(), buf)
         return super().Bcast_init(buf, root, info)
 
     def _runner(self, nbytes: int, root: int) -> Callable[[Any], None] | None:
-        made = self.plan("broadcast", nbytes, root)
+        made = self._plans.of(self._broadcast(nbytes, root), "blocking")
         return None if made is None else runner(made.schedule, self._private.channel())
+
+    def _broadcast(self, nbytes: int, root: int) -> Problem:
+        return Problem("broadcast", self.Get_size(), nbytes, root)
 
     def _size_of(self, buf: Any, root: int) -> int | None:
         """Total bytes of a buffer; None where the library's own call shall raise the error."""
         if not 0 <= root < self.Get_size():
             return None
-        return Buffer(buf, writable=self.Get_rank() != root).nbytes
+        try:
+            return Buffer(buf, writable=self.Get_rank() != root).nbytes
+        except MPI.Exception:  # a type that is none, or was never committed
+            return None
 
     # -- reduce and allreduce -------------------------------------------------------------------
 
@@ -292,9 +312,14 @@ class Comm(MPI.Intracomm):
     # -- the end --------------------------------------------------------------------------------
 
     def Free(self) -> None:  # noqa: N802
-        """Free the communicator and its private duplicate.  Collective."""
+        """Free the communicator and its private duplicate.  Collective.
+
+        MPI keeps COMM_WORLD and COMM_SELF until it ends.  Of those only the duplicate is freed, and
+        persistent requests with it; what is left is a plain communicator of the library's.
+        """
         if self._served:
             self._private.free()
             self._served, self._vectors, self._equals = frozenset(), None, None
             # From here on the library's own says what is wrong.
-        super().Free()
+        if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
+            super().Free()

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import NamedTuple
 
-from collwise.algorithms.registry import collectives, find
+from collwise.algorithms.registry import algorithms_for, collectives, find
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
-from collwise.model.machine import Machine
+from collwise.model.machine import Machine, checked_machine
 from collwise.model.profile import Profile
 from collwise.model.profile import find as find_profile
 from collwise.model.records import Form
@@ -55,15 +55,13 @@ class Decision:
         order: Order | None,
     ) -> "Decision":
         """What somebody asks for, checked; raises as `cw.Comm`."""
-        chosen = dict(algorithms or {})
+        if machine is not None:
+            checked_machine(machine, "a communicator with a machine")
         if effort not in EFFORTS:
             raise UnknownName.of("effort", effort, EFFORTS)
         if order is not None and order not in ORDERS:
             raise UnknownName.of("order", order, ORDERS)
-        for collective, name in chosen.items():
-            if collective not in collectives():
-                raise UnknownName.of("collective", collective, collectives())
-            chosen[collective] = name if name == LIBRARY else find(name, collective).name
+        chosen = _chosen({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         found: Profile | None = None
         if profile is None or profile is True:
@@ -95,6 +93,22 @@ class Decision:
         if vectors is None:
             return self.profile.machine
         return self.profile.machine_combining(vectors.op, vectors.dtype)
+
+
+def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
+    """The full names of the algorithms to run, or the library, by collective."""
+    if not isinstance(algorithms, Mapping):
+        raise InvalidArgument(
+            "a communicator with algorithms",
+            f"algorithms = {algorithms!r}",
+            'give them by collective, such as {"broadcast": "postal_tree"}',
+        )
+    for collective in algorithms:
+        algorithms_for(collective)
+    return {
+        collective: LIBRARY if name == LIBRARY else find(name, collective).name
+        for collective, name in algorithms.items()
+    }
 
 
 def _loaded(profile: object) -> Profile:

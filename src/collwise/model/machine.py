@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
 
 
@@ -128,6 +128,14 @@ class Machine:
             _not_negative(copy_s, "copy_s"),
             bool(all_port),
         )
+
+
+def checked_machine(machine: object, asked: str) -> Machine:
+    """The machine, if it is one; raise InvalidArgument for anything else.   asked: what for."""
+    if isinstance(machine, Machine):
+        return machine
+    remedy = "give a collwise.Machine, such as profile.machine or collwise.presets[name].machine"
+    raise InvalidArgument(asked, f"the machine is {shown(machine)}", remedy)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ class Provenance(Record, frozen=True, kw_only=True):
 
 
 Form: TypeAlias = Literal["blocking", "persistent"]
+FORMS: tuple[Form, ...] = ("blocking", "persistent")
 
 
 class Win(Record, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ def distribute(name: str, shape: Shape, count: int) -> tuple[int, ...]:
     >>> distribute("equal", (2, 5), 3)
     (0, 3, 6)
     """
-    if name not in DISTRIBUTIONS:
+    if not isinstance(name, str) or name not in DISTRIBUTIONS:
         raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
     rows, columns = whole_shape(shape)
     count = whole(count, f"sources on a mesh of {rows} × {columns}", "count", 1, rows * columns)
@@ -63,7 +63,11 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
     """
     height, width = whole_shape(shape)
     asked = f"sources in rows of a mesh of {height} × {width}"
-    chosen = [whole(row, asked, "row", 0, height - 1) for row in rows]
+    try:
+        given = iter(rows)
+    except TypeError:
+        raise InvalidArgument(asked, f"rows = {rows!r}", "give a list of rows") from None
+    chosen = [whole(row, asked, "row", 0, height - 1) for row in given]
     if len(set(chosen)) < len(chosen):
         raise InvalidArgument(asked, f"rows = {chosen}", "give each row once")
     if not chosen:

@@ -3,8 +3,12 @@
 from operator import index
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collwise.errors import InvalidArgument
 
+Ints: TypeAlias = NDArray[np.int64]
 Shape: TypeAlias = tuple[int, int]
 """(rows, columns) of a mesh of ranks, which are numbered row by row."""
 

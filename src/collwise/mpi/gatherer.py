@@ -77,9 +77,9 @@ class Gatherer:
         """What runs it for such a layout: the same one, whatever form it comes in."""
         pieces = self.gathering.place(read(recvbuf, self.channel.size))
         anywhere, datatype = partial(self._anywhere, read), pieces.unit.datatype
-        if not (pieces.unit.plain and datatype.is_predefined) or pieces.layout.low < 0:
+        if not (pieces.unit.plain and datatype.is_predefined) or pieces.places.low < 0:
             return anywhere
-        key = read, datatype.handle, tuple(pieces.layout.places.items())
+        key = read, datatype.handle, tuple(pieces.places.starts.items())
         found = self._placed.get(key)
         if found is None:
             if len(self._placed) >= _MOST:
@@ -136,7 +136,7 @@ class _Placed:
 
     def __init__(self, gatherer: Gatherer, like: Pieces, anywhere: Run) -> None:
         self._gatherer, self._channel = gatherer, gatherer.channel
-        self._like, self._high, self._anywhere = like._replace(keep=[]), like.layout.high, anywhere
+        self._like, self._high, self._anywhere = like._replace(keep=[]), like.places.high, anywhere
         self._nbytes = gatherer.gathering.lengths[self._channel.rank]
         self.direct = _Direct(gatherer.gathering, like)
         self._bound: dict[tuple[int, int], Persistent | None] = {}
@@ -218,7 +218,7 @@ class _Direct:
 
     def __init__(self, gathering: Gathering, like: Pieces) -> None:
         self._gathering, self._comm = gathering, gathering.channel.comm
-        self._like = Gathered(0, like.unit, like.layout.places)
+        self._like = Gathered(0, like.unit, like.places.starts)
         self._ways: dict[bool, list[tuple[tuple[int, ...], list[_Step]]]] = {}
         self.types: list[MPI.Datatype] = []
 

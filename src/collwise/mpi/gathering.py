@@ -15,7 +15,7 @@ from collwise.mpi.channel import Channel
 from collwise.mpi.memory import Memory, Unit
 from collwise.mpi.operands import for_ranks, is_in_place
 from collwise.mpi.persistent import Persistent
-from collwise.mpi.pieces import Layouts, Pieces
+from collwise.mpi.pieces import Pieces, Placing
 from collwise.mpi.route import Route, route
 from collwise.mpi.workspace import Workspace
 from collwise.schedule.data import Copy, Operation, Problem, Schedule, Send, Slot
@@ -37,7 +37,7 @@ class Gathering:
             given[rank].length if rank in given else 0 for rank in range(channel.size)
         )
         self._ways: dict[bool, Route] = {}
-        self._layouts = Layouts(channel.size)
+        self._placing = Placing(channel.size)
 
     def way(self, in_place: bool) -> Route:
         """The route where this rank's own contribution is in its place, or has yet to get there."""
@@ -56,12 +56,12 @@ class Gathering:
 
     def place(self, recvbuf: Any) -> Pieces:
         """Where the pieces of a buffer are, which must have the schedule's bytes."""
-        pieces = self._layouts.place(recvbuf)
-        if pieces.layout.lengths != self.lengths:
+        pieces = self._placing.place(recvbuf)
+        if pieces.places.lengths != self.lengths:
             rank, theirs, ours = next(
                 (rank, seen, planned)
                 for rank, (seen, planned) in enumerate(
-                    zip(pieces.layout.lengths, self.lengths, strict=True)
+                    zip(pieces.places.lengths, self.lengths, strict=True)
                 )
                 if seen != planned
             )

@@ -33,6 +33,7 @@ class Message(NamedTuple):
 
 
 _PREDEFINED: "dict[int, Unit]" = {}
+_NOWHERE = bytearray(1)
 
 
 class Unit(NamedTuple):
@@ -48,13 +49,19 @@ class Unit(NamedTuple):
 
     @staticmethod
     def of(datatype: MPI.Datatype) -> "Unit":
-        """The elements of a type."""
+        """The elements of a type.
+
+        Raises MPI.Exception for one that was never committed: before anything is sent of it, not
+        half-way through a collective.
+        """
         if (known := _PREDEFINED.get(datatype.handle)) is not None:
             return known
         size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
         unit = Unit(datatype, size, extent, bytes_in_order(datatype))
         if datatype.is_predefined:
             _PREDEFINED[datatype.handle] = unit
+        elif extent:  # mpi4py divides by it
+            datatype.Pack(b"", _NOWHERE, 0, MPI.COMM_SELF)
         return unit
 
     def span(self, nbytes: int) -> int:
@@ -196,7 +203,7 @@ def allocate(nbytes: int) -> NDArray[np.uint8]:
     return raw[start : start + nbytes]
 
 
-class Layout:
+class Scratch:
     """Which ranges of which scratch slots a list touches, and how they lie in one allocation."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:

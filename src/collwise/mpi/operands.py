@@ -9,7 +9,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Channel
 from collwise.mpi.combining import Operator, copying_first
-from collwise.mpi.memory import KEPT, Layout, Memory, Unit
+from collwise.mpi.memory import KEPT, Memory, Scratch, Unit
 from collwise.mpi.route import Route, in_place, route
 from collwise.schedule.data import ROOTLESS, Copy, Problem, Schedule, Slot
 
@@ -84,7 +84,7 @@ class Way(NamedTuple):
 
     route: Route
     kept: bool
-    layout: Layout
+    scratch: Scratch
     """Of its scratch, the input kept aside included."""
 
 
@@ -104,7 +104,7 @@ class Ways:
             way = route(tuple(copying_first(operations)) if copies else operations)
             kept = sharing and renamed is None
             extra = [Copy(Slot.OUTPUT, KEPT, (self._whole,))] if kept else []
-            self._made[sharing, copies] = Way(way, kept, Layout([*way.operations, *extra]))
+            self._made[sharing, copies] = Way(way, kept, Scratch([*way.operations, *extra]))
         return self._made[sharing, copies]
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
+from collwise.errors import InvalidArgument
 from collwise.mpi.channel import Channel
 from collwise.mpi.memory import Act, in_turn
 from collwise.mpi.progress import ENGINE, SINGLY, moving
@@ -20,6 +21,24 @@ class _Step(NamedTuple):
     awaited: list[MPI.Prequest]
     wait: Act
     act: Act
+
+
+class _Freed(Channel):
+    """In place of the channel of a request that was freed; so starting one asks nothing more."""
+
+    def __init__(self) -> None:
+        self.broken = "freed"
+
+    def check(self) -> None:
+        """Raise InvalidArgument."""
+        raise InvalidArgument(
+            "a persistent collective",
+            "it was freed, or the communicator that it was made on",
+            "make a new one, or free it later",
+        )
+
+
+_FREED = _Freed()
 
 
 class Persistent:
@@ -77,7 +96,8 @@ class Persistent:
     def Start(self) -> None:  # noqa: N802
         """Start the collective; its buffers belong to it until `Wait` returns.
 
-        Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running.
+        Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
+        InvalidArgument if it was freed.
         """
         if self._active or self._channel.broken:
             self._refuse()
@@ -89,8 +109,12 @@ class Persistent:
             raise
 
     def Wait(self) -> None:  # noqa: N802
-        """Return when this rank's part is complete; at once if it is not started."""
+        """Return when this rank's part is complete; at once if it is not started.
+
+        Raises InvalidArgument if it was freed.
+        """
         if not self._active:
+            self._check_freed()
             return
         try:
             if ENGINE.running:
@@ -118,9 +142,13 @@ class Persistent:
             raise
 
     def Test(self) -> bool:  # noqa: N802
-        """Whether this rank's part is complete; completes it if so.  Never blocks."""
+        """Whether this rank's part is complete; completes it if so.  Never blocks.
+
+        Raises InvalidArgument if it was freed.
+        """
         ENGINE.advance()
         if not self._active:
+            self._check_freed()
             return True
         if self._at < len(self._steps) or not MPI.Request.Testall(self._requests):
             return False
@@ -158,7 +186,10 @@ class Persistent:
             ENGINE.remove(self)
 
     def Free(self) -> None:  # noqa: N802
-        """Give the requests back to MPI; a running collective is completed first."""
+        """Give the requests back to MPI; a running collective is completed first.
+
+        Once more changes nothing.
+        """
         if self._active and not self._channel.broken:
             self.Wait()
         ENGINE.remove(self)
@@ -168,6 +199,11 @@ class Persistent:
         self._work.free()
         self._requests, self._by_place, self._steps = [], {}, []
         self._begin = self._opening = self._finish = _nothing
+        self._channel, self._active = _FREED, False
+
+    def _check_freed(self) -> None:
+        if self._channel is _FREED:
+            self._channel.check()
 
     def _refuse(self) -> None:
         self._channel.check()

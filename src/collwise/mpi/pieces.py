@@ -6,7 +6,6 @@ one after another.  Only the bytes of every rank are equal on all ranks, by MPI'
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +23,8 @@ of the forms."""
 _LISTS = (list, tuple)
 _TYPES = (MPI.Datatype, str)
 _ASKED = "a receive buffer in pieces"
+_MOST = 64
+"""Layouts that are remembered."""
 
 
 def vector_parts(spec: Any, ranks: int = 0) -> Parts:
@@ -185,32 +186,14 @@ def _numbers(given: Any, times: Sequence[int]) -> list[int]:
 class Places:
     """Where the pieces are, whatever the address: this can be kept.
 
-    lengths: bytes by rank.   places: by rank that has any, where its piece begins, in bytes from
+    lengths: bytes by rank.   starts: by rank that has any, where its piece begins, in bytes from
     the buffer's address.   low, high: the bytes in use, from there.
     """
 
     lengths: tuple[int, ...]
-    places: Mapping[int, int]
+    starts: Mapping[int, int]
     low: int
     high: int
-
-    @cached_property
-    def runs(self) -> tuple[tuple[int, int, int], ...]:
-        """Bytes that lie in a row: their place, where they are among all bytes by rank, length.
-
-        For elements without holes.
-        """
-        found: list[tuple[int, int, int]] = []
-        starts = accumulate(self.lengths, initial=0)
-        for rank, (start, length) in enumerate(zip(starts, self.lengths, strict=False)):
-            if not length:
-                continue
-            place = self.places[rank]
-            if found and found[-1][0] + found[-1][2] == place:
-                place, start, before = found.pop()
-                length += before
-            found.append((place, start, length))
-        return tuple(found)
 
     @staticmethod
     def of(
@@ -226,7 +209,7 @@ class Places:
             for rank, (first, count) in enumerate(zip(displacements, counts, strict=True))
             if count
         ]
-        places = {rank: first * unit.extent for first, _, rank in taken}
+        begins = {rank: first * unit.extent for first, _, rank in taken}
         taken.sort()
         for (_, end, rank), (first, _, other) in pairwise(taken):
             if end > first:
@@ -239,9 +222,9 @@ class Places:
         lower, span = true
         lengths = tuple(count * unit.size for count in counts)
         if not taken:
-            return Places(lengths, places, 0, 0)
+            return Places(lengths, begins, 0, 0)
         low, high = taken[0][0] * unit.extent, (taken[-1][1] - 1) * unit.extent
-        return Places(lengths, places, low + lower, high + lower + span)
+        return Places(lengths, begins, low + lower, high + lower + span)
 
 
 class Pieces(NamedTuple):
@@ -250,16 +233,16 @@ class Pieces(NamedTuple):
     keep: list[Any]
     address: int
     unit: Unit
-    layout: Places
+    places: Places
 
     @property
     def memory(self) -> Gathered:
         """It as the memory of a slot."""
-        return Gathered(self.address, self.unit, self.layout.places)
+        return Gathered(self.address, self.unit, self.places.starts)
 
 
-class Layouts:
-    """The layouts of buffers that were met before."""
+class Placing:
+    """Where the pieces of buffers are, remembered by counts, displacements and type."""
 
     def __init__(self, ranks: int) -> None:
         self._ranks = ranks
@@ -277,22 +260,19 @@ class Layouts:
         true = (0, unit.extent) if unit.plain else known.Get_true_extent()
         sizes = unit.size, unit.extent, *true, length if counts is None else None
         key = _as_key(counts), _as_key(displacements), sizes
-        layout = self._known.get(key)
-        if layout is None:
+        places = self._known.get(key)
+        if places is None:
             numbers = _counts(counts, self._ranks, length, unit.extent)
             starts = list(accumulate(numbers[:-1], initial=0))
             if displacements is not None:
                 starts = _numbers(displacements, range(self._ranks))
-            if len(self._known) >= _MOST_LAYOUTS:
+            if len(self._known) >= _MOST:
                 self._known.clear()
-            layout = self._known[key] = Places.of(numbers, starts, unit, true)
-        if length is not None and layout.high > length:
+            places = self._known[key] = Places.of(numbers, starts, unit, true)
+        if length is not None and places.high > length:
             raise InvalidArgument(
                 _ASKED,
-                f"it has {length} bytes, and the pieces are in bytes {layout.low} to {layout.high}",
+                f"it has {length} bytes, and the pieces are in bytes {places.low} to {places.high}",
                 "correct counts, displacements and type, or give a longer buffer",
             )
-        return Pieces(keep, address, unit, layout)
-
-
-_MOST_LAYOUTS = 64
+        return Pieces(keep, address, unit, places)

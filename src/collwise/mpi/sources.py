@@ -4,6 +4,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
+from collwise.model.whole import whole
 from collwise.schedule.data import Source
 
 
@@ -12,15 +13,18 @@ def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
 
     nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
     """
-    known = isinstance(nbytes, int | np.integer) and 0 <= nbytes <= np.iinfo(np.int64).max
-    mine = np.array([nbytes if known else -1], np.int64)
+    try:
+        told = whole(nbytes, "the sources", "nbytes", 0, np.iinfo(np.int64).max)
+    except InvalidArgument:  # all ranks shall know
+        told = -1
+    mine = np.array([told], np.int64)
     every = np.empty(comm.Get_size(), np.int64)
     comm.Allgather(mine, every)
     for rank in np.flatnonzero(every < 0):
-        told = repr(nbytes) if rank == comm.Get_rank() else "no such number"
+        seen = repr(nbytes) if rank == comm.Get_rank() else "no such number"
         raise InvalidArgument(
             "the sources and their lengths",
-            f"nbytes of rank {rank} is {told}",
+            f"nbytes of rank {rank} is {seen}",
             "give every rank's own bytes, an integer of at least 0",
         )
     return tuple(Source(rank, n) for rank, n in enumerate(every.tolist()) if n)

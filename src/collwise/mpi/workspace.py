@@ -115,7 +115,7 @@ def for_combining(
 
     memory: that of the input and the output (the same for MPI.IN_PLACE).   types: as `Workspace`.
     """
-    slots, scratch = way.layout.place(operator.unit, allocate)
+    slots, memory_of_ours = way.scratch.place(operator.unit, allocate)
     slots.update(memory)
     before: list[Act] = []
     if way.kept:
@@ -128,7 +128,7 @@ def for_combining(
         comm,
         tag,
         operator,
-        keep=[*keep, scratch],
+        keep=[*keep, memory_of_ours],
         before=before,
         types=types,
     )

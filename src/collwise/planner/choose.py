@@ -15,11 +15,12 @@ from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY
 from collwise.model.bounds import bounds
 from collwise.model.exact import exact
-from collwise.model.machine import Machine
+from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
-from collwise.planner.legal import legal
+from collwise.model.topology.base import checked_topology
+from collwise.planner.legal import DTYPE, OP, legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING, GATHERING, Order, Problem, keeps
+from collwise.schedule.data import COMBINING, GATHERING, Order, Problem, check_about, keeps
 from collwise.schedule.timing import ideal
 
 Score: TypeAlias = Callable[
@@ -65,8 +66,8 @@ def plan(
     nbytes: int | Sequence[int],
     machine: Machine,
     root: int = 0,
-    op: str = "sum",
-    dtype: Any = "float64",
+    op: str | None = None,
+    dtype: Any = None,
     order: Order | None = None,
     sources: Sequence[int] | None = None,
     shape: tuple[int, int] | None = None,
@@ -79,15 +80,16 @@ def plan(
     ranks: number of ranks, >= 1.   nbytes: bytes of the message, or of everybody's vector, >= 0;
     of an s-to-p broadcast, of every source's contribution, or a number for each.
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
-    op, dtype: where vectors are combined, the operator ("sum", "max", "noncommutative", …) and the
-    type of the elements, which say what is legal.   order: to combine in no weaker order ("rank").
+    op, dtype: where vectors are combined, the operator ("max", "noncommutative", …; None: "sum")
+    and the type of the elements (None: "float64"), which say what is legal.   order: to combine in
+    no weaker order ("rank").
     sources: of an s-to-p broadcast, the ranks that have data.   shape: (rows, columns) of the mesh
     in which its algorithms see the ranks, row by row; the topology's, or near a square.
     topology: the network's shape, on whose links messages meet; none: they never do.
     algorithm: take this one ("broadcast/chain" or "chain"), with its best settings.
     score: predicts the time; the default is exact.
-    Raises InvalidArgument for a size, root, source or shape out of range, or an algorithm that is
-    not legal,
+    Raises InvalidArgument for a size, root, source or shape out of range, for arguments that say
+    nothing about the collective, or an algorithm that is not legal,
     UnknownName for an unknown collective, operator or algorithm (with the near names).
     """
     problem, reason = problem_for(
@@ -111,8 +113,8 @@ def problem_for(
     ranks: int,
     nbytes: int | Sequence[int],
     root: int = 0,
-    op: str = "sum",
-    dtype: Any = "float64",
+    op: str | None = None,
+    dtype: Any = None,
     order: Order | None = None,
     sources: Sequence[int] | None = None,
     shape: tuple[int, int] | None = None,
@@ -123,14 +125,16 @@ def problem_for(
     Arguments and what is raised: as `plan`.
     """
     algorithms_for(collective)
+    wishes = {"op": op, "dtype": dtype, "order": order}
+    check_about([collective], [name for name, wish in wishes.items() if wish is not None])
     if topology is not None:
-        _check_topology(topology, collective, ranks)
+        checked_topology(topology, ranks, f"{collective} on a topology")
         if shape is None and collective in GATHERING:
             shape = topology.shape
     problem = Problem.of(collective, ranks, nbytes, root, sources=sources, shape=shape)
     if collective not in COMBINING:
         return problem, ""
-    allowed = legal(collective, op, dtype, order)
+    allowed = legal(collective, OP if op is None else op, DTYPE if dtype is None else dtype, order)
     return replace(problem, item=allowed.item, order=allowed.order), allowed.reason
 
 
@@ -147,27 +151,14 @@ def plan_for(
 
     Otherwise as `plan`.
     """
-    if not isinstance(machine, Machine):
-        raise InvalidArgument(
-            f"a plan of {problem.collective} on a machine",
-            f"the machine is a {type(machine).__name__}",
-            "give a collwise.Machine, such as profile.machine",
-        )
+    checked_machine(machine, f"a plan of {problem.collective} on a machine")
     if topology is not None:
-        _check_topology(topology, problem.collective, problem.ranks)
+        checked_topology(topology, problem.ranks, f"{problem.collective} on a topology")
+    if algorithm is not None:
+        algorithm = find(algorithm, problem.collective).name
     # Scores of somebody's own may hold on to much: they are not kept with the plan.
     choose = _plan if score in (predicted, unpredicted) else _plan.__wrapped__
     return choose(problem, machine, topology, algorithm, reason, score)
-
-
-def _check_topology(topology: Topology, collective: str, ranks: int) -> None:
-    asked = f"{collective} over {ranks} ranks on a topology"
-    if not isinstance(topology, Topology):
-        remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"
-        raise InvalidArgument(asked, f"topology = {topology!r}", remedy)
-    if topology.size != ranks:
-        seen = f"a {topology.describe()} has {topology.size} nodes"
-        raise InvalidArgument(asked, seen, "give a topology with a node for every rank")
 
 
 @lru_cache(maxsize=4096)

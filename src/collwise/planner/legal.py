@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument, UnknownName, shown
 from collwise.schedule.data import ORDERS, Order
 
 ARITHMETIC = ("sum", "prod", "max", "min")
@@ -22,6 +22,10 @@ USERS = ("commutative", "noncommutative")
 OPERATORS = (*ARITHMETIC, *LOGICAL, *BITWISE, *LOCATING, *USERS)
 
 
+OP, DTYPE = "sum", "float64"
+"""What vectors are combined with, and their elements, if nobody says."""
+
+
 class Legal(NamedTuple):
     """The weakest order that is legal, the reason, and the bytes of an element."""
 
@@ -30,9 +34,7 @@ class Legal(NamedTuple):
     item: int
 
 
-def legal(
-    collective: str, op: str = "sum", dtype: Any = "float64", order: Order | None = None
-) -> Legal:
+def legal(collective: str, op: str = OP, dtype: Any = DTYPE, order: Order | None = None) -> Legal:
     """What an operator on elements of a type asks of an algorithm.
 
     op: one of OPERATORS.   dtype: whatever `numpy.dtype` takes.   order: the user's own wish, for
@@ -41,22 +43,30 @@ def legal(
     that does not fit the operator.
     """
     if op not in OPERATORS:
-        raise UnknownName.of("operator", str(op), OPERATORS)
+        raise UnknownName.of("operator", op, OPERATORS)
     if order is not None and order not in ORDERS:
-        raise UnknownName.of("order", str(order), ORDERS)
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        raise InvalidArgument(
-            f"{collective} of elements of type {dtype!r}",
-            "NumPy knows no such type",
-            "name one, such as float64 or int32",
-        ) from None
+        raise UnknownName.of("order", order, ORDERS)
+    kind = _element(collective, dtype)
     _check_fit(op, kind)
     needed, reason = _needed(collective, op, kind)
     if order is not None and order != needed and op != "noncommutative":
         needed, reason = order, f"the order {order!r} is asked for"
     return Legal(needed, reason, kind.itemsize)
+
+
+def _element(collective: str, dtype: Any) -> np.dtype[Any]:
+    seen = "NumPy knows no such type"
+    try:
+        kind: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):  # it reads some of them as Python would
+        pass
+    else:
+        if kind.itemsize and not kind.hasobject:
+            return kind
+        seen = "they are Python's objects" if kind.hasobject else "they have no bytes"
+    told = repr(dtype) if isinstance(dtype, type | np.dtype) else shown(dtype)
+    asked, remedy = f"{collective} of elements of type {told}", "name one, such as float64 or int32"
+    raise InvalidArgument(asked, seen, remedy)
 
 
 def _needed(collective: str, op: str, kind: np.dtype[Any]) -> tuple[Order, str]:

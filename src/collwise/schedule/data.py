@@ -12,12 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
+from collwise.model.whole import Ints
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -35,6 +34,7 @@ from collwise.schedule.operations import (
     writes,
 )
 from collwise.schedule.problem import (
+    ABOUT,
     COMBINING,
     GATHERING,
     ORDERS,
@@ -42,10 +42,12 @@ from collwise.schedule.problem import (
     Order,
     Problem,
     Source,
+    check_about,
     keeps,
 )
 
 __all__ = [
+    "ABOUT",
     "COMBINING",
     "GATHERING",
     "ORDERS",
@@ -67,6 +69,7 @@ __all__ = [
     "Slot",
     "Source",
     "Written",
+    "check_about",
     "keeps",
     "reads",
     "scratch",
@@ -75,8 +78,6 @@ __all__ = [
     "tabulate",
     "writes",
 ]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """What a schedule promises: a collective, its sizes, who has data, in which order it combines."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ def keeps(kept: Order, asked: Order) -> bool:
 
 def _known(order: Order) -> Order:
     if order not in ORDERS:
-        raise UnknownName.of("order", str(order), ORDERS)
+        raise UnknownName.of("order", order, ORDERS)
     return order
 
 
@@ -40,6 +41,38 @@ ROOTLESS = ("allreduce", *GATHERING)
 """Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
 
 NO_SOURCES = "it has no sources, and no mesh"
+
+ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "op": COMBINING,
+        "dtype": COMBINING,
+        "order": COMBINING,
+        "root": ("broadcast", "reduce"),
+        "sources": GATHERING,
+        "shape": GATHERING,
+    }
+)
+"""By what can be asked for, the collectives about which it says something."""
+
+
+def check_about(
+    collectives: Sequence[str],
+    given: Iterable[str],
+    about: Mapping[str, tuple[str, ...]] = ABOUT,
+    mark: str = "",
+) -> None:
+    """Refuse what says nothing about any of the collectives: InvalidArgument.
+
+    given: the names of what was asked for.   mark: how such names are written, as in --op.
+    """
+    for name in given:
+        kinds = about[name]
+        if not set(kinds) & set(collectives):
+            raise InvalidArgument(
+                f"{' and '.join(collectives)} with {mark}{name}",
+                f"it is for {' and '.join(kinds)} only",
+                f"leave out {mark}{name}",
+            )
 
 
 class Source(NamedTuple):
@@ -85,7 +118,8 @@ class Problem:
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
             )
-        _known(self.order)
+        if _known(self.order) != "any":
+            check_about([self.collective], ["order"])
         if self.root and self.collective in ROOTLESS:
             raise InvalidArgument(
                 f"{self.collective} with root {self.root}",

@@ -11,6 +11,7 @@ from functools import cached_property
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.schedule.data import Schedule
+from collwise.schedule.playing import check_playable
 from collwise.schedule.timing import ColumnTiming, Passage, Timing, Transfer, played
 
 MANY = 1024
@@ -82,4 +83,5 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """
+    check_playable("a simulation", schedule, machine, topology)
     return Trace(schedule, machine, played(schedule, machine, topology, many=MANY), topology)

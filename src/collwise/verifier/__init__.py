@@ -12,6 +12,7 @@ from collwise.errors import InvalidSchedule, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.schedule.data import Schedule, Written
+from collwise.schedule.playing import check_playable
 from collwise.schedule.timing import ideal
 from collwise.verifier.atlas import Atlas
 from collwise.verifier.contributions import check_contributions
@@ -35,10 +36,13 @@ def verify(
     with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`); and, on
     a topology, which needs a machine that has links, that no link carries two at once.
     Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
-    collective that `PROMISES` does not have.
+    collective that `PROMISES` does not have; InvalidArgument for a topology of another size, or on
+    a machine that has no links.
     """
+    machines = ASSUMED if machine is None else (machine,)
+    check_playable("a proof of a schedule", schedule, machines[0], topology)
     check_flow(schedule)
-    for assumed in ASSUMED if machine is None else (machine,):
+    for assumed in machines:
         check_ports(schedule, ideal(schedule, assumed, topology), assumed, topology)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from collwise.algorithms.combining import exchange_estimate, exchange_time, unless_alone
-from collwise.algorithms.registry import Algorithm, Settings, register, whole
+from collwise.algorithms.registry import Algorithm, Settings, integer, register
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem
 from collwise.schedule.exchange import Exchange, Stage
@@ -51,7 +51,7 @@ register(
         ),
         predicted=lambda problem, machine, settings: _time(problem, machine, settings["radix"]),
         choices=_choices,
-        parameters={"radix": whole("radix", 2, "the ranks in a group, an integer of at least 2")},
+        parameters={"radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")},
     )
 )
 register(

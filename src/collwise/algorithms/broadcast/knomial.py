@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from collwise.algorithms.registry import Algorithm, Settings, register, whole
+from collwise.algorithms.registry import Algorithm, Settings, integer, register
 from collwise.algorithms.tree_broadcast import down_tree, tree_time
 from collwise.model.machine import Machine
 from collwise.schedule.data import Problem
@@ -39,6 +39,6 @@ register(
             tree(problem.ranks, settings["k"]), problem.nbytes, machine
         ),
         choices=_choices,
-        parameters={"k": whole("k", 2, "the radix, an integer of at least 2")},
+        parameters={"k": integer("k", 2, "the radix, an integer of at least 2")},
     )
 )

@@ -80,6 +80,20 @@ class Topology(ABC):
         )
 
 
+def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
+    """The topology, if it is one and has a node for every rank; else raise InvalidArgument.
+
+    asked: what it is for.
+    """
+    if not isinstance(topology, Topology):
+        remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"
+        raise InvalidArgument(asked, f"topology = {topology!r}", remedy)
+    if topology.size != ranks:
+        seen = f"there are {ranks} ranks, and a {topology.describe()} has {topology.size} nodes"
+        raise InvalidArgument(asked, seen, "give a topology with a node for every rank")
+    return topology
+
+
 def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) -> tuple[int, ...]:
     """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
     found = tuple(whole(size, f"a {kind}", name) for name, size in zip(names, sizes, strict=True))

@@ -1,14 +1,9 @@
 """Ranks as a mesh, row by row, and the snake that runs through it."""
 
 from math import isqrt
-from typing import Any, TypeAlias, overload
+from typing import Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from collwise.model.whole import Shape, whole, whole_shape
-
-Ints: TypeAlias = NDArray[np.int64]
+from collwise.model.whole import Ints, Shape, whole, whole_shape
 
 
 def near_square(ranks: int) -> Shape:

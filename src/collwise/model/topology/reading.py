@@ -37,6 +37,8 @@ def parse(text: str) -> Topology:
     >>> parse("torus:4x4x8")
     Torus(4, 4, 8)
     """
+    if not isinstance(text, str):
+        raise UnknownName.of("topology", text, FORMS)
     kind, _, sizes = text.strip().lower().partition(":")
     form = FORMS.get(kind.strip())
     if form is None:

@@ -24,6 +24,7 @@ from collwise.schedule.data import (
     Written,
     size_of,
 )
+from collwise.schedule.playing import check_playable
 from collwise.schedule.timing.laws import law_of
 from collwise.schedule.timing.ports import Law, Ports, Progress
 from collwise.schedule.timing.wormhole import Network, Passing, stages
@@ -121,7 +122,8 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    topology = _network(schedule, machine, topology)
+    check_playable("the ideal time of a schedule", schedule, machine, topology)
+    topology = _network(machine, topology)
     lists = schedule.lists
     sizes = [[size_of(op) for op in operations] for operations in lists]
     law, grid = _law(machine, lists, sizes, linked=topology is not None)
@@ -174,23 +176,16 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     )
 
 
-def _network(schedule: Schedule, machine: Machine, topology: Topology | None) -> Topology | None:
+def _network(machine: Machine, topology: Topology | None) -> Topology | None:
     """The links to be reckoned with, if any; raise InvalidArgument if they cannot be."""
     if topology is None:
         return None
-    asked = f"the time of a schedule on a {topology.describe()}"
-    if topology.size != schedule.ranks:
-        raise InvalidArgument(
-            asked,
-            f"the schedule is of {schedule.ranks} ranks, the topology of {topology.size}",
-            "give a topology with a node for every rank",
-        )
     if isinstance(machine, Hockney | Wormhole):
         return topology
     if topology.kind == "complete":
         return None
     raise InvalidArgument(
-        asked,
+        f"the time of a schedule on a {topology.describe()}",
         f"the law of the machine knows no links ({machine.kind})",
         "take Machine.hockney, Machine.wormhole or one of collwise.presets, or leave the topology"
         " out",

@@ -1,0 +1,189 @@
+"""Checks of what the communicator refuses, and of its end, on real MPI; run on any number of ranks.
+
+Whatever is wrong, all ranks hear the same words, and whoever goes on finds everything in order.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.mpi.channel import Channel
+from collwise.mpi.executor import persistent
+from collwise.mpi.persistent import Persistent
+from tests.mpi.programs.checks import check, main
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+
+
+def refused(comm: MPI.Intracomm, error: type[CollwiseError], act: Callable[[], Any]) -> str:
+    """What is said when something is refused, on all ranks alike."""
+    with pytest.raises(error) as caught:
+        act()
+    told: list[str] = comm.allgather(str(caught.value))
+    assert set(told) == {told[0]}
+    return told[0]
+
+
+def works(comm: MPI.Intracomm) -> None:
+    """A communicator on which collectives of all kinds do what they should."""
+    size, rank = comm.size, comm.rank
+    data = np.full(50, float(rank))
+    comm.Bcast(data, size - 1)
+    assert (data == size - 1).all()
+    total = np.zeros(3)
+    comm.Allreduce(np.full(3, rank + 1.0), total)
+    assert (total == size * (size + 1) / 2).all()
+    everything = np.zeros(2 * size, np.int32)
+    comm.Allgatherv(np.full(2, rank, np.int32), [everything, [2] * size])
+    assert np.array_equal(everything, np.repeat(np.arange(size), 2))
+
+
+@check
+def odd_settings_are_refused_at_once(comm: MPI.Intracomm) -> None:
+    odd: list[tuple[Mapping[str, Any], type[CollwiseError], str]] = [
+        ({"machine": "paragon"}, InvalidArgument, "the machine is 'paragon'; give a collwise.Mach"),
+        ({"machine": cw.presets["paragon"]}, InvalidArgument, "the machine is a Preset; give a"),
+        ({"algorithms": ["ring"]}, InvalidArgument, "algorithms = ['ring']; give them by collecti"),
+        ({"algorithms": "ring"}, InvalidArgument, "algorithms = 'ring'; give them by collective"),
+        ({"algorithms": {"s_to_p": 3}}, UnknownName, "algorithm (3): there is none; known: s_to_p"),
+        ({"algorithms": {"allgather": "ring"}}, UnknownName, "write s_to_p, as it is called here"),
+        ({"algorithms": {3: "ring"}}, UnknownName, "collective (3): there is none; known: allred"),
+        ({"effort": None}, UnknownName, "effort (None): there is none; known: estimate, measure"),
+        ({"effort": ["measure"]}, UnknownName, "effort (a list): there is none; known: estimate"),
+        ({"order": 3}, UnknownName, "order (3): there is none; known: any, rank, same"),
+    ]
+    for settings, error, text in odd:
+        told = refused(comm, error, partial(cw.Comm, comm, **settings))
+        assert text in told, told
+    # Rank 0's settings count, so only its own can be wrong.
+    machine: Any = MACHINE if comm.rank == 0 else "paragon"
+    works(cw.Comm(comm, machine=machine, effort="estimate"))
+
+
+@check
+def plans_that_nobody_can_make_are_refused(comm: MPI.Intracomm) -> None:
+    odd: list[tuple[Mapping[str, Any], type[CollwiseError], str]] = [
+        (
+            {"form": "persistant"},
+            UnknownName,
+            "form 'persistant': there is none; did you mean pers",
+        ),
+        ({"form": None}, UnknownName, "form (None): there is none; known: blocking, persistent"),
+        ({"collective": None}, UnknownName, "collective (None): there is none; known: allreduce"),
+        ({"collective": "bcast"}, UnknownName, "write broadcast, as it is called here"),
+        ({"collective": "allgather", "sources": [0]}, UnknownName, "write s_to_p, as it is called"),
+        ({"collective": "allgatherv", "nbytes": [8]}, UnknownName, "write s_to_p, as it is called"),
+        ({"collective": "allreduce", "dtype": "flot"}, InvalidArgument, "NumPy knows no such type"),
+        ({"collective": "allreduce", "dtype": MPI.INT}, InvalidArgument, "elements of type a Dat"),
+        ({"collective": "allreduce", "op": MPI.SUM}, UnknownName, "operator (a Op): there is none"),
+        ({"op": "max"}, InvalidArgument, "broadcast with op: it is for reduce and allreduce only"),
+        ({"dtype": "int32"}, InvalidArgument, "broadcast with dtype: it is for reduce and allredu"),
+        ({"nbytes": True}, InvalidArgument, "nbytes = True; give an integer of at least 0"),
+    ]
+    for ours in (cw.Comm(comm, machine=MACHINE, effort="estimate"), cw.Comm(comm, profile=False)):
+        for wishes, error, text in odd:
+            arguments: Any = {"collective": "broadcast", "nbytes": 512, **wishes}
+            told = refused(comm, error, partial(ours.plan, **arguments))
+            assert text in told, told
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    said = ours.plan("allreduce", 512, op="sum", dtype="float64", form="persistent")
+    assert ours.plan("allreduce", 512, form="persistent") == said
+    assert (said is None) == (comm.size == 1)
+
+
+@check
+def a_truth_value_is_no_number_of_bytes(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, profile=False)
+    last = comm.size - 1
+    for wrong in (True, np.True_, [8]):
+        with pytest.raises(InvalidArgument, match=f"nbytes of rank {last} is"):
+            ours.sources(wrong if comm.rank == last else 8)  # type: ignore[arg-type]
+    assert ours.sources(np.int16(comm.rank)) == tuple((r, r) for r in range(1, comm.size))  # type: ignore[arg-type]
+
+
+@check
+def requests_that_were_freed_refuse(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 10)
+    freed, kept = (persistent(schedule, channel, bytearray(10)) for _ in range(2))
+    freed.Start()
+    freed.Free()  # completes it first
+    for act in (freed.Start, freed.Wait, freed.Test, freed.run):
+        told = refused(comm, InvalidArgument, act)
+        assert "it was freed, or the communicator that it was made on; make a new one" in told
+    assert not freed.active
+    freed.Free()
+    for _ in range(2):  # nothing is broken
+        kept.Start()
+        kept.Wait()
+    kept.run()
+    kept.Start()
+    channel.free()  # frees what was made on it, running or not
+    refused(comm, InvalidArgument, kept.Start)
+
+
+@check
+def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
+    for permanent in (comm, MPI.COMM_SELF):
+        ours = cw.Comm(permanent, machine=MACHINE, effort="estimate")
+        works(ours)
+        request = ours.Bcast_init(bytearray(10))
+        assert isinstance(request, Persistent) == (ours.size > 1)
+        for _ in range(2):
+            ours.Free()
+            assert ours == permanent
+            works(ours)
+            works(permanent)
+            assert ours.plan("broadcast", 512) is None
+        if ours.size > 1:
+            refused(comm, InvalidArgument, request.Start)
+        else:
+            request.Free()
+    again = cw.Comm(comm, machine=MACHINE, effort="estimate")  # it can be wrapped anew
+    works(again)
+    for base in (comm.Dup(), comm.Split(comm.rank % 2)):
+        ours = cw.Comm(MPI.Intracomm(base), machine=MACHINE, effort="estimate")
+        works(ours)
+        ours.Free()
+        assert ours == MPI.COMM_NULL
+
+
+def every_way(size: int, datatype: MPI.Datatype) -> list[Callable[[MPI.Intracomm], Any]]:
+    """Calls in which an element of a type goes from everybody, or from one rank, to all."""
+    mine = [np.zeros(4, np.int32), 1, datatype]
+    memory = np.zeros(4 * size, np.int32)
+    vector, equal = [memory, ([1] * size, list(range(size))), datatype], [memory, 1, datatype]
+    return [
+        lambda comm: comm.Bcast(mine, size - 1),
+        lambda comm: comm.Bcast_init(mine, 0),
+        lambda comm: comm.Allgatherv(mine, vector),
+        lambda comm: comm.Allgatherv_init(mine, vector),
+        lambda comm: comm.Allgather(mine, equal),
+    ]
+
+
+@check
+def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    for datatype in (MPI.INT.Create_vector(2, 1, 2), MPI.INT.Create_contiguous(2)):
+        for act in every_way(comm.size, datatype):
+            for which in (comm, ours):
+                with pytest.raises(MPI.Exception) as refusal:
+                    act(which)
+                assert refusal.value.Get_error_class() == MPI.ERR_TYPE
+                works(which)
+        datatype.Commit()
+        data = np.full(4, comm.rank, np.int32)
+        ours.Bcast([data, 1, datatype], comm.size - 1)
+        assert data[0] == comm.size - 1
+        datatype.Free()
+
+
+if __name__ == "__main__":
+    main()

@@ -8,10 +8,10 @@ form.  LogGP is left out where it is played event by event.
 
 import json
 import platform
-import subprocess
 import sys
 
 import numpy as np
+from fresh import ask
 
 import collwise as cw
 
@@ -56,20 +56,6 @@ SIZES = {
 TREE, SEGMENTED = (1 << 20, 512), (1 << 16, 4096)
 
 
-def ask(name: str, kind: str, ranks: int, nbytes: int) -> list[float]:
-    """What a process prints, the median of three by seconds."""
-    runs = []
-    for _ in range(3):
-        ran = subprocess.run(
-            [sys.executable, "-c", SIMULATE, name, kind, str(ranks), str(nbytes)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        runs.append([float(x) for x in ran.stdout.split()])
-    return sorted(runs)[1]
-
-
 def main() -> None:
     """Print a table in Markdown, or JSON."""
     rows = []
@@ -91,11 +77,11 @@ def main() -> None:
         if algorithm.collective != "broadcast":
             continue
         ranks, nbytes = SIZES.get(name, SEGMENTED if algorithm.segmented else TREE)
-        columns_s, blocks = ask(name, "columns", ranks, nbytes)
+        columns_s, blocks = ask(SIMULATE, name, "columns", ranks, nbytes)
         for kind in ("postal", "hockney", "loggp"):
             if kind == "loggp" and algorithm.segmented:
                 continue
-            simulate_s, cpu_s, finish_s, memory = ask(name, kind, ranks, nbytes)
+            simulate_s, cpu_s, finish_s, memory = ask(SIMULATE, name, kind, ranks, nbytes)
             rows.append(
                 {
                     "algorithm": name,

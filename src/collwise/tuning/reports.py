@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise.measure.race import Interval
 from collwise.model import words
+from collwise.model.machine import Machine
 from collwise.model.profile import Profile
+from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
 from collwise.schedule.data import GATHERING, Problem
 
@@ -282,19 +284,8 @@ def _decision_document(decision: "Decision") -> dict[str, Any]:
 
 def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
     """A plan as JSON.  Times in seconds."""
-    problem = plan.problem
     return {
-        "collective": problem.collective,
-        "ranks": problem.ranks,
-        "nbytes": problem.nbytes,
-        "root": problem.root,
-        "item": problem.item,
-        "order": problem.order,
-        "order_because": plan.reason,
-        **sources_document(problem),
-        "machine": plan.machine.describe(),
-        "machine_from": origin,
-        "topology": plan.topology.describe() if plan.topology is not None else None,
+        **question_document(plan.problem, plan.machine, plan.topology, origin, plan.reason),
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
         "predicted_s": plan.predicted_s,
@@ -307,6 +298,25 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         ],
         "excluded": dict(plan.excluded),
         "remarks": list(plan.remarks),
+    }
+
+
+def question_document(
+    problem: Problem, machine: Machine, topology: Topology | None, origin: str, reason: str
+) -> dict[str, Any]:
+    """What was asked for, as JSON.   origin: of the machine.   reason: of the order."""
+    return {
+        "collective": problem.collective,
+        "ranks": problem.ranks,
+        "nbytes": problem.nbytes,
+        "root": problem.root,
+        "item": problem.item,
+        "order": problem.order,
+        "order_because": reason,
+        **sources_document(problem),
+        "machine": machine.describe(),
+        "machine_from": origin,
+        "topology": topology.describe() if topology is not None else None,
     }
 
 

@@ -8,7 +8,7 @@ from collwise.model import words
 from collwise.model.exact import seconds
 from collwise.planner.plans import ORDER_WORDS, source_lines
 from collwise.schedule.timing import Transfer
-from collwise.tuning.reports import Rows, sources_document
+from collwise.tuning.reports import Rows, question_document
 from collwise.tuning.simulations import Load, Simulation
 
 SPARE = ("waited for links", "bytes sent", "over the bound", "messages")
@@ -100,19 +100,10 @@ def document(
 ) -> dict[str, Any]:
     """Everything as JSON, times in seconds; messages one by one if one schedule was simulated."""
     first = simulations[0]
-    trace, problem = first.trace, first.problem
+    trace = first.trace
     one = len(simulations) == 1
     return {
-        "collective": problem.collective,
-        "ranks": problem.ranks,
-        "nbytes": problem.nbytes,
-        "root": problem.root,
-        "order": problem.order,
-        "order_because": reason,
-        **sources_document(problem),
-        "machine": trace.machine.describe(),
-        "machine_from": origin,
-        "topology": trace.topology.describe() if trace.topology is not None else None,
+        **question_document(first.problem, trace.machine, trace.topology, origin, reason),
         "lower_bound_s": first.bound.time_s,
         "lower_bound": first.bound.argument,
         "simulations": [_simulation(simulation, one) for simulation in simulations],

@@ -30,7 +30,7 @@ def test_postal() -> None:
     assert machine.message(7).lam == machine.planning_lam(7) == 4
     assert machine.sizes() == ()
     assert machine.independent_ports
-    assert machine.describe() == "postal: t0 = 0.0017 s, λ = 4"
+    assert machine.describe() == "postal: t0 = 1.7 ms, λ = 4"
     assert machine == Machine.postal(t0_s="0.0017", lam="4.0")
     assert len({machine, Machine.postal(t0_s="0.0017", lam="4.0")}) == 1
 
@@ -41,7 +41,7 @@ def test_hockney() -> None:
     assert machine.message(0).gap == 525 * US
     assert machine.message(64).lam == 1
     assert machine.independent_ports
-    assert machine.describe() == "Hockney: α = 0.000525 s, β = 5e-07 s/B, γ = 8.75e-08 s/B"
+    assert machine.describe() == "Hockney: α = 525 µs, β = 500 ns/B, γ = 87.5 ns/B"
     assert Machine.hockney(alpha_s=0, beta_s=0).message(9) == Cost(F(0), F(0))
     assert Machine.hockney(alpha_s=0, beta_s=0).message(9).lam == 1
 
@@ -53,7 +53,7 @@ def test_loggp() -> None:
     assert machine.message(0) == machine.message(1)
     assert Machine.loggp(L_s=10, o_s=4, g_s=3, G_s=0).message(9).gap == 4
     assert not machine.independent_ports
-    assert machine.describe() == "LogGP: L = 10 s, o = 2 s, g = 3 s, G = 0.5 s/B"
+    assert machine.describe() == "LogGP: L = 10 s, o = 2 s, g = 3 s, G = 500 ms/B"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_measured_by_hand() -> None:
     assert machine.message(3000) == Cost(7 * US, 14 * US)
     assert machine.message(10_000) == Cost(14 * US, 28 * US)  # beyond the last point
     assert machine.sizes() == (8, 1008, 2000, 4000)
-    assert machine.describe() == "measured from 8 to 4000 bytes in 2 protocol segment(s)"
+    assert machine.describe() == "measured from 8 to 4000 bytes in 2 protocol segments"
     assert machine.kind == "measured"
     assert machine.independent_ports
 
@@ -233,8 +233,8 @@ def test_wormhole_between_neighbours() -> None:
     assert machine.planning_lam(4) == Fraction(9, 7)
     assert (machine.kind, machine.independent_ports, machine.all_port) == ("wormhole", False, False)
     assert machine.describe() == (
-        "wormhole: send = 3 s, receive = 2 s, hop = 1 s, β = 0.5 s/B, copy = 0.25 s/B,"
-        " γ = 0.125 s/B"
+        "wormhole: send = 3 s, receive = 2 s, hop = 1 s, β = 500 ms/B, copy = 250 ms/B,"
+        " γ = 125 ms/B"
     )
     plain = Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=0, all_port=True)
     assert plain.all_port

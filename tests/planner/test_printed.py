@@ -11,7 +11,7 @@ def test_a_plan_on_paper() -> None:
     assert str(made) == "\n".join(
         [
             "broadcast of 1000 bytes from rank 2 to 8 ranks",
-            "machine      postal: t0 = 1e-06 s, λ = 9/5",
+            "machine      postal: t0 = 1 µs, λ = 9/5",
             "choice       broadcast/postal_tree(lam=9/5)",
             "predicted    4.80 µs",
             "lower bound  4.80 µs  (T_λ(p)·t0, with the least t0 and λ·t0 of any size)",

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
+from collwise.model.words import chosen_time, count
 
 
 class Cost(NamedTuple):
@@ -150,7 +151,7 @@ class Postal(Machine):
         return Cost(self.t0, self.lam * self.t0)
 
     def describe(self) -> str:  # noqa: D102
-        return f"postal: t0 = {float(self.t0):g} s, λ = {self.lam}"
+        return f"postal: t0 = {chosen_time(self.t0)}, λ = {self.lam}"
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,8 @@ class Hockney(Machine):
 
     def describe(self) -> str:  # noqa: D102
         return (
-            f"Hockney: α = {float(self.alpha):g} s, β = {float(self.beta):g} s/B,"
-            f" γ = {float(self.gamma):g} s/B"
+            f"Hockney: α = {chosen_time(self.alpha)}, β = {chosen_time(self.beta)}/B,"
+            f" γ = {chosen_time(self.gamma)}/B"
         )
 
 
@@ -193,8 +194,8 @@ class LogGP(Machine):
 
     def describe(self) -> str:  # noqa: D102
         return (
-            f"LogGP: L = {float(self.L):g} s, o = {float(self.o):g} s,"
-            f" g = {float(self.g):g} s, G = {float(self.G):g} s/B"
+            f"LogGP: L = {chosen_time(self.L)}, o = {chosen_time(self.o)},"
+            f" g = {chosen_time(self.g)}, G = {chosen_time(self.G)}/B"
         )
 
 
@@ -227,8 +228,8 @@ class Wormhole(Machine):
     def describe(self) -> str:  # noqa: D102
         numbers = {"send": self.send, "receive": self.receive, "hop": self.hop}
         rates = {"β": self.beta, "copy": self.copy, "γ": self.gamma}
-        told = [f"{name} = {float(x):g} s" for name, x in numbers.items()]
-        told += [f"{name} = {float(x):g} s/B" for name, x in rates.items() if x or name == "β"]
+        told = [f"{name} = {chosen_time(x)}" for name, x in numbers.items()]
+        told += [f"{name} = {chosen_time(x)}/B" for name, x in rates.items() if x or name == "β"]
         return f"wormhole: {', '.join(told)}{', all ports' if self.all_port else ''}"
 
 
@@ -327,7 +328,7 @@ class Measured(Machine):
         first, last = self.segments[0][0], self.segments[-1][-1]
         return (
             f"measured from {first.nbytes} to {last.nbytes} bytes in"
-            f" {len(self.segments)} protocol segment(s)"
+            f" {count(len(self.segments), 'protocol segment')}"
         )
 
 

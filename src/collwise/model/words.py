@@ -60,6 +60,12 @@ def time(seconds: Time) -> str:
     return f"{digits(seconds / length)} {unit}"
 
 
+def chosen_time(seconds: Time) -> str:
+    """A time that somebody chose, with the digits it was given: 1.7 ms, 87.5 ns."""
+    unit, length = _unit(abs(float(seconds))) if seconds else UNITS[0]
+    return f"{float(seconds) / length:g} {unit}"
+
+
 def time_between(low: float, high: float, like: float) -> str:
     """Two times in the unit that suits a third: "1.21 … 1.30" where the third is 1.25 ms."""
     _, length = _unit(abs(like))

@@ -8,6 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
+from collwise.comm.checking import check_calls
 from collwise.comm.combining import Combiners
 from collwise.comm.gathering import Gatherers, Known
 from collwise.comm.planning import Decision, Plans, Vectors
@@ -47,6 +48,9 @@ class Comm(MPI.Intracomm):
     are "s_to_p".
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
+
+    With COLLWISE_CHECK=1 in rank 0's environment the ranks compare what they ask for before every
+    collective that is served here, and all raise InvalidArgument where they would wait for ever.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -88,6 +92,8 @@ class Comm(MPI.Intracomm):
         self._gatherers = Gatherers(self._plans, self._private)
         if "s_to_p" in self._served:
             self._vectors, self._equals = self._gatherers.vectors, self._gatherers.equals
+        if decision.checking:
+            check_calls(self)
 
     def plan(
         self,

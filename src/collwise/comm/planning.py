@@ -7,6 +7,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from collwise.algorithms.registry import algorithms_for, collectives, find
+from collwise.comm.checking import checks_wanted
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
@@ -44,6 +45,8 @@ class Decision:
     effort: str = "measure"
     algorithms: Mapping[str, str] = field(default_factory=dict)
     order: Order | None = None
+    checking: bool = False
+    """Whether calls are checked before they run."""
 
     @staticmethod
     def of(
@@ -69,7 +72,7 @@ class Decision:
         elif profile is not False:
             found = profile if isinstance(profile, Profile) else _loaded(profile)
             found.check(fingerprint)
-        return Decision(found, machine, effort, chosen, order)
+        return Decision(found, machine, effort, chosen, order, checks_wanted())
 
     def served(self, ranks: int) -> Set[str]:
         """Collectives for which anything but the library's own may serve on so many ranks."""

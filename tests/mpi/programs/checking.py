@@ -1,0 +1,115 @@
+"""COLLWISE_CHECK=1: ranks that disagree hear of it instead of waiting; on any number of ranks."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.comm.checking import ENVIRONMENT
+from collwise.errors import InvalidArgument
+from tests.mpi.programs.checks import check, main
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
+"""With which the library's own serves, and ours."""
+
+
+def checked(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
+    """A communicator whose calls are checked, as rank 0's environment says."""
+    if comm.rank == 0:
+        os.environ[ENVIRONMENT] = "1"
+    try:
+        return cw.Comm(comm.Dup(), **settings)
+    finally:
+        os.environ.pop(ENVIRONMENT, None)
+
+
+def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
+    """What every rank is told."""
+    with pytest.raises((InvalidArgument, TypeError, ValueError, BufferError)) as caught:
+        call()
+    return comm.allgather(str(caught.value))
+
+
+@check
+def right_calls_pass(comm: MPI.Intracomm) -> None:
+    size, rank = comm.size, comm.rank
+    for settings in SETTINGS:
+        ours = checked(comm, **settings)
+        data = np.full(50, float(rank))
+        ours.Bcast(data, root=size - 1)
+        assert (data == size - 1).all()
+        total = np.zeros(3)
+        ours.Reduce(np.ones(3), total if rank == 0 else None)
+        assert (total == (size if rank == 0 else 0)).all()
+        ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)
+        assert (total == size).all()
+        everything = np.zeros(2 * size, np.int32)
+        ours.Allgather(np.full(2, rank, np.int32), everything)
+        assert np.array_equal(everything, np.repeat(np.arange(size), 2))
+        counts = [rank % 2 for rank in range(size)]
+        request = ours.Allgatherv_init(np.full(counts[rank], rank, "i"), [everything, counts])
+        request.Start()
+        request.Wait()
+        request.Free()
+        assert np.array_equal(everything[: sum(counts)], np.arange(size)[1::2])
+        ours.Free()
+
+
+def mistakes(ours: cw.Comm, odd: bool) -> list[tuple[Callable[[], Any], str]]:
+    """Calls that the last rank, the odd one, makes otherwise than the others; what all are told."""
+    size, last = ours.size, ours.size - 1
+    data, result, everything = np.zeros(4), np.zeros(4), np.zeros(4 * size)
+    counts = [4] * size
+    kind = "i" if odd else "d"
+
+    def one_or_another() -> None:
+        if odd:
+            ours.Allreduce(data, result)
+        else:
+            ours.Bcast(data)
+
+    return [
+        (lambda: ours.Bcast(data, int(odd)), f"root: 0 on rank 0, 1 on rank {last}"),
+        (lambda: ours.Bcast(data[odd:]), f"bytes: 32 on rank 0, 24 on rank {last}"),
+        (lambda: ours.Reduce(data[odd:], result), f"bytes: 32 on rank 0, 24 on rank {last}"),
+        (lambda: ours.Allreduce(data, result, MPI.MAX if odd else MPI.SUM), "op: sum on rank 0"),
+        (lambda: ours.Allreduce(data.view(kind), result.view(kind)), "element: 8 on rank 0"),
+        (lambda: ours.Allreduce(data, result[odd:]), "32 bytes to send and 24 to receive"),
+        (one_or_another, f"rank 0 calls Bcast, rank {last} Allreduce"),
+        (lambda: ours.Allgather(data[odd:], everything), "send buffer has 24"),
+        (lambda: ours.Allgatherv_init(data[odd:], [everything, counts]), "send buffer has 24"),
+        (lambda: ours.Allgatherv(data, [everything, [4 - odd, *counts[1:]]]), "of rank 0: 32"),
+        (lambda: ours.Bcast("text" if odd else data), ""),
+    ]  # fmt: skip
+
+
+@check
+def ranks_that_disagree_all_hear_of_it(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    for settings in SETTINGS:
+        ours = checked(comm, **settings)
+        for call, words in mistakes(ours, comm.rank == comm.size - 1):
+            told = refused(comm, call)
+            assert all(words in text for text in told), (words, told)
+        assert all(f"rank {comm.size - 1} cannot" in text for text in told[:-1]), told
+        data = np.full(3, comm.rank)
+        ours.Bcast(data)
+        assert not data.any(), "nothing is left over"
+        ours.Free()
+
+
+@check
+def without_it_calls_are_as_they_were(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), machine=MACHINE)
+    assert "Bcast" not in vars(ours)
+    ours.Free()
+
+
+if __name__ == "__main__":
+    main()

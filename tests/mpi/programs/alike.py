@@ -1,0 +1,93 @@
+"""What holds for every collective of ours, whichever it is; the programs say on what."""
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.persistent import Persistent
+from collwise.mpi.progress import ENGINE
+from collwise.schedule.data import Schedule
+
+
+def distinct(made: Iterable[Schedule]) -> Iterator[Schedule]:
+    """Schedules of which no two have the same lists for the same problem: they run alike."""
+    seen = set()
+    for schedule in made:
+        if (key := (schedule.problem, schedule.lists)) not in seen:
+            seen.add(key)
+            yield schedule
+
+
+def run(request: Any) -> None:
+    """Start a persistent collective once, and give it back."""
+    request.Start()
+    request.Wait()
+    request.Free()
+
+
+def complete(request: Persistent, *, testing: bool) -> None:
+    """By `Wait`, or by `Test` again and again."""
+    while testing and not request.Test():
+        time.sleep(0)  # others need the core
+    request.Wait()
+
+
+def run_in_different_orders(
+    comm: MPI.Intracomm,
+    requests: Sequence[Persistent],
+    fill: Callable[[int, int], None],
+    right: Callable[[int, int], bool],
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """Every rank starts them in an order of its own and completes them in the opposite one.
+
+    fill, right: put data in, look at the result; of which request, for how manyth time.   between:
+    what is done while they run.
+    """
+    order = list(np.random.default_rng(comm.rank).permutation(len(requests)))
+    for again in range(4):
+        for number in order:
+            fill(number, again)
+            requests[number].Start()
+        between()
+        for number in reversed(order):
+            complete(requests[number], testing=number % 2 == 1)
+        for number in range(len(requests)):
+            assert right(number, again), (number, again)
+
+
+def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: Persistent) -> None:
+    """Nobody but the last rank calls collwise until its part is complete.
+
+    Legal with the library's own: everybody else waits for a message that the last rank sends only
+    then.
+    """
+    token = np.zeros(1)
+    request.Start()
+    if comm.rank == comm.size - 1:
+        request.Wait()
+        for other in range(comm.size - 1):
+            comm.Send(token, other)
+    else:
+        comm.Recv(token, comm.size - 1)
+        request.Wait()
+    assert not ENGINE.running
+
+
+def allocates_nothing(*acts: Callable[[], None]) -> None:
+    """What is done again and again leaves no more objects each time."""
+    gc.disable()
+    grown = []
+    for _ in range(3):
+        before = sys.getallocatedblocks()
+        for _ in range(10):
+            for act in acts:
+                act()
+        grown.append(sys.getallocatedblocks() - before)
+    gc.enable()
+    assert min(grown) < 5, grown

@@ -1,0 +1,129 @@
+"""Checks of measuring, racing and learning on real MPI."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+import collwise as cw
+from collwise.errors import InvalidArgument, WrongResult
+from collwise.model.profile import MeasuredSize, Profile, Win
+from collwise.mpi.campaigns import run_campaign
+from collwise.mpi.channel import Channel
+from collwise.mpi.courses import BroadcastCourse, Competitor, GatheringCourse, course
+from collwise.mpi.racetrack import Track, race
+from collwise.mpi.world import describe
+from collwise.schedule.data import Problem
+from collwise.tuning.session import Task, compare, wins
+from tests.mpi.programs.checks import check, main
+
+
+@check
+def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        with pytest.raises(InvalidArgument) as refusal:
+            run_campaign(comm, describe(comm), budget_s=1)
+        assert "2 ranks" in str(refusal.value)
+        return
+    world = describe(comm)
+    channel = Channel(comm)
+    try:
+        profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
+    except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
+        told = set(comm.allgather(refusal.seen))
+        if len(told) > 1 or "no message size gave" not in refusal.seen:
+            raise
+        channel.free()
+        return
+    assert len(set(comm.allgather(profile.to_json()))) == 1
+    assert all(point.t0_s > 0 for point in profile.points)
+    track = Track(channel, world.crowded)
+    task = Task("broadcast", 2048, comm.size - 1)
+    outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
+    assert len(set(comm.allgather(outcome.race.winner))) == 1
+    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
+    learned = profile.with_wins(wins(outcome))
+    assert {win.form for win in learned.wins} == {"blocking", "persistent"}
+    ours = cw.Comm(comm, profile=learned)
+    data = np.full(2048, comm.rank, np.uint8)
+    ours.Bcast(data, comm.size - 1)
+    assert (data == comm.size - 1).all()
+    channel.free()
+
+
+@check
+def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    channel, world = Channel(comm), describe(comm)
+    problem = Problem.of("s_to_p", comm.size, [40, 9], sources=[0, comm.size - 1])
+    names = ("ring", "br_lin")
+    ran = race(
+        Track(channel, world.crowded),
+        problem,
+        {name: cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {}) for name in names},
+        dict.fromkeys(names, 1e-6),
+        budget_s=0.2,
+        repetitions=3,
+    )
+    assert {"library", "ring", "br_lin (blocking)"} <= set(ran.samples)
+    point = MeasuredSize(
+        nbytes=8, mode="nonblocking", t0_s=1e-6, lam=2.0, t0_interval_s=None, lam_interval=None,
+        t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
+        repetitions=1, segment=0, verdict="assumed",
+    )  # fmt: skip
+    won = Win(
+        collective="s_to_p", form="blocking", ranks=comm.size, nbytes=49, root=0, sources=2,
+        algorithm="s_to_p/bruck", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
+        speedup_high=2.1, decision="collwise",
+    )  # fmt: skip
+    profile = Profile(
+        verdict="assumed", fingerprint=world.fingerprint(), provenance=world.provenance(),
+        points=(point,), wins=(won,),
+    )  # fmt: skip
+    ours = cw.Comm(comm, profile=profile)
+    made = ours.plan("s_to_p", 20, sources=[0, 1])
+    assert made is not None
+    assert made.algorithm == "s_to_p/bruck"
+    assert ours.plan("s_to_p", 20, sources=[0, 1], form="persistent") is None
+    assert ours.plan("s_to_p", 1000, sources=[0, 1]) is None
+    mine, result = np.full(int(comm.rank < 2), comm.rank), np.full(2, -1)
+    counts = [1, 1] + [0] * (comm.size - 2)
+    ours.Allgatherv(mine, [result, counts])
+    assert np.array_equal(result, [0, 1])
+    channel.free()
+
+
+def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[np.uint8]) -> None:
+    """What the library's own leaves, but for a byte of the last rank."""
+    library()
+    if comm.rank == comm.size - 1:
+        memory[42] += 1
+
+
+@check
+def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
+    channel = Channel(comm)
+    for problem in (
+        Problem("broadcast", comm.size, 100),
+        Problem.of("s_to_p", comm.size, 100, sources=[comm.size // 2]),
+    ):
+        on = course(channel, problem, "sum", "float64")
+        assert isinstance(on, BroadcastCourse | GatheringCourse)
+        memory = on.data if isinstance(on, BroadcastCourse) else on.result
+        careless = partial(spoilt, comm, on.library(), memory)
+        with pytest.raises(WrongResult) as seen:
+            on.check(Competitor("careless", careless, lambda: None))
+        assert f"rank {comm.size - 1}" in str(seen.value)
+        assert "byte 42" in str(seen.value)
+        for competitor in on.libraries():
+            on.check(competitor)
+            competitor.free()
+    channel.free()
+
+
+if __name__ == "__main__":
+    main()

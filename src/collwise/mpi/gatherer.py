@@ -1,7 +1,6 @@
-"""Blocking calls of an s-to-p broadcast: what a call needs, found again at later ones.
+"""Blocking calls of an s-to-p broadcast: much is remembered, but nothing by a buffer's address.
 
-Nothing is packed.  A layout that was met before needs no new derived types, wherever the buffers
-are; buffers that were met before need no new requests either.
+Nothing is packed, whatever the length: a layout that was met before needs no new derived types.
 """
 
 from collections.abc import Callable, Hashable
@@ -11,13 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
+from numpy.typing import NDArray
 
 from collwise.mpi.blocking import once
 from collwise.mpi.channel import BLOCKING_TAG, Channel
 from collwise.mpi.gathering import Gathering
-from collwise.mpi.memory import Gathered, Memory, Unit, indexed
+from collwise.mpi.memory import Gathered, indexed
 from collwise.mpi.operands import is_in_place
-from collwise.mpi.persistent import Persistent
 from collwise.mpi.pieces import Parts, Pieces, places_key, vector_key, vector_parts
 from collwise.mpi.progress import moving
 from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Slot
@@ -27,10 +26,9 @@ Read: TypeAlias = Callable[[Any, int], Parts]
 Run: TypeAlias = Callable[[Any, Any], None]
 """Takes a send buffer and a receive buffer, as mpi4py takes them."""
 _MOST = 64
-_MOST_BUFFERS = 16
-"""For so many buffers in a layout there are requests."""
+"""Of layouts that are remembered, and of those for which there are derived types."""
 _CODES = frozenset("?bBhHiIlLqQfdgFDG")
-"""NumPy's codes of arrays that mpi4py sends as they are."""
+"""NumPy's codes of elements that mpi4py sends as they are."""
 _LISTS = (list, tuple)
 _WORD = np.dtype(np.uint64)
 _LONG = 16384
@@ -44,7 +42,7 @@ class Gatherer:
         self.gathering, self.channel = Gathering(schedule, channel), channel
         self._known: dict[Hashable, Run] = {}
         self._placed: dict[Hashable, _Placed] = {}
-        self._held: set[_Placed] = set()
+        self._held: list[_Direct] = []
         channel.own(self)
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
@@ -100,21 +98,16 @@ class Gatherer:
             channel.mark_broken(problem)
             raise
 
-    def hold(self, placed: "_Placed") -> None:
-        """Free what it makes together with the rest, or when there is much; then it makes anew."""
+    def hold(self, direct: "_Direct") -> None:
+        """Free its types together with the rest, or when there are many; then it makes new ones."""
         if len(self._held) >= _MOST:
             self._release()
-        self._held.add(placed)
+        self._held.append(direct)
 
     @property
     def types(self) -> int:
-        """How many derived types MPI holds for messages that are made anew."""
-        return sum(len(placed.direct.types) for placed in self._held)
-
-    @property
-    def requests(self) -> int:
-        """For how many buffers it has requests."""
-        return sum(placed.requests for placed in self._held)
+        """How many derived types MPI holds for it."""
+        return sum(len(direct.types) for direct in self._held)
 
     def _release(self) -> None:
         while self._held:
@@ -128,77 +121,36 @@ class Gatherer:
 
 
 class _Placed:
-    """Runs it for one layout of plain bytes, whatever their address.
-
-    Buffers at addresses that are met again get requests of their own: making and starting messages
-    anew takes half as long again.  An address, not a buffer: what lies there now is as good.
-    """
+    """Runs it for one layout of plain bytes, whatever their address."""
 
     def __init__(self, gatherer: Gatherer, like: Pieces, anywhere: Run) -> None:
-        self._gatherer, self._channel = gatherer, gatherer.channel
-        self._like, self._high, self._anywhere = like._replace(keep=[]), like.places.high, anywhere
-        self._nbytes = gatherer.gathering.lengths[self._channel.rank]
-        self.direct = _Direct(gatherer.gathering, like)
-        self._bound: dict[tuple[int, int], Persistent | None] = {}
+        self._channel, self._anywhere = gatherer.channel, anywhere
+        self._high, self._nbytes = like.places.high, gatherer.gathering.lengths[self._channel.rank]
+        self._direct = _Direct(gatherer, like)
 
     def __call__(self, sendbuf: Any, recvbuf: Any) -> None:
         data = recvbuf[0] if isinstance(recvbuf, _LISTS) else recvbuf
-        if type(sendbuf) is np.ndarray and sendbuf.dtype.char in _CODES:
+        if type(sendbuf) is np.ndarray and _plain(sendbuf):
             sent = MPI.buffer.frombuffer(sendbuf, readonly=True)
-            known, start = sent.nbytes == self._nbytes, sent.address if self._nbytes else 0
+            known = sent.nbytes == self._nbytes
         else:
-            sent, known, start = None, is_in_place(sendbuf), 0
+            sent, known = None, is_in_place(sendbuf)
         if known and data is not None and data is not MPI.BOTTOM and not self._channel.broken:
             memory = MPI.buffer.frombuffer(data)
             if self._high <= memory.nbytes:
-                bound = self._bound.get((memory.address, start))
-                if bound is not None:
-                    bound.run()
-                else:
-                    self._run(sendbuf, sent, memory, start)
+                try:
+                    self._direct(sendbuf, sent, memory)
+                except BaseException as problem:
+                    self._channel.mark_broken(problem)
+                    raise
                 return
         self._anywhere(sendbuf, recvbuf)  # it knows more forms, and what is wrong
 
-    def _run(self, sendbuf: Any, sent: Any, memory: Any, start: int) -> None:
-        """Where there are no requests yet: at the second meeting there will be."""
-        self._gatherer.hold(self)
-        here = memory.address, start
-        try:
-            if here in self._bound:
-                request = self._bound[here] = self._request(sendbuf, *here)
-                request.run()
-                return
-            if len(self._bound) >= _MOST_BUFFERS:
-                self._unbind()
-            self._bound[here] = None
-            self.direct(sendbuf, sent, memory)
-        except BaseException as problem:
-            self._channel.mark_broken(problem)
-            raise
 
-    def _request(self, sendbuf: Any, address: int, start: int) -> Persistent:
-        gathering, given = self._gatherer.gathering, None
-        if start:
-            given = Memory(start, Unit.of(MPI.Datatype.fromcode(sendbuf.dtype.char)))
-        # All blocking calls have one tag: they come in the same order on all ranks.
-        work = gathering.work(given, self._like._replace(address=address), BLOCKING_TAG)
-        return Persistent(self._channel, gathering.way(given is None), work, BLOCKING_TAG)
-
-    @property
-    def requests(self) -> int:
-        """For how many buffers there are requests."""
-        return sum(request is not None for request in self._bound.values())
-
-    def free(self) -> None:
-        """Free requests and types; later calls make new ones."""
-        self._unbind()
-        self.direct.free()
-
-    def _unbind(self) -> None:
-        while self._bound:
-            _, request = self._bound.popitem()
-            if request is not None:
-                request.Free()
+def _plain(array: NDArray[Any]) -> bool:
+    """Whether mpi4py sends an array as it is."""
+    dtype = array.dtype
+    return dtype.char in _CODES and dtype.isnative and array.flags.aligned
 
 
 class _Step(NamedTuple):
@@ -216,8 +168,8 @@ class _Step(NamedTuple):
 class _Direct:
     """Messages from and to wherever the data is.   types: the derived ones, to free in the end."""
 
-    def __init__(self, gathering: Gathering, like: Pieces) -> None:
-        self._gathering, self._comm = gathering, gathering.channel.comm
+    def __init__(self, gatherer: Gatherer, like: Pieces) -> None:
+        self._gatherer, self._comm = gatherer, gatherer.channel.comm
         self._like = Gathered(0, like.unit, like.places.starts)
         self._ways: dict[bool, list[tuple[tuple[int, ...], list[_Step]]]] = {}
         self.types: list[MPI.Datatype] = []
@@ -242,7 +194,9 @@ class _Direct:
         moving(*requests.values())
 
     def _prepared(self, in_place: bool) -> list[tuple[tuple[int, ...], list[_Step]]]:
-        way = self._gathering.way(in_place)
+        if not self._ways:
+            self._gatherer.hold(self)
+        way = self._gatherer.gathering.way(in_place)
         steps = [self._step(place, op) for place, op in enumerate(way.operations)]
         stages = [((), (*way.first, *way.opening)), *way.stages, *way.tail]
         made = [(awaited, [steps[place] for place in acts]) for awaited, acts in stages]

@@ -77,8 +77,10 @@ def type_key(datatype: Any) -> Hashable:
     """
     if type(datatype) is str:
         return datatype
-    handle = datatype.handle
-    return handle if handle in _PREDEFINED else (datatype.Get_size(),)
+    handle: int = datatype.handle
+    if handle in _PREDEFINED or datatype.is_predefined:
+        return handle
+    return (datatype.Get_size(),)
 
 
 def bytes_in_order(datatype: MPI.Datatype) -> bool:

@@ -109,12 +109,8 @@ class Persistent:
             raise
 
     def Wait(self) -> None:  # noqa: N802
-        """Return when this rank's part is complete; at once if it is not started.
-
-        Raises InvalidArgument if it was freed.
-        """
+        """Return when this rank's part is complete; at once if it is not started, or was freed."""
         if not self._active:
-            self._check_freed()
             return
         try:
             if ENGINE.running:
@@ -148,7 +144,6 @@ class Persistent:
         """
         ENGINE.advance()
         if not self._active:
-            self._check_freed()
             return True
         if self._at < len(self._steps) or not MPI.Request.Testall(self._requests):
             return False
@@ -200,10 +195,6 @@ class Persistent:
         self._requests, self._by_place, self._steps = [], {}, []
         self._begin = self._opening = self._finish = _nothing
         self._channel, self._active = _FREED, False
-
-    def _check_freed(self) -> None:
-        if self._channel is _FREED:
-            self._channel.check()
 
     def _refuse(self) -> None:
         self._channel.check()

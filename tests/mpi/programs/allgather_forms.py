@@ -293,6 +293,44 @@ def elements_that_nobody_tells_us(comm: MPI.Intracomm) -> None:
 
 
 @check
+def a_type_of_the_users_is_not_taken_for_a_predefined_one(comm: MPI.Intracomm) -> None:
+    """Not even where that one is met first after a user's of its size."""
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=NAMED)
+    size = comm.size
+    for predefined in (MPI.INT64_T, MPI.UNSIGNED_LONG_LONG, MPI.C_FLOAT_COMPLEX, MPI.LONG_LONG):
+        spread = MPI.BYTE.Create_contiguous(8).Create_resized(0, 16).Commit()
+        mine, where = np.full(2, comm.rank), [1 + 3 * rank for rank in range(size)]
+        for datatype, step in ((spread, 2), (predefined, 1), (spread, 2), (predefined, 1)):
+            for displacements in (where, None):
+                memory = np.full(8 * size + 8, -1)
+                counts: Any = ([2] * size, displacements) if displacements else [2] * size
+                ours.Allgatherv([mine, predefined], [memory, counts, datatype])
+                starts = displacements or range(0, 2 * size, 2)
+                elements = step * np.add.outer(starts, range(2)).ravel()
+                assert np.array_equal(memory[elements], np.repeat(range(size), 2)), datatype.name
+                assert (np.delete(memory, elements) == -1).all()
+        spread.Free()
+    ours.Free()
+
+
+@check
+def arrays_that_mpi4py_refuses(comm: MPI.Intracomm) -> None:
+    """They are refused before anything is sent, and the communicator goes on."""
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=NAMED)
+    size = comm.size
+    mine, result = np.full(3, float(comm.rank)), np.zeros(3 * size)
+    strange = mine.astype(mine.dtype.newbyteorder())
+    for again in range(3):
+        for call in (comm.Allgatherv, ours.Allgatherv):
+            with pytest.raises((KeyError, BufferError, ValueError, TypeError)):
+                call(strange, result)
+        result[:] = -1
+        ours.Allgatherv(mine, result)
+        assert np.array_equal(result, np.repeat(range(size), 3)), again
+    ours.Free()
+
+
+@check
 def negative_displacements(comm: MPI.Intracomm) -> None:
     """The buffer may be the middle of something."""
     ours = cw.Comm(comm, machine=MACHINE, algorithms=NAMED)

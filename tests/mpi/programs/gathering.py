@@ -80,7 +80,7 @@ def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
 
 @check
 def buffers_that_come_again(comm: MPI.Intracomm) -> None:
-    """They get requests of their own, on which the ranks need not agree."""
+    """What lies there now counts, on ranks whose buffers come again and on those with new ones."""
     channel, rank = Channel(comm), comm.rank
     for pairs in patterns(comm.size)[3:]:
         twice, own = ([2 * count for count in pairs], slice(*np.cumsum([0, *pairs])[rank:][:2] * 2))
@@ -90,7 +90,7 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
             mine = numbers(rank, pairs[rank])
             known = [np.zeros(2 * sum(pairs), np.int32) for _ in range(2)]
             new = (number + rank) % 3 == 0
-            for turn in range(6):  # each of the two is met, gets requests, and uses them
+            for turn in range(6):
                 salt, told = turn % 3, (schedule.algorithm, pairs, turn)
                 mine[:] = numbers(rank, pairs[rank], salt)
                 into = np.empty(2 * sum(pairs) + turn, np.int32) if new else known[turn % 2]
@@ -100,19 +100,8 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
                     into[own] = mine
                 gather(MPI.IN_PLACE if in_place else mine, [into, twice])
                 assert np.array_equal(into[: len(right[salt])], right[salt]), told
-            if any(pairs) and not new:
-                assert gather.requests == 2, gather.requests
             gather.Free()
-            assert gather.requests == 0
-    schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(comm.size, 16, sources=range(comm.size))
-    gather, result = gatherer(schedule, channel), np.zeros((18, 2 * comm.size))
-    for turn, place in enumerate([*range(5)] * 3 + [*range(18)] * 2 + [*range(5)] * 3):
-        gather(np.full(2, 100.0 * turn + rank), result[place])
-        right_now = 100.0 * turn + np.repeat(range(comm.size), 2)
-        assert np.array_equal(result[place], right_now), turn
-        assert gather.requests <= 16
     channel.free()
-    assert gather.requests == 0
 
 
 @check

@@ -8,8 +8,6 @@ import click
 from collwise.cli import output
 from collwise.cli.commands import Command
 from collwise.cli.problems import (
-    DTYPE,
-    OP,
     USUAL_SOURCES,
     Sources,
     check_options,
@@ -22,6 +20,7 @@ from collwise.cli.problems import (
 from collwise.cli.profiles import profile_for, profile_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZE
+from collwise.planner.legal import DTYPE, OP
 
 _QUICK_S = 3.0
 """Seconds to measure where there is no profile."""

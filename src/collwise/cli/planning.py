@@ -9,8 +9,6 @@ import click
 from collwise.cli import output
 from collwise.cli.machines import Given, machine_from, machine_options
 from collwise.cli.problems import (
-    DTYPE,
-    OP,
     bytes_option,
     check_options,
     chosen_sources,
@@ -22,6 +20,7 @@ from collwise.cli.problems import (
 )
 from collwise.cli.values import RANKS, drawable
 from collwise.errors import InvalidArgument
+from collwise.planner.legal import DTYPE, OP
 from collwise.schedule.data import COMBINING, GATHERING, Problem
 
 if TYPE_CHECKING:  # drawing loads Matplotlib

@@ -11,10 +11,9 @@ from collwise.cli.values import SHAPE, SIZE
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import near_square
+from collwise.planner.legal import DTYPE, OP
 from collwise.schedule.data import ABOUT, GATHERING, ORDERS, check_about
 
-OP, DTYPE = "sum", "float64"
-"""What vectors are combined with, and their elements, if nobody says."""
 USUAL_SOURCES = "every fourth rank, but at least two"
 """What races take if nobody says."""
 MOST_SOURCES = 1 << 20

@@ -9,8 +9,6 @@ from collwise.cli import output
 from collwise.cli.commands import Command
 from collwise.cli.problems import (
     COLLECTIVES,
-    DTYPE,
-    OP,
     USUAL_SOURCES,
     Sources,
     check_options,
@@ -23,6 +21,7 @@ from collwise.cli.problems import (
 from collwise.cli.profiles import save, save_option
 from collwise.cli.ranks import on_ranks
 from collwise.cli.values import BUDGET, SIZES, writable
+from collwise.planner.legal import DTYPE, OP
 
 
 @click.command("tune", cls=Command)

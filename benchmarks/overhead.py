@@ -23,7 +23,7 @@ def main() -> None:
     if sys.argv[1:2] == ["rank"]:
         on_a_rank(Path(sys.argv[2]))
         return
-    from collwise.mpi.launcher import start
+    from collwise.system.launcher import start
 
     date = datetime.now(UTC).date().isoformat()
     path = Path(__file__).parent / "results" / f"overhead-{date}.md"
@@ -50,7 +50,7 @@ def on_a_rank(path: Path) -> None:
     from collwise.algorithms import ALGORITHMS
     from collwise.mpi.channel import Channel
     from collwise.mpi.executor import persistent_gather
-    from collwise.schedule.data import Recv, Send
+    from collwise.schedule.operations import Recv, Send
 
     comm = MPI.COMM_WORLD
     rank, ranks = comm.rank, comm.size

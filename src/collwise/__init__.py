@@ -21,12 +21,12 @@ from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.model import hybrid, postal, sources, topology
 from collwise.model.machine import Machine
 from collwise.model.presets import PRESETS
-from collwise.model.profile import Profile
 from collwise.planner.choose import plan
 from collwise.planner.plans import Plan
-from collwise.schedule.data import Schedule
-from collwise.schedule.timing import ideal
+from collwise.profiles.profile import Profile
+from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
+from collwise.timing import ideal
 from collwise.verifier import verify
 
 presets = PRESETS

@@ -5,9 +5,9 @@ from random import Random
 from typing import Any
 
 from collwise.algorithms import Algorithm
-from collwise.algorithms.combining import twos
+from collwise.algorithms.reductions import twos
 from collwise.model.machine import Machine, measured
-from collwise.schedule.data import GATHERING, ROOTLESS
+from collwise.schedule.problem import GATHERING, ROOTLESS
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 MEASURED = measured(

@@ -10,8 +10,9 @@ from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from collwise.algorithms import ALGORITHMS
-from collwise.algorithms.ideal_places import rows, snake
-from collwise.schedule.data import Schedule, Send
+from collwise.algorithms.s_to_p.ideal_places import rows, snake
+from collwise.schedule.operations import Send
+from collwise.schedule.program import Schedule
 
 Mesh: TypeAlias = Sequence[Sequence[int]]
 Pair: TypeAlias = tuple[int, int]

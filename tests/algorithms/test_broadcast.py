@@ -13,9 +13,11 @@ from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.model import postal
 from collwise.model.machine import Machine, measured
-from collwise.schedule.data import Problem, Recv, Schedule, Send, size_of
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Recv, Send, size_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.schedule.trees import HeapTree, SplitTree
+from collwise.timing import ideal
 from collwise.verifier import verify
 
 F = Fraction

@@ -11,7 +11,7 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.allreduce.multiplying import stages
-from collwise.algorithms.combining import (
+from collwise.algorithms.reductions import (
     best_strategy,
     by_strategy,
     exchange_estimate,
@@ -20,9 +20,11 @@ from collwise.algorithms.combining import (
 )
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
-from collwise.schedule.data import Problem, Schedule, Send, size_of
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Send, size_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 

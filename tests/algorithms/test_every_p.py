@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.combining import twos
+from collwise.algorithms.reductions import twos
 from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
-from collwise.schedule.data import COMBINING, GATHERING, ORDERS, Schedule, tabulate
-from collwise.schedule.timing import ideal
+from collwise.schedule.problem import COMBINING, GATHERING, ORDERS
+from collwise.schedule.program import Schedule, tabulate
+from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import LATENCIES, MACHINES, roots, sources_for, strategy_for
 

@@ -19,7 +19,7 @@ from collwise.algorithms.registry import (
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
-from collwise.schedule.data import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
 from tests.algorithms.examples import root_of, settings_of, sources_for
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)

@@ -13,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.gathering import fullest
-from collwise.algorithms.ideal_places import in_line, rows, snake
 from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.s_to_p.ideal_places import in_line, rows, snake
+from collwise.algorithms.s_to_p.spreading import fullest
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.data import Recv, Schedule, Send
 from collwise.schedule.grids import Grid
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Recv, Send
+from collwise.schedule.program import Schedule
+from collwise.timing import ideal
 from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 from tests.algorithms.s_to_p_twins import (
     ON_MESHES,

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms import Algorithm
-from collwise.algorithms.gathering import Spreading
 from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.s_to_p.spreading import Spreading
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.data import Schedule, tabulate
-from collwise.schedule.timing import ideal
-from collwise.simulator.values import values
+from collwise.schedule.program import Schedule, tabulate
+from collwise.simulator.data_values import values
+from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 

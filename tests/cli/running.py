@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from collwise.model.fingerprint import Fingerprint
-from collwise.model.profile import MeasuredSize, Profile, Provenance
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, Provenance
 from tests.mpi.launching import LIMIT_S, Library
 
 POSTAL = ("--t0", "1e-3", "--lam", "4")

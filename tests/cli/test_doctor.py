@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from collwise.lab.checkup import Seen
-from collwise.tuning import checkup
+from collwise.doctor import checks
+from collwise.lab.lab_checks import Seen
 from tests.cli.conftest import Run
 from tests.cli.running import example
 
@@ -24,13 +24,13 @@ def healthy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A machine where all is well: what asking MPI alone, and on two ranks, answers."""
     answers: dict[str, Any] = {"alone": ([SEEN], ""), "ranks": ([{**SEEN, "size": 2}] * 2, "")}
     commands = iter(["alone", "ranks"])
-    monkeypatch.setattr(checkup, "_ask", lambda command: answers[next(commands)])
-    monkeypatch.setattr(checkup, "local_fingerprint", lambda library, layout: example().fingerprint)
-    monkeypatch.setattr(checkup, "usable_cores", lambda: 8)
-    monkeypatch.setattr(checkup, "command_line", lambda ranks, arguments: ["m"])
-    monkeypatch.setattr(checkup, "find_mpiexec", lambda: "the/mpiexec")
+    monkeypatch.setattr(checks, "_ask", lambda command: answers[next(commands)])
+    monkeypatch.setattr(checks, "local_fingerprint", lambda library, layout: example().fingerprint)
+    monkeypatch.setattr(checks, "usable_cores", lambda: 8)
+    monkeypatch.setattr(checks, "command_line", lambda ranks, arguments: ["m"])
+    monkeypatch.setattr(checks, "find_mpiexec", lambda: "the/mpiexec")
     lab = [Seen("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
-    monkeypatch.setattr("collwise.lab.checkup.checkup", lambda: iter(lab))
+    monkeypatch.setattr("collwise.lab.lab_checks.checkup", lambda: iter(lab))
     example().save(folder / "profile.json")
     return answers
 
@@ -111,7 +111,7 @@ def test_a_launcher_that_is_named_and_missing(
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
-    monkeypatch.setattr(checkup, "_ask", lambda command: ([SEEN], ""))
+    monkeypatch.setattr(checks, "_ask", lambda command: ([SEEN], ""))
     found = findings(collwise, 1)["launcher"]
     assert "COLLWISE_MPIEXEC=no-such-mpiexec: there is no such program" in found["seen"]
 
@@ -127,12 +127,12 @@ def test_no_mpi_library(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_an_mpi_that_hangs_or_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "LIMIT_S", 0.2)
-    ask = checkup._ask
+    monkeypatch.setattr(checks, "LIMIT_S", 0.2)
+    ask = checks._ask
     assert ask(["sleep", "20"]) == ([], "no answer within 0 s")
     assert ask([sys.executable, "-c", "raise SystemExit(3)"])[0] == []
     assert "No such file" in ask([os.path.join("no", "such", "program")])[1]  # noqa: PTH118
-    monkeypatch.setattr(checkup, "LIMIT_S", 30.0)
+    monkeypatch.setattr(checks, "LIMIT_S", 30.0)
     assert ask(["sh", "-c", "exit 3"]) == ([], "exit code 3, no message")
     assert ask(["sh", "-c", "echo one >&2; echo two >&2"])[1] == "two"
 

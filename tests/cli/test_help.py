@@ -75,7 +75,7 @@ def test_help_tells_every_exit_code(collwise: Run) -> None:
 def test_long_help_is_in_groups(collwise: Run, name: str) -> None:
     """Every option once, under a heading."""
     text = collwise(name, "--help").out
-    command: click.Command = import_module(f"collwise.cli.{name}").command
+    command: click.Command = import_module(f"collwise.cli.{name}_command").command
     headings = ["Options", "S-to-p broadcasts", "A measured machine", "An assumed machine"]
     places = [text.index(f"\n{heading}") for heading in (*headings, "The network")]
     assert places == sorted(places)
@@ -112,7 +112,7 @@ def test_an_unknown_option(collwise: Run, name: str) -> None:
 
 
 def takes_arguments(name: str) -> bool:
-    command: click.Command = import_module(f"collwise.cli.{name}").command
+    command: click.Command = import_module(f"collwise.cli.{name}_command").command
     return any(isinstance(param, click.Argument) for param in command.params)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.schedule.data import COMBINING, GATHERING
+from collwise.schedule.problem import COMBINING, GATHERING
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 

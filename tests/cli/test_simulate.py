@@ -10,7 +10,7 @@ import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for, collectives
 from collwise.model.presets import PRESETS
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.data import COMBINING, GATHERING
+from collwise.schedule.problem import COMBINING, GATHERING
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 

@@ -11,11 +11,12 @@ from matplotlib.lines import Line2D
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import Race
-from collwise.model.fingerprint import Fingerprint
 from collwise.model.machine import Machine
-from collwise.model.profile import MeasuredSize, MedianTime, Mode, Profile, Provenance
-from collwise.schedule.data import Schedule
-from collwise.schedule.timing import Timing, ideal
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, MedianTime, Mode, Provenance
+from collwise.schedule.program import Schedule
+from collwise.timing import Timing, ideal
 
 T0 = Fraction(17, 10**7)
 MACHINE = Machine.postal(t0_s=T0, lam=2)

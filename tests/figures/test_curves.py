@@ -12,7 +12,7 @@ from collwise.figures.curves import (
 )
 from collwise.figures.style import svg
 from collwise.measure.race import Race
-from collwise.model.profile import Mode
+from collwise.profiles.records import Mode
 from tests.figures.examples import RACES, SIZES, legend, point, profile, race, xs, ys
 
 

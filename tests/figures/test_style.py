@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from collwise.errors import InvalidArgument
 from collwise.figures.style import BLUE, THEME, note, plain, save, svg
-from collwise.figures.tree import tree
+from collwise.figures.tree_diagram import tree
 from tests.figures.examples import drawn
 
 

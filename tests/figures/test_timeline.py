@@ -11,7 +11,7 @@ from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _free, timeline
 from collwise.model.machine import Machine
 from collwise.model.presets import find
 from collwise.model.topology import Mesh
-from collwise.schedule.timing import ideal
+from collwise.timing import ideal
 from tests.figures.examples import MACHINE, T0, drawn, legend, texts, xs, ys
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
-from collwise.lab import Cluster, launching, requirements
-from collwise.lab.launching import check_command, find_library, launch
+from collwise.lab import Cluster, mpi_launch, requirements
+from collwise.lab.mpi_launch import check_command, find_library, launch
 
 
 def _missing(patch: pytest.MonkeyPatch, **changes: object) -> str:
@@ -54,8 +54,8 @@ def test_what_only_helps_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "find_mpiexec", lambda: "mpiexec")
-    monkeypatch.setattr(launching, "is_open_mpi", lambda mpiexec: False)
+    monkeypatch.setattr(mpi_launch, "find_mpiexec", lambda: "mpiexec")
+    monkeypatch.setattr(mpi_launch, "is_open_mpi", lambda mpiexec: False)
     assert find_library(None) == ("mpich", "mpiexec")
     assert find_library("none") == ("none", "")
     with pytest.raises(NoMPI, match=r"a lab with openmpi: .* is that of mpich; run the collwise"):
@@ -98,7 +98,7 @@ def test_more_ranks_than_places() -> None:
 
 
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
-def test_ranks_fill_hosts_one_after_the_other(library: launching.Library) -> None:
+def test_ranks_fill_hosts_one_after_the_other(library: mpi_launch.Library) -> None:
     names = ["h0", "h1", "h2"]
     started = launch(library, "mpiexec", ["program", "x"], names, 3, 2, quiet=True)
     assert started.arguments[-4:] == ["-n", "3", "program", "x"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collwise.model.fingerprint import usable_cores
+from collwise.system.host import usable_cores
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 from tests.mpi import launching
 

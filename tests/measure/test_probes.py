@@ -8,18 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
-from collwise.measure.probes import (
-    EXPERIMENTS,
-    Cell,
-    Probe,
-    greetings,
-    pick_targets,
-    usual_ks,
-)
+from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
 from collwise.model.machine import Cost, Machine
-from collwise.schedule.data import Recv, Send, Slot, size_of
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Recv, Send, Slot, size_of
 from collwise.simulator import simulate
+from collwise.timing import ideal
 
 LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "3/2", "9/5", "2", "5/2", "4", "10")]
 T0 = Fraction(17, 10**7)

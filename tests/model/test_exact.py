@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
-from collwise.model.exact import (
-    LARGEST_DENOMINATOR,
-    exact,
-    rounded_latency,
-    seconds,
-)
+from collwise.model.exact import LARGEST_DENOMINATOR, exact, rounded_latency, seconds
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Hockney
 from collwise.model.presets import ITEM, PRESETS, Preset, find
 from collwise.model.topology import Embedded, Mesh
-from collwise.schedule.timing import ideal
+from collwise.timing import ideal
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda p: p.name)

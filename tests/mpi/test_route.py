@@ -10,18 +10,9 @@ from numpy.typing import NDArray
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.mpi.route import Route, Stage, in_place, route
-from collwise.schedule.data import (
-    COMBINING,
-    Block,
-    Combine,
-    Copy,
-    Operation,
-    Recv,
-    Schedule,
-    Send,
-    Slot,
-    scratch,
-)
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import COMBINING
+from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, roots, settings_of
 
 Numbers = NDArray[np.int64]

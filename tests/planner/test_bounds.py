@@ -16,8 +16,10 @@ from collwise.model import postal
 from collwise.model.bounds import bounds
 from collwise.model.machine import Machine, measured
 from collwise.planner.choose import plan
-from collwise.schedule.data import Block, Operation, Problem, Recv, Schedule, Send, Written, size_of
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Block, Operation, Recv, Send, size_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.planner.machines import HOCKNEY, LOGGP, MEASURED, POSTAL, STEEP, any_machine
 

@@ -12,8 +12,9 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner import choose
 from collwise.planner.choose import plan
-from collwise.schedule.data import Problem, Schedule
-from collwise.schedule.timing import ideal
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.planner.machines import LOGGP, MACHINES, MEASURED, POSTAL
 

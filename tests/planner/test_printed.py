@@ -1,8 +1,8 @@
 """A printed plan: the choice, the runners-up and why not, both lower bounds, what is excluded."""
 
 from collwise.measure.race import LIBRARY
-from collwise.model import words
 from collwise.planner.choose import decided, plan
+from collwise.system import formatting
 from tests.planner.machines import HOCKNEY, POSTAL
 
 
@@ -25,12 +25,12 @@ def test_a_plan_on_paper() -> None:
 def test_runners_up_and_the_excluded() -> None:
     made = plan("broadcast", ranks=2, nbytes=300, machine=HOCKNEY)
     head, _, table = str(made).partition("\ncandidates\n")
-    assert words.time(made.lower_bound_s) in head
+    assert formatting.time(made.lower_bound_s) in head
     assert made.bound.argument in head
-    assert words.time(made.unsegmented_bound.time_s) in head
+    assert formatting.time(made.unsegmented_bound.time_s) in head
     assert made.unsegmented_bound.argument in head
     assert made.excluded
-    expected = [(c.label, words.time(c.predicted_s), c.verdict) for c in made.candidates]
+    expected = [(c.label, formatting.time(c.predicted_s), c.verdict) for c in made.candidates]
     expected += [(name, "-", why) for name, why in made.excluded.items()]
     lines = table.splitlines()
     for line, (label, time, why) in zip(lines, expected, strict=True):

@@ -8,7 +8,7 @@ import pytest
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.planner.choose import plan
-from collwise.schedule.data import COMBINING
+from collwise.schedule.problem import COMBINING
 from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
 

@@ -21,8 +21,8 @@ from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Complete, Mesh, Topology, parse
 from collwise.planner.choose import plan, plan_for, shortlist, unpredicted
 from collwise.planner.plans import Plan
-from collwise.schedule.data import Problem
-from collwise.schedule.timing import ideal
+from collwise.schedule.problem import Problem
+from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.planner.machines import HOCKNEY, LOGGP, MACHINES, POSTAL, STEEP, any_machine
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.schedule.data import (
+from collwise.schedule.dependencies import Writers, dependencies, overwritten
+from collwise.schedule.operations import (
     Block,
     Combine,
     Copy,
@@ -11,12 +12,11 @@ from collwise.schedule.data import (
     Recv,
     Send,
     Slot,
+    clobbers,
     reads,
     scratch,
-    spoils,
     writes,
 )
-from collwise.schedule.dependencies import Writers, dependencies, overwritten
 
 blocks = st.builds(Block, st.integers(0, 2), st.integers(-3, 25), st.integers(0, 12))
 slots = st.sampled_from([*map(int, Slot), scratch(1)])
@@ -81,7 +81,7 @@ def test_overwritten(ops: list[Operation]) -> None:
     """
     sends = [place for place, op in enumerate(ops) if isinstance(op, Send)]
     for place, found in enumerate(overwritten(ops)):
-        changed = cells(ops[place], spoils(ops[place]))
+        changed = cells(ops[place], clobbers(ops[place]))
         needed = {s for s in sends if s < place and cells(ops[s], reads(ops[s])) & changed}
         assert needed <= set(found) <= {s for s in sends if s < place}
         assert bool(needed) == bool(found)

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model.topology import near_square
-from collwise.schedule.data import (
-    COMBINING,
-    GATHERING,
-    Block,
-    Order,
-    Problem,
-    Source,
-    check_about,
-)
+from collwise.schedule.operations import Block
+from collwise.schedule.problem import COMBINING, GATHERING, Order, Problem, Source, check_about
 
 
 def s_to_p(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:

@@ -7,9 +7,11 @@ import pytest
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
-from collwise.schedule.data import Block, Problem, Recv, Schedule, Send, Written
-from collwise.schedule.timing import Wait, ideal
+from collwise.schedule.operations import Block, Recv, Send
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
+from collwise.timing import Wait, ideal
 
 BLOCK = (Block(0, 0, 8),)
 

@@ -6,9 +6,9 @@ import pytest
 
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
-from collwise.model.profile import Profile
 from collwise.mpi.courses import BLOCKING
-from collwise.planner.learned import learned_choice
+from collwise.planner.race_lookup import learned_choice
+from collwise.profiles.profile import Profile
 from collwise.tuning.session import Task, usual_sources, wins
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 

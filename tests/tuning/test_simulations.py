@@ -9,9 +9,9 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh, Topology
 from collwise.planner.choose import plan_for, problem_for
-from collwise.schedule.data import Problem
+from collwise.report.simulation_tables import document, heading, lines, rows
+from collwise.schedule.problem import Problem
 from collwise.tuning import simulations as module
-from collwise.tuning.simulation_reports import document, heading, lines, rows
 from collwise.tuning.simulations import Waits, read_settings, simulations
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 

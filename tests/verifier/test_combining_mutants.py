@@ -15,25 +15,23 @@ from tests.algorithms.examples import settings_of
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.data import (
-    COMBINING,
+from collwise.schedule.operations import (
     Block,
     Combine,
     Copy,
     Operation,
-    Problem,
     Recv,
-    Schedule,
     Send,
     Slot,
-    Written,
+    clobbers,
     reads,
     scratch,
     size_of,
-    spoils,
     writes,
 )
-from collwise.schedule.timing import ideal
+from collwise.schedule.problem import COMBINING, Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import ideal
 from collwise.verifier import check_flow
 
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
@@ -112,7 +110,7 @@ class Twin:
         if isinstance(op, Send):
             self.sent.setdefault((rank, op.peer), []).append((op, operands[0]))
         elif isinstance(op, Combine):
-            for slot in spoils(op):
+            for slot in clobbers(op):
                 for cell in self.cells(op, slot):
                     memory.pop(cell, None)
                     self.touched[rank].add(cell)
@@ -188,7 +186,7 @@ def makes_sense(problem: Problem, lists: Lists) -> bool:
                 0 <= op.peer < problem.ranks and op.peer != rank
             ):
                 return False
-            if Slot.INPUT in spoils(op):
+            if Slot.INPUT in clobbers(op):
                 return False
             if isinstance(op, Combine) and (
                 op.left == op.right or (op.left == op.into and op.right < Slot.SCRATCH)

@@ -14,18 +14,10 @@ from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.data import (
-    GATHERING,
-    Block,
-    Operation,
-    Recv,
-    Schedule,
-    Send,
-    Slot,
-    Written,
-    size_of,
-)
-from collwise.schedule.timing import ideal
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot, size_of
+from collwise.schedule.problem import GATHERING
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import ideal
 from collwise.verifier import verify
 
 POSTAL = Machine.postal(t0_s=1, lam=2)

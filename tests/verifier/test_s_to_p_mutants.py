@@ -13,12 +13,14 @@ from tests.algorithms.examples import settings_of
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
-from collwise.schedule.data import Block, Operation, Problem, Recv, Schedule, Send, Written
 from collwise.schedule.dependencies import dependencies
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
 from collwise.verifier import check_flow
-from collwise.verifier.atlas import Atlas
-from collwise.verifier.progress import awaited_receives
-from collwise.verifier.promises import PROMISES
+from collwise.verifier.deadlock import awaited_receives
+from collwise.verifier.partition import Partition
+from collwise.verifier.postconditions import POSTCONDITIONS
 
 Lists = list[list[Operation]]
 SEEDS = 120
@@ -238,8 +240,8 @@ def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
     for seed in range(SEEDS):
         _, schedule = broken(algorithm, seed)
         problem, lists = schedule.problem, schedule.lists
-        promises = [PROMISES["s_to_p"](problem, rank) for rank in range(problem.ranks)]
-        for operations, moved in zip(lists, Atlas(lists, promises).moved, strict=True):
+        promises = [POSTCONDITIONS["s_to_p"](problem, rank) for rank in range(problem.ranks)]
+        for operations, moved in zip(lists, Partition(lists, promises).moved, strict=True):
             received = [isinstance(op, Recv) for op in operations]
             for op, waits, count in zip(
                 operations,

@@ -4,10 +4,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm
+from collwise.schedule.collectives import COLLECTIVES
 
 __all__ = ["ALGORITHMS", "Algorithm"]
 
-for _collective in ("broadcast", "reduce", "allreduce", "s_to_p"):
+for _collective in COLLECTIVES:
     _package = import_module(f"{__name__}.{_collective}")
     for _module in iter_modules(_package.__path__):
         import_module(f"{_package.__name__}.{_module.name}")

@@ -11,7 +11,8 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
-from collwise.schedule.data import COMBINING, Order, Problem, Program, Schedule, keeps
+from collwise.schedule.problem import COMBINING, Order, Problem, keeps
+from collwise.schedule.program import Program, Schedule
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import click
 
-from collwise.cli.failures import failing_clearly
+from collwise.cli.exit_codes import failing_clearly
 from collwise.errors import UnknownName
 
 COMMANDS = {
@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """Loads a command's module (cli/NAME.py) when it is asked for."""
+    """Loads a command's module (cli/NAME_command.py) when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
         return list(COMMANDS)
@@ -30,7 +30,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: D102
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"collwise.cli.{name}").command
+        command: click.Command = import_module(f"collwise.cli.{name}_command").command
         return command
 
     def resolve_command(  # noqa: D102

@@ -17,7 +17,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from collwise.mpi.launcher import launched
+from collwise.system.launcher import launched
 
 _TERMINAL = "COLLWISE_TERMINAL"
 """Set for ranks that we start: which streams are a terminal, and its width, such as "err 120"."""

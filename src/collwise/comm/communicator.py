@@ -14,8 +14,6 @@ from collwise.comm.gathering import Gatherers, Known
 from collwise.comm.planning import Decision, Plans, Vectors
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
-from collwise.model.profile import Profile
-from collwise.model.records import FORMS, Form
 from collwise.mpi.agreement import on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Private
@@ -27,9 +25,11 @@ from collwise.mpi.progress import ENGINE
 from collwise.mpi.sources import gather_sources
 from collwise.mpi.world import describe
 from collwise.planner.choose import problem_for
-from collwise.planner.legal import DTYPE, OP
+from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
-from collwise.schedule.data import COMBINING, Order, Problem, Source
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import FORMS, Form
+from collwise.schedule.problem import COMBINING, Order, Problem, Source
 
 _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
 _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv

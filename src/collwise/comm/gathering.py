@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from collwise.comm.planning import Plans
 from collwise.errors import InvalidArgument
-from collwise.model.records import Form
 from collwise.mpi.channel import Private
 from collwise.mpi.executor import gatherer
 from collwise.mpi.gatherer import Gatherer, Read, Run
 from collwise.mpi.pieces import equal_key, equal_parts, lengths_of, vector_key, vector_parts
 from collwise.planner.plans import Plan
-from collwise.schedule.data import Problem, Source
+from collwise.profiles.records import Form
+from collwise.schedule.problem import Problem, Source
 
 MOST = 512
 """What a communicator remembers before it starts anew; gatherers have memory of their own."""

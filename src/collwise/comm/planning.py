@@ -11,15 +11,15 @@ from collwise.comm.checking import checks_wanted
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
-from collwise.model.profile import Profile
-from collwise.model.profile import find as find_profile
-from collwise.model.records import Form
 from collwise.mpi.world import World
 from collwise.planner.choose import plan_for, predicted, unpredicted
-from collwise.planner.learned import learned_choice
-from collwise.planner.legal import legal
+from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
-from collwise.schedule.data import GATHERING, ORDERS, Order, Problem, keeps
+from collwise.planner.race_lookup import learned_choice
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form
+from collwise.profiles.store import find as find_profile
+from collwise.schedule.problem import GATHERING, ORDERS, Order, Problem, keeps
 
 log = logging.getLogger("collwise")
 

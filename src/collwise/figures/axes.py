@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from collwise.model import words
+from collwise.system import formatting
 
 MOST_TICKS = 9
 
@@ -25,7 +25,7 @@ def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> 
         first, last = ceil(log2(low)), floor(log2(high))
         step = max(ceil((last - first + 1) / MOST_TICKS), 1)
         ticks = [2**e for e in range(first, last + 1, step)] or [low]
-    _fix(axes.xaxis, ticks, lambda x: words.size(round(x)))
+    _fix(axes.xaxis, ticks, lambda x: formatting.size(round(x)))
     axes.set_xlabel(label)
 
 
@@ -85,7 +85,7 @@ def _linear_ticks(low: float, high: float) -> list[float]:
 
 
 def _short_time(seconds: float) -> str:
-    text = words.time(seconds)
+    text = formatting.time(seconds)
     number, _, unit = text.partition(" ")
     return f"{float(number):g} {unit}"
 

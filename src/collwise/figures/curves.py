@@ -29,8 +29,9 @@ from collwise.figures.style import (
     plain,
 )
 from collwise.measure.race import Interval, Race
-from collwise.model import words
-from collwise.model.profile import MeasuredSize, Mode, Profile
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, Mode
+from collwise.system import formatting
 
 
 class ModeStyle(NamedTuple):
@@ -175,7 +176,7 @@ def predicted_against_measured(races: Sequence[Race]) -> Figure:
         _point(right, race.nbytes * beside**place, share, *names[_family(label)])
     error = median(abs(1 / ratio - 1) for ratio in ratios)
     left.set_title("Time of each competitor")
-    right.set_title(f"Median error {error:.0%} over {words.count(len(points), 'time')}")
+    right.set_title(f"Median error {error:.0%} over {formatting.count(len(points), 'time')}")
     handles = _name_legend(names)
     handles += [Line2D([], [], color=INK, lw=1, label="as predicted")]
     handles += [Patch(color=WASH, label="within 10 %")]

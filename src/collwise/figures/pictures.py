@@ -7,17 +7,18 @@ from fractions import Fraction
 from matplotlib.figure import Figure
 
 from collwise.figures.curves import latency_curves, predicted_against_measured, speedups
-from collwise.figures.mesh import can_be_drawn, mesh
+from collwise.figures.link_load import can_be_drawn, mesh
 from collwise.figures.regions import regions
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
-from collwise.figures.tree import tree
+from collwise.figures.tree_diagram import tree
 from collwise.measure.race import Race
-from collwise.model import words
-from collwise.model.profile import Profile
 from collwise.model.topology import Topology
-from collwise.schedule.data import COMBINING, GATHERING, Schedule
-from collwise.schedule.timing import Timing
+from collwise.profiles.profile import Profile
+from collwise.schedule.problem import COMBINING, GATHERING
+from collwise.schedule.program import Schedule
+from collwise.system import formatting
+from collwise.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,11 @@ def schedule_pictures(
 
 def _size(schedule: Schedule) -> str:
     problem = schedule.problem
+    size, ranks = formatting.size(problem.nbytes), formatting.count(problem.ranks, "rank")
     if problem.sources:
-        told = words.count(len(problem.sources), "source")
-        return f"{words.size(problem.nbytes)} of {told} to {words.count(problem.ranks, 'rank')}"
-    return f"{words.size(problem.nbytes)} to {words.count(problem.ranks, 'rank')}"
+        told = formatting.count(len(problem.sources), "source")
+        return f"{size} of {told} to {ranks}"
+    return f"{size} to {ranks}"
 
 
 _LATENCY = (

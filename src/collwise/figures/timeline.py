@@ -28,9 +28,10 @@ from collwise.figures.style import (
     note,
 )
 from collwise.figures.titles import title
-from collwise.model import words
-from collwise.schedule.data import COMBINING, Schedule
-from collwise.schedule.timing import Timing, Transfer
+from collwise.schedule.problem import COMBINING
+from collwise.schedule.program import Schedule
+from collwise.system import formatting
+from collwise.timing import Timing, Transfer
 
 MOST_LABELLED_ROWS = 32
 MOST_ARROWS = 130
@@ -59,7 +60,7 @@ def timeline(
     if not timing.completion:
         above = title(schedule.problem, schedule.algorithm) if schedule is not None else ""
         return note(NO_TIME if timing.transfers else NOTHING, title=above)
-    scale = words.scale_for(timing.completion, t0)
+    scale = formatting.scale_for(timing.completion, t0)
     ranks = len(timing.finish)
     labelled = ranks <= MOST_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
@@ -104,7 +105,9 @@ def _givers(schedule: Schedule | None) -> Collection[int]:
     return {source.rank for source in problem.sources} or {problem.root}
 
 
-def _draw_rows(axes: Axes, timing: Timing, scale: words.Scale, givers: Collection[int]) -> None:
+def _draw_rows(
+    axes: Axes, timing: Timing, scale: formatting.Scale, givers: Collection[int]
+) -> None:
     """A base line per rank, broad from the moment it holds something to pass on."""
     end, ranks = scale.value(timing.completion), len(timing.finish)
     since = {**_held(timing), **dict.fromkeys(givers, Fraction(0))}
@@ -129,7 +132,7 @@ def _held(timing: Timing) -> dict[int, Fraction]:
     return held
 
 
-def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale) -> None:
+def _draw_sends(axes: Axes, timing: Timing, scale: formatting.Scale) -> None:
     """Bars while ports are busy; with the receiver's rank inside where there is room."""
     inch = scale.value(timing.completion) / (WIDTH - 1.2)
     bars = []
@@ -153,7 +156,7 @@ def _draw_sends(axes: Axes, timing: Timing, scale: words.Scale) -> None:
         _label_sends(axes, timing, scale, inch)
 
 
-def _label_sends(axes: Axes, timing: Timing, scale: words.Scale, inch: float) -> None:
+def _label_sends(axes: Axes, timing: Timing, scale: formatting.Scale, inch: float) -> None:
     """In each bar the rank that it sends to, beside the receipts that fall into it.
 
     inch: in units of the scale.
@@ -199,7 +202,7 @@ def _waits(timing: Timing) -> list[tuple[Fraction, Fraction, int]]:
     return [(p.ready, p.start, t.source) for t, p in both if p.start > p.ready]
 
 
-def _draw_waits(axes: Axes, timing: Timing, scale: words.Scale) -> None:
+def _draw_waits(axes: Axes, timing: Timing, scale: formatting.Scale) -> None:
     """Thin bars while a message could go but for its links."""
     bars = [(scale.value(ready), scale.value(start), rank) for ready, start, rank in _waits(timing)]
     if bars:
@@ -218,7 +221,7 @@ def _boxes(
     ]
 
 
-def _draw_flights(axes: Axes, transfers: Sequence[Transfer], scale: words.Scale) -> None:
+def _draw_flights(axes: Axes, transfers: Sequence[Transfer], scale: formatting.Scale) -> None:
     """From the end of each send to its receipt."""
     if len(transfers) > MOST_FLIGHTS:
         return
@@ -246,7 +249,7 @@ def _draw_flights(axes: Axes, transfers: Sequence[Transfer], scale: words.Scale)
 
 
 def _draw_receipts(
-    axes: Axes, transfers: Sequence[Transfer], scale: words.Scale, *, small: bool
+    axes: Axes, transfers: Sequence[Transfer], scale: formatting.Scale, *, small: bool
 ) -> None:
     """Dots where messages arrive; the last of each rank is larger."""
     last: dict[int, float] = {}

@@ -1,8 +1,8 @@
 """What stands above the pictures of a schedule."""
 
 from collwise.figures.style import plain
-from collwise.model import words
-from collwise.schedule.data import GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import GATHERING, ROOTLESS, Problem
+from collwise.system import formatting
 
 
 def title(problem: Problem, name: str = "", complete: str = "") -> str:
@@ -10,12 +10,12 @@ def title(problem: Problem, name: str = "", complete: str = "") -> str:
 
     name: the algorithm's; the collective if it has none.   complete: a time with its unit.
     """
-    what = f"{words.size(problem.nbytes)}, root {problem.root}, "
+    what = f"{formatting.size(problem.nbytes)}, root {problem.root}, "
     if problem.collective in GATHERING:
         sizes = {source.nbytes for source in problem.sources}
-        each = f"{words.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
-        what = f"{each}{words.count(len(problem.sources), 'source')}, "
+        each = f"{formatting.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
+        what = f"{each}{formatting.count(len(problem.sources), 'source')}, "
     elif problem.collective in ROOTLESS:
-        what = f"{words.size(problem.nbytes)}, "
-    text = f"{plain(name or problem.collective)}\n{what}{words.count(problem.ranks, 'rank')}"
+        what = f"{formatting.size(problem.nbytes)}, "
+    text = f"{plain(name or problem.collective)}\n{what}{formatting.count(problem.ranks, 'rank')}"
     return f"{text}, complete after {complete}" if complete else text

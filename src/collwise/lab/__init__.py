@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collwise.lab.cluster import Cluster
+    from collwise.lab.lab_report import Report
     from collwise.lab.network import Network
-    from collwise.lab.report import Report
 
 _HOME = {
     "Cluster": "collwise.lab.cluster",
     "Network": "collwise.lab.network",
-    "Report": "collwise.lab.report",
+    "Report": "collwise.lab.lab_report",
 }
 
 __all__ = ["Cluster", "Network", "Report"]

@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from collwise.errors import InvalidArgument, LabFailed, LabUnavailable
-from collwise.lab import addresses, leftovers, messages, requirements
-from collwise.lab.launching import Library, check_command, find_library, launch
+from collwise.lab import addresses, control_messages, leftovers, requirements
+from collwise.lab.lab_report import Report
+from collwise.lab.mpi_launch import Library, check_command, find_library, launch
 from collwise.lab.network import Network
-from collwise.lab.report import Report
-from collwise.model.fingerprint import LAB
-from collwise.mpi.launcher import alone
+from collwise.system.host import LAB
+from collwise.system.launcher import alone
 
 _START_S = 30.0
 _CLOSE_S = 10.0
@@ -30,7 +30,7 @@ import sys, types
 package = types.ModuleType("collwise")
 package.__path__ = [sys.argv.pop(1)]
 sys.modules["collwise"] = package
-from collwise.lab.keeper import main
+from collwise.lab.supervisor import main
 main()
 """
 
@@ -100,7 +100,7 @@ class Cluster:
         self.library, self._mpiexec = find_library(self._mpi)
         self.addresses, netmask = addresses.choose(self.network.hosts, self._range)
         leftovers.remove(leftovers.find())
-        self._control, theirs = messages.pair()
+        self._control, theirs = control_messages.pair()
         package = Path(__file__).resolve().parents[1]
         try:
             self._process = subprocess.Popen(
@@ -129,7 +129,7 @@ class Cluster:
         }
         try:
             with contextlib.suppress(BrokenPipeError):
-                messages.send(self._control, wanted)
+                control_messages.send(self._control, wanted)
             answer = self._receive(_START_S)
             if answer is None or "ready" not in answer:
                 seen = "the lab's keeper ended" if answer is None else str(answer.get("failed"))
@@ -190,7 +190,7 @@ class Cluster:
         message = {"run": started.arguments, "environment": told, "folder": str(place)}
         with _streams(capture) as streams:
             try:
-                messages.send(self._control, message, streams)
+                control_messages.send(self._control, message, streams)
                 answer = self._await_end(timeout_s, words)
             except BaseException:
                 # Whatever happened, nothing may run on that nobody waits for.
@@ -272,7 +272,7 @@ class Cluster:
             left = None if deadline is None else max(deadline - time.monotonic(), 0) * 1e3
             ready = [descriptor for descriptor, _ in poll.poll(left)]
             if control in ready:
-                received = messages.receive(self._control)
+                received = control_messages.receive(self._control)
                 return None if received is None else received[0]
             if self._watch in ready:
                 return None
@@ -284,7 +284,7 @@ class Cluster:
         if self._process is None:
             return
         try:
-            messages.send(self._control, {"stop": True})
+            control_messages.send(self._control, {"stop": True})
             if self._receive(_CLOSE_S) is None:
                 self.close()
         except (OSError, KeyboardInterrupt):

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-MARK = "collwise.lab.keeper"
+MARK = "collwise.lab.supervisor"
 """In the command line of every keeper, whose last argument is its maker's process id."""
 _GRACE_S = 2.0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from collwise.errors import LabUnavailable
-from collwise.lab.quiet import compiler
+from collwise.lab.poll_shim import compiler
 
 _CAPABILITIES = {12: "CAP_NET_ADMIN", 21: "CAP_SYS_ADMIN"}
 _NICE = 23

@@ -6,7 +6,7 @@ MPI or the simulator runs the probes of a `Campaign` and hands back seconds.
 from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.fit import Fit, Law, fit_samples
 from collwise.measure.probes import Cell, Probe
-from collwise.measure.result import build_profile
+from collwise.measure.profile_building import build_profile
 from collwise.measure.stability import Judgement, judge
 
 __all__ = [

@@ -23,6 +23,7 @@ from math import isfinite
 from random import Random
 
 from collwise.errors import InvalidArgument
+from collwise.measure.breakpoints import Value, find_segments
 from collwise.measure.fit import (
     Fit,
     Median,
@@ -33,7 +34,6 @@ from collwise.measure.fit import (
     fit_samples,
 )
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
-from collwise.measure.segments import Value, find_segments
 from collwise.model.machine import Measured, measured
 
 SIZES = (

@@ -20,16 +20,9 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.machine import Cost
-from collwise.schedule.data import (
-    Block,
-    Operation,
-    Problem,
-    Recv,
-    Schedule,
-    Send,
-    Slot,
-    Written,
-)
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
 
 EXPERIMENTS = (1, 2)
 

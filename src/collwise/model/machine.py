@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
-from collwise.model.words import chosen_time, count
+from collwise.system.formatting import chosen_time, count
 
 
 class Cost(NamedTuple):

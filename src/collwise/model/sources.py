@@ -16,7 +16,7 @@ from math import isqrt
 from types import MappingProxyType
 
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.model.whole import Shape, whole, whole_shape
+from collwise.system.integers import Shape, checked_integer, checked_shape
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,10 @@ def distribute(name: str, shape: Shape, count: int) -> tuple[int, ...]:
     """
     if not isinstance(name, str) or name not in DISTRIBUTIONS:
         raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
-    rows, columns = whole_shape(shape)
-    count = whole(count, f"sources on a mesh of {rows} × {columns}", "count", 1, rows * columns)
+    rows, columns = checked_shape(shape)
+    count = checked_integer(
+        count, f"sources on a mesh of {rows} × {columns}", "count", 1, rows * columns
+    )
     return tuple(sorted(DISTRIBUTIONS[name].place(rows, columns, count)))
 
 
@@ -61,18 +63,18 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
     >>> rows_of((3, 4), 6, (2, 0))
     (0, 1, 8, 9, 10, 11)
     """
-    height, width = whole_shape(shape)
+    height, width = checked_shape(shape)
     asked = f"sources in rows of a mesh of {height} × {width}"
     try:
         given = iter(rows)
     except TypeError:
         raise InvalidArgument(asked, f"rows = {rows!r}", "give a list of rows") from None
-    chosen = [whole(row, asked, "row", 0, height - 1) for row in given]
+    chosen = [checked_integer(row, asked, "row", 0, height - 1) for row in given]
     if len(set(chosen)) < len(chosen):
         raise InvalidArgument(asked, f"rows = {chosen}", "give each row once")
     if not chosen:
         raise InvalidArgument(asked, "no rows are given", "name at least one")
-    count = whole(count, asked, "count", 1, width * len(chosen))
+    count = checked_integer(count, asked, "count", 1, width * len(chosen))
     places = (row * width + column for row in chosen for column in range(width))
     return tuple(sorted(islice(places, count)))
 
@@ -82,14 +84,14 @@ def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
 
     Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
     """
-    asked = f"sources among {whole(ranks, 'sources', 'ranks')} ranks"
+    asked = f"sources among {checked_integer(ranks, 'sources', 'ranks')} ranks"
     try:
         given = iter(sources)
     except TypeError:
         raise InvalidArgument(asked, f"sources = {sources!r}", "give a list of ranks") from None
     found = set()
     for source in given:
-        rank = whole(source, asked, "a source", 0, ranks - 1)
+        rank = checked_integer(source, asked, "a source", 0, ranks - 1)
         if rank in found:
             raise InvalidArgument(asked, f"rank {rank} is given twice", "give each source once")
         found.add(rank)
@@ -107,7 +109,7 @@ def picture(shape: Shape, sources: Iterable[int]) -> str:
     ● · ·
     · ● ·
     """
-    rows, columns = whole_shape(shape)
+    rows, columns = checked_shape(shape)
     marked = set(checked(sources, rows * columns))
     lines = (range(row * columns, (row + 1) * columns) for row in range(rows))
     return "\n".join(" ".join("·●"[rank in marked] for rank in line) for line in lines)

@@ -15,7 +15,8 @@ from collwise.mpi.persistent import Persistent
 from collwise.mpi.progress import ENGINE, moving
 from collwise.mpi.route import Route
 from collwise.mpi.workspace import Workspace, for_combining
-from collwise.schedule.data import Recv, Schedule, Send
+from collwise.schedule.operations import Recv, Send
+from collwise.schedule.program import Schedule
 
 SHORT = 32768
 """Vectors of up to so many bytes are copied to and from buffers of our own: cheaper than making

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from mpi4py import MPI
 
 from collwise.measure.campaign import SIZES, Campaign, Measurement
-from collwise.measure.combining import cells, slowest
-from collwise.measure.result import build_profile
-from collwise.model.profile import Profile
+from collwise.measure.combine_cost import cells, slowest
+from collwise.measure.profile_building import build_profile
 from collwise.mpi.agreement import on_root
 from collwise.mpi.combiner import time_cells
 from collwise.mpi.prober import Prober
 from collwise.mpi.world import World
+from collwise.profiles.profile import Profile
 
 COMBINING_SHARE = 0.1
 """Of the time budget."""

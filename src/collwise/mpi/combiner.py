@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from mpi4py import MPI
 
-from collwise.measure.combining import BATCH_S, LEAST, MOST, Cell
+from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell
 
 OPERATORS = {
     "sum": MPI.SUM,

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from collwise.mpi.combiner import OPERATORS
 from collwise.mpi.memory import Act, Memory, Unit, copying, merged
-from collwise.schedule.data import Block, Combine, Copy, Operation, Slot
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Slot
 
 _WIDE = "iIlLqQ"
 _NARROW = "bBhH"

@@ -22,7 +22,8 @@ from collwise.mpi.executor import (
     persistent_gather,
     runner,
 )
-from collwise.schedule.data import GATHERING, Problem, Schedule
+from collwise.schedule.problem import GATHERING, Problem
+from collwise.schedule.program import Schedule
 
 BLOCKING = " (blocking)"
 """What is added to a candidate's label where it ran as a blocking call."""

@@ -18,7 +18,7 @@ from collwise.mpi.operands import Operands, Ways, fitting, for_ranks
 from collwise.mpi.persistent import Persistent
 from collwise.mpi.route import route_of
 from collwise.mpi.workspace import for_combining, for_moving, whole_only
-from collwise.schedule.data import Schedule
+from collwise.schedule.program import Schedule
 
 
 def persistent(schedule: Schedule, channel: Channel, spec: Any) -> Persistent:

@@ -19,7 +19,8 @@ from collwise.mpi.memory import Gathered, indexed
 from collwise.mpi.operands import is_in_place
 from collwise.mpi.pieces import Parts, Pieces, places_key, vector_key, vector_parts
 from collwise.mpi.progress import moving
-from collwise.schedule.data import Combine, Copy, Operation, Recv, Schedule, Slot
+from collwise.schedule.operations import Combine, Copy, Operation, Recv, Slot
+from collwise.schedule.program import Schedule
 
 Read: TypeAlias = Callable[[Any, int], Parts]
 """How the parts of a receive buffer are found."""

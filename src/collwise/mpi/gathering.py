@@ -18,7 +18,9 @@ from collwise.mpi.persistent import Persistent
 from collwise.mpi.pieces import Pieces, Placing
 from collwise.mpi.route import Route, route
 from collwise.mpi.workspace import Workspace
-from collwise.schedule.data import Copy, Operation, Problem, Schedule, Send, Slot
+from collwise.schedule.operations import Copy, Operation, Send, Slot
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 
 
 class Gathering:

@@ -13,7 +13,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.schedule.data import Block, Operation, Slot, reads, spoils
+from collwise.schedule.operations import Block, Operation, Slot, clobbers, reads
 
 Act: TypeAlias = Callable[[], Any]
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
@@ -211,7 +211,7 @@ class Scratch:
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._ranges: dict[int, tuple[int, int]] = {}
         for op in operations:
-            for slot in {*reads(op), *spoils(op)}:
+            for slot in {*reads(op), *clobbers(op)}:
                 if slot >= Slot.SCRATCH:
                     for block in op.blocks:
                         low, high = self._ranges.get(slot, (block.offset, block.end))

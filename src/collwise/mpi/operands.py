@@ -11,7 +11,9 @@ from collwise.mpi.channel import Channel
 from collwise.mpi.combining import Operator, copying_first
 from collwise.mpi.memory import KEPT, Memory, Scratch, Unit
 from collwise.mpi.route import Route, in_place, route
-from collwise.schedule.data import ROOTLESS, Copy, Problem, Schedule, Slot
+from collwise.schedule.operations import Copy, Slot
+from collwise.schedule.problem import ROOTLESS, Problem
+from collwise.schedule.program import Schedule
 
 
 def for_ranks(schedule: Schedule, channel: Channel) -> Problem:

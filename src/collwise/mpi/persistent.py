@@ -12,7 +12,7 @@ from collwise.mpi.memory import Act, in_turn
 from collwise.mpi.progress import ENGINE, SINGLY, moving
 from collwise.mpi.route import Route
 from collwise.mpi.workspace import Workspace
-from collwise.schedule.data import Recv, Send
+from collwise.schedule.operations import Recv, Send
 
 
 class _Step(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.measure.probes import Probe
-from collwise.schedule.data import Recv, Send
+from collwise.schedule.operations import Recv, Send
 
 _TAG = 0
 _SETTLING_S = 20e-6

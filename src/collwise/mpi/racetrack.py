@@ -17,7 +17,8 @@ from collwise.measure.race import Race
 from collwise.mpi.channel import Channel
 from collwise.mpi.clock import CommonClock, StartingLine
 from collwise.mpi.courses import Competitor, course
-from collwise.schedule.data import Problem, Schedule
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 
 _WARM_UPS = 3
 _FEWEST = 3

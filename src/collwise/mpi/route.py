@@ -7,19 +7,19 @@ the end.  So a rank waits exactly where the laws of schedules say that it may.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from collwise.schedule.data import (
+from collwise.schedule.dependencies import Writers, dependencies, overwritten
+from collwise.schedule.operations import (
     Combine,
     Copy,
     Operation,
     Recv,
-    Schedule,
     Send,
     Slot,
+    clobbers,
     reads,
-    spoils,
     writes,
 )
-from collwise.schedule.dependencies import Writers, dependencies, overwritten
+from collwise.schedule.program import Schedule
 
 
 class Stage(NamedTuple):
@@ -119,7 +119,7 @@ def _hazards(operations: Sequence[Operation]) -> list[set[int]]:
     before: list[set[int]] = []
     hazards: list[set[int]] = []
     for place, op in enumerate(operations):
-        changed = () if isinstance(op, Send) else spoils(op)
+        changed = () if isinstance(op, Send) else clobbers(op)
         used = () if isinstance(op, Send) else {*reads(op), *changed}
         earlier: set[int] = set()
         for slot in used:
@@ -137,7 +137,7 @@ def _hazards(operations: Sequence[Operation]) -> list[set[int]]:
 
 def _meet(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
     """Whether an operation changes bytes that an earlier one has to do with."""
-    slots = {*reads(earlier), *spoils(earlier)}.intersection(changed)
+    slots = {*reads(earlier), *clobbers(earlier)}.intersection(changed)
     return bool(slots) and any(
         a.owner == b.owner and a.offset < b.end and b.offset < a.end
         for a in earlier.blocks

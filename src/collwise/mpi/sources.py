@@ -4,8 +4,8 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.model.whole import whole
-from collwise.schedule.data import Source
+from collwise.schedule.problem import Source
+from collwise.system.integers import checked_integer
 
 
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
@@ -14,7 +14,7 @@ def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
     nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
     """
     try:
-        told = whole(nbytes, "the sources", "nbytes", 0, np.iinfo(np.int64).max)
+        told = checked_integer(nbytes, "the sources", "nbytes", 0, np.iinfo(np.int64).max)
     except InvalidArgument:  # all ranks shall know
         told = -1
     mine = np.array([told], np.int64)

@@ -10,7 +10,7 @@ from collwise.mpi.buffers import Buffer
 from collwise.mpi.combining import Operator
 from collwise.mpi.memory import KEPT, Act, Allocate, Memory, Message, allocate, copying
 from collwise.mpi.operands import Way
-from collwise.schedule.data import Block, Combine, Copy, Operation, Recv, Send, Slot
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot
 
 
 class Workspace:

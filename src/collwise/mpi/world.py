@@ -7,15 +7,10 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
-from collwise.model.fingerprint import (
-    LAB,
-    Fingerprint,
-    Layout,
-    local_fingerprint,
-    usable_cores,
-)
-from collwise.model.records import Provenance, local_provenance
-from collwise.mpi.launcher import INSTALL, launched
+from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
+from collwise.profiles.records import Provenance, local_provenance
+from collwise.system.host import LAB, usable_cores
+from collwise.system.launcher import INSTALL, launched
 
 try:
     from mpi4py import MPI

@@ -18,10 +18,10 @@ from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
-from collwise.planner.legal import DTYPE, OP, legal
+from collwise.planner.operator_order import DTYPE, OP, legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING, GATHERING, Order, Problem, check_about, keeps
-from collwise.schedule.timing import ideal
+from collwise.schedule.problem import COMBINING, GATHERING, Order, Problem, check_about, keeps
+from collwise.timing import ideal
 
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction

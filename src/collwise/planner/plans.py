@@ -9,13 +9,14 @@ from typing import Any
 from collwise.algorithms.registry import ALGORITHMS, describe
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
-from collwise.model import words
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.model.sources import picture
 from collwise.model.topology import Topology
-from collwise.schedule.data import Problem, Schedule
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+from collwise.system import formatting
 
 ORDER_WORDS = {
     "any": "any order",
@@ -146,18 +147,18 @@ class Plan:
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
-            lines.append(f"predicted    {words.time(self.predicted_s)}")
+            lines.append(f"predicted    {formatting.time(self.predicted_s)}")
         if measured_s is not None:
-            lines.append(f"measured     {words.time(measured_s)}")
+            lines.append(f"measured     {formatting.time(measured_s)}")
         lines += [
-            f"lower bound  {words.time(self.lower_bound_s)}  ({self.bound.argument})",
-            f"             {words.time(self.unsegmented_bound.time_s)}"
+            f"lower bound  {formatting.time(self.lower_bound_s)}  ({self.bound.argument})",
+            f"             {formatting.time(self.unsegmented_bound.time_s)}"
             f"  ({self.unsegmented_bound.argument})",
             "candidates",
         ]
         width = max(len(c.label) for c in self.candidates)
         lines += [
-            f"  {c.label:<{width}}  {words.time(c.predicted_s):>10}  {c.verdict}"
+            f"  {c.label:<{width}}  {formatting.time(c.predicted_s):>10}  {c.verdict}"
             for c in self.candidates
         ]
         lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]

@@ -12,7 +12,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from collwise.schedule.data import Block, Columns, Ints, Operation, Problem, Program, Recv, Send
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Columns, Program
+from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]
 _OWNER = itemgetter(0)

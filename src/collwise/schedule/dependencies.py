@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from collwise.schedule.data import Block, Operation, Send, reads, spoils, writes
+from collwise.schedule.operations import Block, Operation, Send, clobbers, reads, writes
 
 
 class Writers:
@@ -68,7 +68,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
         found: set[int] = set()
-        for slot in reads(op) if isinstance(op, Send) else spoils(op):
+        for slot in reads(op) if isinstance(op, Send) else clobbers(op):
             for block in op.blocks:
                 found |= readers.of(slot, block)
         for send in tuple(found):

@@ -10,8 +10,9 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from collwise.schedule.combining import ByRank, Span
-from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.reduction import ByRank, Span
 
 
 class Stage(NamedTuple):

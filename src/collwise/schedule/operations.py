@@ -105,7 +105,7 @@ def writes(operation: Operation) -> int | None:
             return None
 
 
-def spoils(operation: Operation) -> tuple[int, ...]:
+def clobbers(operation: Operation) -> tuple[int, ...]:
     """The slots in which an operation changes what was there."""
     match operation:
         case Combine():

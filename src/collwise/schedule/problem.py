@@ -12,8 +12,9 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import checked
 from collwise.model.topology import near_square
-from collwise.model.whole import whole, whole_shape
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import Block
+from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank"]
 """How contributions are combined: in any order, in one that is the same on all ranks (they end with
@@ -33,11 +34,11 @@ def _known(order: Order) -> Order:
     return order
 
 
-COMBINING = ("reduce", "allreduce")
+COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
 """Collectives that combine everybody's vectors."""
-GATHERING = ("s_to_p",)
+GATHERING = tuple(c.name for c in COLLECTIVES.values() if c.has_sources)
 """Collectives in which any ranks, the sources, have data, and all ranks get everybody's."""
-ROOTLESS = ("allreduce", *GATHERING)
+ROOTLESS = tuple(c.name for c in COLLECTIVES.values() if not c.rooted)
 """Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
 
 NO_SOURCES = "it has no sources, and no mesh"
@@ -47,7 +48,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "op": COMBINING,
         "dtype": COMBINING,
         "order": COMBINING,
-        "root": ("broadcast", "reduce"),
+        "root": tuple(c.name for c in COLLECTIVES.values() if c.rooted),
         "sources": GATHERING,
         "shape": GATHERING,
     }
@@ -111,7 +112,7 @@ class Problem:
         ):
             asked = f"{self.collective} {word} `{name}`"
             # As Python's own integer: NumPy's overflow, and cannot tell their bits.
-            object.__setattr__(self, name, whole(getattr(self, name), asked, name, least))
+            object.__setattr__(self, name, checked_integer(getattr(self, name), asked, name, least))
         if self.root >= self.ranks:
             raise InvalidArgument(
                 f"{self.collective} from root {self.root}",
@@ -147,7 +148,7 @@ class Problem:
             seen = f"nbytes = {self.nbytes}, but the sources have others"
             raise InvalidArgument(asked, seen, "give the sum of the sources' bytes")
         shape = self.usual_shape if self.shape == (0, 0) else self.shape
-        rows, columns = whole_shape(shape, asked)
+        rows, columns = checked_shape(shape, asked)
         if rows * columns != self.ranks:
             seen = f"a mesh of {rows} × {columns} has {rows * columns}"
             raise InvalidArgument(asked, seen, "give rows and columns whose product it is")
@@ -158,7 +159,10 @@ class Problem:
         if not isinstance(given, tuple) or len(given) != len(Source._fields):
             raise InvalidArgument(asked, f"a source is {given!r}", "give its rank and its bytes")
         rank, nbytes = given
-        source = Source(whole(rank, asked, "a source", 0), whole(nbytes, asked, "its nbytes", 1))
+        source = Source(
+            checked_integer(rank, asked, "a source", 0),
+            checked_integer(nbytes, asked, "its nbytes", 1),
+        )
         if source.nbytes % self.item:
             seen = f"source {source.rank} has {source.nbytes} bytes, an element {self.item}"
             raise InvalidArgument(asked, seen, "give the bytes of whole elements")
@@ -194,7 +198,7 @@ class Problem:
         if sources is None:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
-        ranks = whole(ranks, f"{collective} over `ranks`", "ranks")
+        ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
         if isinstance(sources, Iterable):  # of more than there are ranks, one is wrong
             sources = list(islice(sources, ranks + 1))
         checked(sources, ranks)
@@ -205,7 +209,7 @@ class Problem:
         if len(each) != len(sources):
             seen = f"{len(sources)} sources, and bytes for {len(each)}"
             raise InvalidArgument(asked, seen, "give one number for all, or one for each")
-        lengths = [whole(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
+        lengths = [checked_integer(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
         given = (Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
         return cls(
             collective,
@@ -215,7 +219,7 @@ class Problem:
             item,
             order,
             tuple(sorted(given)),
-            (0, 0) if shape is None else whole_shape(shape, asked),
+            (0, 0) if shape is None else checked_shape(shape, asked),
         )
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from collwise.schedule.data import Ints
+from collwise.system.integers import Ints
 
 
 class Family(NamedTuple):

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.schedule.data import Schedule
-from collwise.schedule.playing import check_playable
-from collwise.schedule.timing import ColumnTiming, Passage, Timing, Transfer, played
+from collwise.schedule.program import Schedule
+from collwise.timing import ColumnTiming, Passage, Timing, Transfer, simulated
+from collwise.timing.arguments import check_simulable
 
 MANY = 1024
 """From so many ranks on, schedules are played in columns if they can be."""
@@ -24,36 +24,36 @@ class Trace:
 
     schedule: Schedule
     machine: Machine
-    played: Timing | ColumnTiming
+    simulated: Timing | ColumnTiming
     topology: Topology | None = None
     """The network's shape; None if every pair of ranks had a link of its own."""
 
     @cached_property
     def timing(self) -> Timing:
         """All of it, message by message, as `ideal` gives it; for pictures."""
-        if isinstance(self.played, Timing):
-            return self.played
-        return Timing(self.played.finish, self.played.transfers)
+        if isinstance(self.simulated, Timing):
+            return self.simulated
+        return Timing(self.simulated.finish, self.simulated.transfers)
 
     @property
     def finish(self) -> tuple[Fraction, ...]:
         """Per rank: when its last operation is done."""
-        return self.played.finish
+        return self.simulated.finish
 
     @property
     def finish_s(self) -> tuple[float, ...]:
         """`finish` as floats."""
-        return self.played.finish_s
+        return self.simulated.finish_s
 
     @property
     def completion(self) -> Fraction:
         """When the last rank is done."""
-        return self.played.completion
+        return self.simulated.completion
 
     @property
     def completion_s(self) -> float:
         """`completion` as a float."""
-        return self.played.completion_s
+        return self.simulated.completion_s
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
@@ -61,16 +61,16 @@ class Trace:
 
         Of very many ranks it is made when asked for: some microseconds for each message.
         """
-        return self.played.transfers
+        return self.simulated.transfers
 
     @property
     def passages(self) -> tuple[Passage, ...]:
         """The same messages on the links, if there are any: route, header, who waited for whom."""
-        return self.played.passages
+        return self.simulated.passages
 
     def link_busy(self) -> dict[int, Fraction]:
         """For how long each link of the topology was held in all, in exact seconds."""
-        return self.played.link_busy()
+        return self.simulated.link_busy()
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
@@ -83,5 +83,5 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """
-    check_playable("a simulation", schedule, machine, topology)
-    return Trace(schedule, machine, played(schedule, machine, topology, many=MANY), topology)
+    check_simulable("a simulation", schedule, machine, topology)
+    return Trace(schedule, machine, simulated(schedule, machine, topology, many=MANY), topology)

@@ -10,8 +10,6 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
-from collwise.model.profile import Profile, Win
-from collwise.model.records import Form
 from collwise.model.sources import distribute
 from collwise.model.topology import near_square
 from collwise.mpi.agreement import everywhere, on_root
@@ -22,9 +20,12 @@ from collwise.mpi.courses import BLOCKING
 from collwise.mpi.racetrack import Track, race
 from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
-from collwise.planner.legal import legal
+from collwise.planner.operator_order import legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.data import COMBINING, GATHERING, ROOTLESS, Problem, Schedule
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.program import Schedule
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
@@ -316,9 +317,9 @@ def _prove(schedules: Iterable[Schedule]) -> None:
         verify(schedule)
 
 
-def wins(outcome: Outcome) -> list[Win]:
+def wins(outcome: Outcome) -> list[RaceResult]:
     """What the race taught, for blocking calls and for persistent ones."""
-    found: list[Win] = []
+    found: list[RaceResult] = []
     if outcome.plan.problem.shape != outcome.plan.problem.usual_shape:
         return found  # a communicator sees its ranks in the usual mesh: another schedule
     for decision in outcome.decisions:
@@ -327,7 +328,7 @@ def wins(outcome: Outcome) -> list[Win]:
             continue  # nothing raced, or too little to learn from
         candidate = outcome.plan.candidate(decision.ours)
         found.append(
-            Win(
+            RaceResult(
                 collective=run.collective,
                 form=decision.form,
                 ranks=run.ranks,

@@ -15,9 +15,12 @@ from collwise.model.bounds import Bound, bounds
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.choose import plan_for, predicted
-from collwise.schedule.data import Combine, Ints, Problem, Schedule
-from collwise.schedule.timing import Timing
+from collwise.schedule.operations import Combine
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
+from collwise.system.integers import Ints
+from collwise.timing import Timing
 
 LARGEST_COMPARED = 4096
 """Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
@@ -88,7 +91,7 @@ class Simulation:
     @cached_property
     def traffic(self) -> Traffic:
         """All messages."""
-        played = self.trace.played
+        played = self.trace.simulated
         if isinstance(played, Timing):
             sizes: Ints = np.array([t.nbytes for t in played.transfers], dtype=np.int64)
         else:
@@ -182,16 +185,16 @@ class _Stage:
         self.reason, self.share = reason, share
         given = [source.nbytes for source in problem.sources]
         self.bound, _ = bounds(problem.collective, machine, problem.ranks, problem.nbytes, given)
-        self.played: dict[str, Trace] = {}
+        self.simulated: dict[str, Trace] = {}
 
     def play(self, name: str, settings: Mapping[str, Any]) -> Simulation:
         label = describe(name, settings)
-        if label not in self.played:
+        if label not in self.simulated:
             schedule = find(name).solve(self.problem, settings)
             segmented = find(name).segmented
             _check_size(schedule, self.machine, self.topology, self.share, segmented=segmented)
-            self.played[label] = simulate(schedule, self.machine, self.topology)
-        return Simulation(name, settings, self.played[label], self.bound)
+            self.simulated[label] = simulate(schedule, self.machine, self.topology)
+        return Simulation(name, settings, self.simulated[label], self.bound)
 
     def named(self, algorithm: Algorithm, given: Mapping[str, str]) -> Simulation:
         """One algorithm; settings that are not given are those that a planner takes."""

@@ -11,17 +11,17 @@ from fractions import Fraction
 from collwise.errors import InvalidSchedule, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.schedule.data import Schedule, Written
-from collwise.schedule.playing import check_playable
-from collwise.schedule.timing import ideal
-from collwise.verifier.atlas import Atlas
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import ideal
+from collwise.timing.arguments import check_simulable
 from collwise.verifier.contributions import check_contributions
-from collwise.verifier.flow import check_holdings, check_operations, check_partners
-from collwise.verifier.ports import check_ports
-from collwise.verifier.progress import check_progress
-from collwise.verifier.promises import PROMISES, Promise
+from collwise.verifier.dataflow import check_holdings, check_operations, check_partners
+from collwise.verifier.deadlock import check_progress
+from collwise.verifier.partition import Partition
+from collwise.verifier.port_rules import check_ports
+from collwise.verifier.postconditions import POSTCONDITIONS, Postcondition
 
-__all__ = ["PROMISES", "Promise", "check_flow", "check_ports", "verify"]
+__all__ = ["POSTCONDITIONS", "Postcondition", "check_flow", "check_ports", "verify"]
 
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
 """The machines whose ports are watched if none is given."""
@@ -40,7 +40,7 @@ def verify(
     a machine that has no links.
     """
     machines = ASSUMED if machine is None else (machine,)
-    check_playable("a proof of a schedule", schedule, machines[0], topology)
+    check_simulable("a proof of a schedule", schedule, machines[0], topology)
     check_flow(schedule)
     for assumed in machines:
         check_ports(schedule, ideal(schedule, assumed, topology), assumed, topology)
@@ -55,8 +55,8 @@ def check_flow(schedule: Schedule) -> None:
     Raises as `verify` does.
     """
     problem = schedule.problem
-    if problem.collective not in PROMISES:
-        raise UnknownName.of("collective", problem.collective, PROMISES)
+    if problem.collective not in POSTCONDITIONS:
+        raise UnknownName.of("collective", problem.collective, POSTCONDITIONS)
     if isinstance(schedule.program, Written) and len(schedule.program.lists) != problem.ranks:
         raise InvalidSchedule(
             f"{problem.collective} over {problem.ranks} ranks",
@@ -64,11 +64,11 @@ def check_flow(schedule: Schedule) -> None:
             "write one list for every rank, an empty one where there is nothing to do",
         )
     lists = schedule.lists
-    promises = [PROMISES[problem.collective](problem, rank) for rank in range(problem.ranks)]
+    promises = [POSTCONDITIONS[problem.collective](problem, rank) for rank in range(problem.ranks)]
     combined = promises[problem.root].combined
     check_operations(lists, problem.item if combined else 1)
     check_partners(lists)
-    atlas = Atlas(lists, promises)
+    atlas = Partition(lists, promises)
     check_holdings(lists, promises, atlas)
     check_progress(lists, atlas)
     if combined:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.errors import InvalidSchedule
-from collwise.schedule.data import Block, Combine, Problem, Recv, Send, Slot, reads, writes
-from collwise.verifier.atlas import Atlas
-from collwise.verifier.promises import Promise
-from collwise.verifier.words import Lists, told_blocks, wrong
+from collwise.schedule.operations import Block, Combine, Recv, Send, Slot, reads, writes
+from collwise.schedule.problem import Problem
+from collwise.verifier.partition import Partition
+from collwise.verifier.postconditions import Postcondition
+from collwise.verifier.wording import Lists, told_blocks, wrong
 
 _Numbers: TypeAlias = NDArray[np.int64]
 _GIVEN = -1
@@ -60,7 +61,7 @@ class _Step(NamedTuple):
 
 
 def check_contributions(
-    lists: Lists, problem: Problem, promises: Sequence[Promise], atlas: Atlas
+    lists: Lists, problem: Problem, promises: Sequence[Postcondition], atlas: Partition
 ) -> None:
     """Every owed piece has every rank's contribution exactly once, in the order promised.
 
@@ -97,7 +98,7 @@ def _amiss(rank: int, block: Block, seen: str) -> None:
     )
 
 
-def _numbers(atlas: Atlas, blocks: Sequence[Block]) -> _Numbers:
+def _numbers(atlas: Partition, blocks: Sequence[Block]) -> _Numbers:
     """The pieces of blocks, in the order of the blocks."""
     spans = [atlas.span(block) for block in blocks]
     if len(spans) == 1:
@@ -106,7 +107,7 @@ def _numbers(atlas: Atlas, blocks: Sequence[Block]) -> _Numbers:
 
 
 def _evaluate(
-    lists: Lists, atlas: Atlas, owed: _Numbers, expressions: Expressions
+    lists: Lists, atlas: Partition, owed: _Numbers, expressions: Expressions
 ) -> list[_Numbers]:
     """The numbers of what lies in every rank's output in the end, piece by owed piece."""
     values = [_Values(rank, lists, atlas) for rank in range(len(lists))]
@@ -141,7 +142,7 @@ def _combined(
     step: int,
     operands: Sequence[_Numbers],
     expressions: Expressions,
-    atlas: Atlas,
+    atlas: Partition,
 ) -> _Numbers:
     made = np.empty(len(operands[0]), dtype=np.int64)
     for i, (left, right) in enumerate(zip(*(o.tolist() for o in operands), strict=True)):
@@ -158,7 +159,7 @@ def _combined(
 class _Values:
     """One rank's values, by the step that made them."""
 
-    def __init__(self, rank: int, lists: Lists, atlas: Atlas) -> None:
+    def __init__(self, rank: int, lists: Lists, atlas: Partition) -> None:
         self.rank = rank
         self.found: dict[int, _Numbers] = {}
         self.waiting: list[int] = []

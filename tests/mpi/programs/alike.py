@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from collwise.mpi.persistent import Persistent
 from collwise.mpi.progress import ENGINE
-from collwise.schedule.data import Schedule
+from collwise.schedule.program import Schedule
 
 
 def distinct(made: Iterable[Schedule]) -> Iterator[Schedule]:

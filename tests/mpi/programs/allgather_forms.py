@@ -13,7 +13,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.blocking import SHORT
 from collwise.mpi.memory import Unit
 from collwise.mpi.pieces import equal_key, vector_key
-from collwise.schedule.data import Source
+from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
 from tests.mpi.programs.checks import check, main
 from tests.mpi.programs.contributions import (

@@ -22,7 +22,7 @@ from collwise.mpi.agreement import everywhere, on_root
 from collwise.mpi.buffers import Buffer
 from collwise.mpi.channel import Channel
 from collwise.mpi.executor import persistent, runner
-from collwise.schedule.data import Block
+from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import (
     distinct,

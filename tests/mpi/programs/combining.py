@@ -16,7 +16,8 @@ from collwise.errors import BrokenCommunicator, InvalidArgument
 from collwise.mpi.channel import Channel
 from collwise.mpi.combining import UFUNCS
 from collwise.mpi.executor import combiner, persistent_combine
-from collwise.schedule.data import COMBINING, Order, Schedule, keeps
+from collwise.schedule.problem import COMBINING, Order, keeps
+from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, settings_of
 from tests.mpi.programs.alike import (
     allocates_nothing,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
-from collwise.schedule.data import Problem, Schedule, Source
+from collwise.schedule.problem import Problem, Source
+from collwise.schedule.program import Schedule
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import distinct
 

@@ -11,7 +11,7 @@ from collwise.mpi.blocking import SHORT
 from collwise.mpi.channel import Channel
 from collwise.mpi.executor import gatherer, persistent_gather
 from collwise.mpi.pieces import equal_parts, vector_parts
-from collwise.schedule.data import Schedule
+from collwise.schedule.program import Schedule
 from tests.mpi.programs.alike import (
     allocates_nothing,
     complete,

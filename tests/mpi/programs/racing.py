@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.model.profile import MeasuredSize, Profile, Win
 from collwise.mpi.campaigns import run_campaign
 from collwise.mpi.channel import Channel
 from collwise.mpi.courses import BroadcastCourse, Competitor, GatheringCourse, course
 from collwise.mpi.racetrack import Track, race
 from collwise.mpi.world import describe
-from collwise.schedule.data import Problem
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, RaceResult
+from collwise.schedule.problem import Problem
 from collwise.tuning.session import Task, compare, wins
 from tests.mpi.programs.checks import check, main
 
@@ -75,7 +76,7 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
         t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
         repetitions=1, segment=0, verdict="assumed",
     )  # fmt: skip
-    won = Win(
+    won = RaceResult(
         collective="s_to_p", form="blocking", ranks=comm.size, nbytes=49, root=0, sources=2,
         algorithm="s_to_p/bruck", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
         speedup_high=2.1, decision="collwise",

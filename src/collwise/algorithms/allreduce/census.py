@@ -11,13 +11,14 @@ from fractions import Fraction
 from math import ceil, floor
 
 from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
-from collwise.algorithms.combining import unless_alone
+from collwise.algorithms.reductions import unless_alone
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model import postal
 from collwise.model.machine import Machine
-from collwise.schedule.combining import ByRank, Span
-from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
-from collwise.schedule.timing import ideal_alike
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.reduction import ByRank, Span
+from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
 """A rank's two running values: with its own contribution, and without it."""

@@ -7,20 +7,11 @@ about half the distance: no ranks are left over, as in halving and doubling, whe
 from dataclasses import dataclass
 from itertools import pairwise
 
-from collwise.algorithms.combining import circular_time, unless_alone
+from collwise.algorithms.reductions import circular_time, unless_alone
 from collwise.algorithms.registry import Algorithm, register
-from collwise.schedule.combining import ByRank, Span
-from collwise.schedule.data import (
-    Block,
-    Combine,
-    Copy,
-    Operation,
-    Problem,
-    Recv,
-    Send,
-    Slot,
-    scratch,
-)
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.reduction import ByRank, Span
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""

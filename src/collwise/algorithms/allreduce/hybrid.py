@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from collwise.algorithms.combining import (
+from collwise.algorithms.reductions import (
     STRATEGY,
     best_strategy,
     by_strategy,
@@ -20,8 +20,8 @@ from collwise.algorithms.combining import (
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model import hybrid
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
 from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Problem
 
 Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
 

@@ -8,11 +8,11 @@ combines them in the order of the ranks.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from collwise.algorithms.combining import exchange_estimate, exchange_time, unless_alone
+from collwise.algorithms.reductions import exchange_estimate, exchange_time, unless_alone
 from collwise.algorithms.registry import Algorithm, Settings, integer, register
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
 from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Problem
 
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 LARGEST_GATHERED = 64

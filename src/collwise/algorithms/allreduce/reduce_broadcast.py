@@ -7,12 +7,13 @@ the λ-tree it is what is left where λ is high and the ranks must agree to the 
 from fractions import Fraction
 
 from collwise.algorithms.broadcast import binomial, postal_tree
-from collwise.algorithms.combining import unless_alone, up_tree, up_tree_time
+from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
+from collwise.algorithms.reductions import unless_alone, up_tree, up_tree_time
 from collwise.algorithms.registry import Algorithm, register
-from collwise.algorithms.tree_broadcast import down_tree, tree_time
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem, Program
-from collwise.schedule.programs import Chained
+from collwise.schedule.data_movement import Chained
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
 
 

@@ -6,10 +6,11 @@ Neighbours only, in messages of n/p bytes: for very long vectors on few ranks.
 from dataclasses import dataclass
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
-from collwise.algorithms.combining import circular_time, unless_alone
+from collwise.algorithms.reductions import circular_time, unless_alone
 from collwise.algorithms.registry import Algorithm, register
-from collwise.schedule.combining import ByRank, Span
-from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.reduction import ByRank, Span
 
 
 @dataclass(frozen=True)

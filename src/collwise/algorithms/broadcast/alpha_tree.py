@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
+from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
 from collwise.algorithms.registry import Algorithm, Settings, fraction, register
-from collwise.algorithms.tree_broadcast import down_tree, tree_time
 from collwise.model import postal
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Part, SplitTree
 
 ALPHA = fraction(

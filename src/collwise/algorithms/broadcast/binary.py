@@ -5,10 +5,15 @@ Half the bandwidth of the chain, but log2 p hops instead of p − 1: for long me
 
 from fractions import Fraction
 
+from collwise.algorithms.broadcast.segmented_tree import (
+    SEGMENT,
+    down_tree,
+    segment_choices,
+    tree_time,
+)
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices, tree_time
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
 
 

@@ -4,8 +4,8 @@ Recursive halving, α = ½ [Bruck1996 §2.1]: the source keeps ⌈n/2⌉ ranks a
 Optimal for λ = 1; what most MPI libraries use for short messages.
 """
 
+from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
 from collwise.algorithms.registry import Algorithm, register
-from collwise.algorithms.tree_broadcast import down_tree, tree_time
 from collwise.schedule.trees import Part, SplitTree
 
 

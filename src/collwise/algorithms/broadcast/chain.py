@@ -7,10 +7,10 @@ many ranks there are: the best for very long messages on few ranks.
 from collections.abc import Iterable
 from fractions import Fraction
 
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT, down_tree, segment_choices
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
 
 

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
+from collwise.algorithms.broadcast.segmented_tree import down_tree
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.tree_broadcast import down_tree
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from functools import partial
 
+from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
 from collwise.algorithms.registry import Algorithm, Settings, integer, register
-from collwise.algorithms.tree_broadcast import down_tree, tree_time
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Part, SplitTree
 
 

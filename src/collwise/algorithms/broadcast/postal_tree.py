@@ -8,11 +8,16 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, partial
 
+from collwise.algorithms.broadcast.segmented_tree import (
+    SEGMENT,
+    down_tree,
+    segment_choices,
+    tree_time,
+)
 from collwise.algorithms.registry import Algorithm, Settings, fraction, register
-from collwise.algorithms.tree_broadcast import SEGMENT, down_tree, segment_choices, tree_time
 from collwise.model import postal
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Part, SplitTree
 
 LAM = fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1")

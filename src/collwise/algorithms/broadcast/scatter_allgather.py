@@ -5,11 +5,15 @@ Any p: the rounds are those of the dissemination ("Bruck") allgather, in place.
 
 from collections.abc import Iterable
 
+from collwise.algorithms.broadcast.scatter_collect import (
+    Steps,
+    scatter_collect,
+    scatter_collect_time,
+)
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.scatter_collect import Steps, scatter_collect, scatter_collect_time
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
-from collwise.schedule.programs import Step
+from collwise.schedule.data_movement import Step
+from collwise.schedule.problem import Problem
 
 
 def steps(ranks: int) -> Steps:

@@ -5,11 +5,15 @@ The "bucket" collect: only neighbours talk, so nothing contends on a network tha
 
 from collections.abc import Iterable
 
+from collwise.algorithms.broadcast.scatter_collect import (
+    Steps,
+    scatter_collect,
+    scatter_collect_time,
+)
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.scatter_collect import Steps, scatter_collect, scatter_collect_time
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
-from collwise.schedule.programs import Step
+from collwise.schedule.data_movement import Step
+from collwise.schedule.problem import Problem
 
 LIMIT = 1024
 """More ranks than this spend longer on the start-ups of a ring than it can save."""

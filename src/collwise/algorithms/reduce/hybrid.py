@@ -7,7 +7,7 @@ both combine halves, which are gathered at the end.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from collwise.algorithms.combining import (
+from collwise.algorithms.reductions import (
     STRATEGY,
     best_strategy,
     by_strategy,
@@ -19,8 +19,8 @@ from collwise.algorithms.combining import (
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model import hybrid
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem
 from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Problem
 
 
 def _halving(problem: Problem) -> tuple[Stage, ...]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms.broadcast import postal_tree
-from collwise.algorithms.combining import unless_alone, up_tree_time
+from collwise.algorithms.reductions import unless_alone, up_tree_time
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Machine
-from collwise.schedule.combining import ByRank, Span, hear
-from collwise.schedule.data import Combine, Operation, Problem, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.reduction import ByRank, Span, hear
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from collwise.algorithms.broadcast import chain, postal_tree
-from collwise.algorithms.combining import from_root_on, played, unless_alone, up_tree
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.reductions import from_root_on, played, unless_alone, up_tree
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.algorithms.tree_broadcast import SEGMENT
 from collwise.model.machine import Machine
-from collwise.schedule.data import Problem, Program
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]

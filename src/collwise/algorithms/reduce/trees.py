@@ -5,7 +5,7 @@ libraries use for short vectors, and approach 1 of [vandeGeijn1991] §5.
 """
 
 from collwise.algorithms.broadcast import binomial, postal_tree
-from collwise.algorithms.combining import from_root_on, unless_alone, up_tree, up_tree_time
+from collwise.algorithms.reductions import from_root_on, unless_alone, up_tree, up_tree_time
 from collwise.algorithms.registry import Algorithm, register
 from collwise.schedule.trees import Part, SplitTree
 

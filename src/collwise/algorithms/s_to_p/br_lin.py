@@ -1,6 +1,6 @@
 """Br_Lin: swap between the halves of one snake-like line through the mesh, and so on in each."""
 
-from collwise.algorithms.gathering import along_snake, enter_spread
+from collwise.algorithms.s_to_p.spreading import along_snake, enter_spread
 
 enter_spread(
     "br_lin",

@@ -4,7 +4,7 @@ Which is first: that with fewer sources in its fullest line (`br_xy_source`), so
 late, or that with the longer lines, whoever the sources are (`br_xy_dim`).
 """
 
-from collwise.algorithms.gathering import across_by_shape, across_by_sources, enter_spread
+from collwise.algorithms.s_to_p.spreading import across_by_shape, across_by_sources, enter_spread
 
 TIME = "⌈log2 r⌉ + ⌈log2 c⌉ rounds"
 

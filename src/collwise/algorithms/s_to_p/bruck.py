@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.gathering import enter
+from collwise.algorithms.s_to_p.spreading import enter
 from collwise.schedule.deliveries import Deliveries, Delivery
 
 

@@ -6,9 +6,9 @@ Any p: ranks beyond the largest power of two hand their data over first, and get
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.gathering import enter
-from collwise.schedule.data import Block
+from collwise.algorithms.s_to_p.spreading import enter
 from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.operations import Block
 
 
 @dataclass(frozen=True)

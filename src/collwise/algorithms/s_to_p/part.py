@@ -5,9 +5,9 @@ Each half gets its share of the sources at places that are ideal in it [Hambrusc
 
 from collections.abc import Iterator
 
-from collwise.algorithms.gathering import Held, Spread, after_moving, moved, moving
-from collwise.algorithms.ideal_places import Places
-from collwise.algorithms.repositioning import enter_moving
+from collwise.algorithms.s_to_p.ideal_places import Places
+from collwise.algorithms.s_to_p.repositioning import enter_moving
+from collwise.algorithms.s_to_p.spreading import Held, Spread, after_moving, moved, moving
 from collwise.schedule.deliveries import Blocks, Delivery
 from collwise.schedule.grids import Grid
 

@@ -6,9 +6,9 @@ snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].
 
 from collections.abc import Iterator
 
-from collwise.algorithms.gathering import Held, Spread, after_moving, moved, moving
-from collwise.algorithms.ideal_places import Places
-from collwise.algorithms.repositioning import enter_moving
+from collwise.algorithms.s_to_p.ideal_places import Places
+from collwise.algorithms.s_to_p.repositioning import enter_moving
+from collwise.algorithms.s_to_p.spreading import Held, Spread, after_moving, moved, moving
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.algorithms.gathering import enter
-from collwise.schedule.data import Ints
+from collwise.algorithms.s_to_p.spreading import enter
 from collwise.schedule.deliveries import Delivery, Uncombined
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
-from collwise.algorithms.gathering import enter, playable
 from collwise.algorithms.registry import Settings
+from collwise.algorithms.s_to_p.spreading import enter, playable
 from collwise.model.machine import Machine
-from collwise.schedule.data import Ints, Problem
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, Uncombined
+from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Tree
+from collwise.system.integers import Ints
 
 
 def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Delivery]:

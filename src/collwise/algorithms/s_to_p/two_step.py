@@ -5,7 +5,7 @@ No tree gathers, so that the bottleneck shows that the paper warns of.
 
 from collections.abc import Iterator
 
-from collwise.algorithms.gathering import Held, along_snake, enter_spread, moving
+from collwise.algorithms.s_to_p.spreading import Held, along_snake, enter_spread, moving
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid, Snake
 

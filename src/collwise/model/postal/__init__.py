@@ -21,6 +21,14 @@ from collwise.model.postal.census import (
     delay_send_time,
 )
 from collwise.model.postal.growth import break_even, broadcast_time, growth, reached, scaling
+from collwise.model.postal.lambda_tree import (
+    Edge,
+    Grade,
+    GradedTree,
+    doubling,
+    greedy_tree,
+    tree_time,
+)
 from collwise.model.postal.table import (
     AlphaTable,
     AsymptoticTriangle,
@@ -30,7 +38,6 @@ from collwise.model.postal.table import (
     asymptotic_corners,
     corners,
 )
-from collwise.model.postal.tree import Edge, Grade, GradedTree, doubling, greedy_tree, tree_time
 
 __all__ = [
     "AlphaTable",

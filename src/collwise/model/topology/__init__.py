@@ -12,8 +12,8 @@ from collwise.model.topology.complete import Complete
 from collwise.model.topology.embedded import Embedded
 from collwise.model.topology.hypercube import Hypercube
 from collwise.model.topology.mesh import Mesh
-from collwise.model.topology.order import near_square, snake, snake_position, snake_rank
-from collwise.model.topology.reading import parse
+from collwise.model.topology.notation import parse
+from collwise.model.topology.numbering import near_square, snake, snake_position, snake_rank
 from collwise.model.topology.torus import Torus
 
 __all__ = [

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import prod
 
 from collwise.errors import InvalidArgument
-from collwise.model.whole import whole
+from collwise.system.integers import checked_integer
 
 MOST_NODES = 1 << 31
 """More ranks than MPI can number; larger topologies are refused."""
@@ -96,7 +96,9 @@ def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
 
 def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) -> tuple[int, ...]:
     """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
-    found = tuple(whole(size, f"a {kind}", name) for name, size in zip(names, sizes, strict=True))
+    found = tuple(
+        checked_integer(size, f"a {kind}", name) for name, size in zip(names, sizes, strict=True)
+    )
     if prod(found) > MOST_NODES:
         raise InvalidArgument(
             f"a {kind} of {' × '.join(map(str, found))}",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from collwise.model.topology.base import Topology, checked_sizes
-from collwise.model.topology.order import near_square
+from collwise.model.topology.numbering import near_square
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from collwise.errors import InvalidArgument
 from collwise.model.topology.base import Topology
-from collwise.model.topology.order import near_square
-from collwise.model.whole import Shape, whole, whole_shape
+from collwise.model.topology.numbering import near_square
+from collwise.system.integers import Shape, checked_integer, checked_shape
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -36,7 +36,7 @@ class Embedded(Topology):
         self, topology: Topology, places: Iterable[int], shape: Shape | None = None
     ) -> None:
         asked = f"ranks on a {topology.describe()}"
-        nodes = tuple(whole(node, asked, "node", 0, topology.size - 1) for node in places)
+        nodes = tuple(checked_integer(node, asked, "node", 0, topology.size - 1) for node in places)
         if not nodes:
             raise InvalidArgument(asked, "no places are given", "give a node for each rank")
         seats: dict[int, int] = {}
@@ -53,7 +53,7 @@ class Embedded(Topology):
             every = self.size == self.topology.size
             return self.topology.shape if every else near_square(self.size)
         asked = f"a {self.describe()}, seen as a mesh"
-        rows, columns = whole_shape(shape, asked)
+        rows, columns = checked_shape(shape, asked)
         if rows * columns != self.size:
             seen = f"a mesh of {rows} × {columns} has {rows * columns}"
             raise InvalidArgument(

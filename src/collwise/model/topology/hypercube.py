@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from collwise.model.topology.base import MOST_NODES, Topology
-from collwise.model.whole import whole
+from collwise.system.integers import checked_integer
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Hypercube(Topology):
 
     def __post_init__(self) -> None:
         most = MOST_NODES.bit_length() - 1
-        dimension = whole(self.dimension, "a hypercube", "dimension", 1, most)
+        dimension = checked_integer(self.dimension, "a hypercube", "dimension", 1, most)
         object.__setattr__(self, "dimension", dimension)
 
     @cached_property

@@ -2,17 +2,11 @@
 
 from statistics import mean
 
-from collwise.algorithms.ideal_places import rows as ideal_rows
-from collwise.algorithms.ideal_places import snake
+from collwise.algorithms.s_to_p.ideal_places import rows as ideal_rows
+from collwise.algorithms.s_to_p.ideal_places import snake
 from collwise.model.sources import DISTRIBUTIONS
 from collwise.papers.findings import Check, Finding
-from collwise.papers.hambrusch1998.runs import (
-    BRANCHING,
-    Shape,
-    listed,
-    on,
-    time_ms,
-)
+from collwise.papers.hambrusch1998.runs import BRANCHING, Shape, listed, on, time_ms
 
 
 def repositioning() -> Finding:

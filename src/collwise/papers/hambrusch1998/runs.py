@@ -14,7 +14,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.presets import PRESETS
 from collwise.model.sources import distribute
 from collwise.model.topology import Mesh
-from collwise.schedule.timing import ideal
+from collwise.timing import ideal
 
 Shape: TypeAlias = tuple[int, int]
 

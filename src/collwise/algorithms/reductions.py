@@ -1,0 +1,141 @@
+"""What all reduces and allreduces share: trees upwards, exchanges, and their exact times."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from math import prod
+from typing import Any
+
+from collwise.algorithms.registry import Parameter, Settings
+from collwise.errors import InvalidArgument
+from collwise.model import hybrid
+from collwise.model.machine import Machine
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Order, Problem
+from collwise.schedule.program import Program, Schedule
+from collwise.schedule.reduction import Alone, UpTree
+from collwise.schedule.trees import Shape, Tree
+from collwise.timing import ideal, ideal_alike
+
+LARGEST_PLAYED = 130
+"""Ranks up to which schedules in which ranks differ are played rank by rank for their time."""
+
+Build = Callable[[Problem, Settings], Program]
+
+
+def unless_alone(build: Build) -> Build:
+    """A single rank's own contribution is the result (odd settings are refused all the same)."""
+
+    def built(problem: Problem, settings: Settings) -> Program:
+        program = build(problem, settings)
+        return Alone(problem) if problem.ranks == 1 else program
+
+    return built
+
+
+def from_root_on(problem: Problem) -> Order:
+    """The order of reduces that number the ranks from the root on: the ranks' own for root 0."""
+    return "same" if problem.root else "rank"
+
+
+def up_tree(tree: Tree, problem: Problem, segment: int | None = None) -> Program:
+    """The program that combines everything up the tree, in segments if their length is given."""
+    return UpTree(tree, problem.nbytes, segment or max(problem.nbytes, 1))
+
+
+def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
+    """Exact seconds of `up_tree` without segments, by a recurrence over the shapes of subtrees."""
+    cost, combine = machine.message(nbytes), machine.combine(nbytes)
+
+    @cache
+    def value(shape: Shape) -> Fraction:
+        """When the root of a subtree has combined all of it."""
+        time: Fraction | None = None  # when its receive port was last used
+        for child in reversed(tree.child_shapes(shape)):
+            received = value(child) + cost.latency
+            time = received if time is None else max(received, time + cost.gap)
+            time += combine or 0
+        return time or Fraction(0)
+
+    return value(tree.root_shape)
+
+
+def played(problem: Problem, machine: Machine, program: Program) -> Fraction:
+    """Exact seconds, from playing every rank's list."""
+    return ideal(Schedule(problem, program), machine).completion
+
+
+def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
+    """Seconds of an exchange: exact on up to LARGEST_PLAYED ranks, or where all ranks are alike."""
+    exchange = Exchange(problem, stages)
+    if exchange.is_alike() or problem.ranks > LARGEST_PLAYED:
+        return exchange_estimate(problem, machine, stages)
+    return played(problem, machine, exchange)
+
+
+def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
+    """Seconds of an exchange, from above, in O(messages of one rank); exact if ranks are alike.
+
+    For a reduce it is the time of the allreduce; for lengths that do not divide, that of the next
+    one that does; with ranks left over, what they take at most before and after.
+    """
+    core = prod(stage.radix for stage in stages)
+    unit = problem.item * prod(stage.radix for stage in stages if stage.divided)
+    nbytes = -(-problem.nbytes // unit) * unit
+    even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
+    time = ideal_alike(Exchange(even, stages).operations(0), machine)
+    if core < problem.ranks:
+        time += 2 * machine.message(problem.nbytes).latency
+        time += machine.combine(problem.nbytes) or 0
+    return time
+
+
+def circular_time(
+    problem: Problem, machine: Machine, program: Callable[[Problem], Program]
+) -> Fraction:
+    """Seconds of a program of p blocks around a circle: exact where all are equally long, or on up
+    to LARGEST_PLAYED ranks; else the time for the next length where they are.
+    """
+    unit = problem.item * problem.ranks
+    if problem.nbytes % unit and problem.ranks <= LARGEST_PLAYED:
+        return played(problem, machine, program(problem))
+    even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
+    return ideal_alike(program(even).operations(0), machine)
+
+
+def twos(ranks: int) -> int:
+    """⌊log2 of the number of ranks⌋, the dimension of the largest cube among them."""
+    return ranks.bit_length() - 1
+
+
+def by_strategy(strategy: tuple[int, ...]) -> tuple[Stage, ...]:
+    """The stages of a strategy S of [vandeGeijn1991]: direction d − 1 first."""
+    return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
+
+
+def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
+    """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
+    item = problem.item
+    return hybrid.best_for(
+        lambda items: machine.message(items * item).latency,
+        lambda items: machine.combine(items * item) or 0,
+        problem.nbytes // item,
+        twos(problem.ranks),
+        to_root=problem.collective == "reduce",
+    )
+
+
+def _strategy(value: Any) -> hybrid.Strategy:
+    if isinstance(value, str):  # as a profile keeps it
+        value = [int(c) if c in "01" else c for c in value if c not in "(), "]
+    try:
+        return hybrid.checked_strategy(value)
+    except TypeError:
+        raise InvalidArgument("strategy", f"strategy = {value!r}", STRATEGY.meaning) from None
+
+
+STRATEGY = Parameter(
+    _strategy,
+    "S_0, …, S_(d−1), 1 where vectors are halved, for the largest 2^d ranks, such as (0, 1)",
+)

@@ -1,0 +1,178 @@
+"""What s-to-p broadcasts are made of: spreading along a line, over rows and columns; moving first.
+
+What a rank holds is a tuple of blocks, each the whole contribution of a source.  Where a rank is
+given, only what it may take part in is told: mostly in O(s log p), without lists of length p.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.model.machine import Machine
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
+from collwise.schedule.grids import Grid, Snake
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+from collwise.timing import simulated
+
+Held: TypeAlias = Mapping[int, Blocks]
+"""What ranks hold; those that hold nothing are left out."""
+Spread: TypeAlias = Callable[[Grid, Held, int | None], Iterator[Delivery]]
+"""A way for a grid's ranks to get all that any of them hold."""
+MOST = 1 << 16
+"""Contributions received, by all ranks together, up to which schedules are played when one is
+planned: a second's work, or a few, for each algorithm."""
+
+MANY = 24
+"""From so many ranks on, they are played in columns."""
+
+
+def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Delivery]:
+    """Everyone on the line gets all: both halves swap what they hold, then go on by themselves.
+
+    Of n in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one has no
+    partner; it gives what it holds to its neighbour, the first of the second half, and needs
+    nothing itself: the first half has everything without.  So each half holds every contribution
+    exactly once, and so on down.  Source: [Hambrusch1998 §2].
+    """
+    here = None if rank is None else line.index(rank)
+    halves = [(0, len(line), {line.index(r): blocks for r, blocks in held.items()})]
+    while parts := [
+        (low, n, holding)
+        for low, n, holding in halves
+        if n > 1 and (here is None or low <= here < low + n)
+    ]:
+        halves = []
+        for low, n, holding in parts:
+            middle = low + (n + 1) // 2
+            first: dict[int, Blocks] = {}
+            second: dict[int, Blocks] = {}
+            for at, blocks in sorted(holding.items()):
+                mine, theirs = (first, second) if at < middle else (second, first)
+                to = at - middle + low if at >= middle else min(at - low + middle, low + n)
+                if to == low + n:
+                    to = middle
+                yield Delivery(line[at], line[to], blocks)
+                mine[at] = mine.get(at, ()) + blocks
+                theirs[to] = theirs.get(to, ()) + blocks
+            halves += [(low, middle - low, first), (middle, low + n - middle, second)]
+
+
+def along_snake(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+    """Along one line through all of the grid."""
+    return along(Snake(grid), held, rank)
+
+
+def across(grid: Grid, held: Held, rank: int | None, *, rows_first: bool) -> Iterator[Delivery]:
+    """In each line of one dimension, then in each of the other."""
+    pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
+    every, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
+    together: dict[int, dict[int, Blocks]] = {}  # by where its line begins: who holds what
+    for holder, blocks in held.items():
+        together.setdefault(pick(holder)[0], {})[holder] = blocks
+    for line in every() if rank is None else [pick(rank)]:
+        if (holding := together.get(line[0])) is not None:
+            yield from along(line, holding, rank)
+    lines = [  # where each of those begins that have something, and what its members hold now
+        (begin, tuple(block for blocks in holding.values() for block in blocks))
+        for begin, holding in together.items()
+    ]
+    for line in others() if rank is None else [other(rank)]:
+        aside = line[0] - grid.rank(0)
+        yield from along(line, {begin + aside: blocks for begin, blocks in lines}, rank)
+
+
+def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
+    """The largest number of holders in a row, and in a column."""
+    rows: dict[int, int] = {}
+    columns: dict[int, int] = {}
+    for holder in holders:
+        row, column = grid.row(holder)[0], grid.column(holder)[0]
+        rows[row] = rows.get(row, 0) + 1
+        columns[column] = columns.get(column, 0) + 1
+    return max(rows.values(), default=0), max(columns.values(), default=0)
+
+
+def across_by_sources(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+    """Rows first if no row has as many holders as some column, else columns."""
+    in_row, in_column = fullest(grid, held)
+    return across(grid, held, rank, rows_first=in_row < in_column)
+
+
+def across_by_shape(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+    """The longer lines first; rows where both are of one length."""
+    rows, columns = grid.shape
+    return across(grid, held, rank, rows_first=columns >= rows)
+
+
+def moved(held: Held, places: Sequence[int]) -> dict[int, int]:
+    """Who takes over whose: holder → place.  Who holds such a place already keeps it."""
+    taken = set(places)
+    free = iter(sorted(taken - set(held)))
+    return {holder: holder if holder in taken else next(free) for holder in sorted(held)}
+
+
+def moving(held: Held, to: Mapping[int, int]) -> Iterator[Delivery]:
+    """One permutation: every holder hands over all that it holds."""
+    return (Delivery(holder, to[holder], blocks) for holder, blocks in held.items())
+
+
+def after_moving(held: Held, to: Mapping[int, int]) -> dict[int, Blocks]:
+    """What is held when all has been handed over."""
+    return {to[holder]: blocks for holder, blocks in held.items()}
+
+
+@dataclass(frozen=True)
+class Spreading(Deliveries):
+    """A grid's way of spreading, as the program of a problem."""
+
+    spread: Spread
+
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+        if held := {block.owner: (block,) for block in self.problem.gathered}:
+            yield from self.spread(Grid.of(self.problem.shape), held, rank)
+
+
+def playable(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """Tried where every rank's receiving every contribution is not too much to play.
+
+    No algorithm sends more messages than that.
+    """
+    return [{}] if problem.ranks * len(problem.sources) <= MOST else []
+
+
+def enter(
+    name: str,
+    summary: str,
+    source: tuple[str, ...],
+    time: str,
+    build: Callable[[Problem, Settings], Deliveries],
+    choices: Callable[[Problem, Machine], Iterable[Settings]] = playable,
+    **more: Any,
+) -> Algorithm:
+    """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        return simulated(Schedule(problem, build(problem, settings)), machine, many=MANY).completion
+
+    return register(
+        Algorithm(
+            name=f"s_to_p/{name}",
+            summary=summary,
+            source=source,
+            time=time,
+            build=build,
+            predicted=predicted,
+            choices=choices,
+            **more,
+        )
+    )
+
+
+def enter_spread(
+    name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
+) -> Algorithm:
+    """Register a way of spreading over the mesh."""
+    return enter(name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more)

@@ -1,0 +1,27 @@
+"""`collwise doctor`: what is here, what is wrong, how to mend it."""
+
+import click
+
+from collwise.cli import output
+
+
+@click.command("doctor")
+@output.json_option
+def command(as_json: bool) -> int:
+    """Check MPI, launcher, profile, permissions, lab; exit code 1 if something is wrong."""
+    from collwise.doctor.checks import Finding, checkup
+    from collwise.lab.lab_checks import checkup as lab_checkup
+
+    if not output.is_rank_zero():
+        return 0  # under a launcher one answer is enough
+    with output.progress(quiet=as_json) as progress:
+        findings = list(checkup(progress))
+        findings += [Finding(*seen) for seen in lab_checkup()]
+    if as_json:
+        output.write_json({"findings": [finding._asdict() for finding in findings]})
+    else:
+        rows = [
+            (f.status, f.what, f.seen + (f"\n→ {f.remedy}" if f.remedy else "")) for f in findings
+        ]
+        output.table("collwise doctor", ("", "what", "seen"), rows)
+    return 1 if any(finding.status == "wrong" for finding in findings) else 0

@@ -1,0 +1,55 @@
+"""Options about profiles, shared by commands."""
+
+import os
+from pathlib import Path
+
+import click
+
+from collwise.cli.parameter_types import writable
+from collwise.errors import InvalidArgument
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.store import default_path, find
+
+profile_option = click.option(
+    "--profile",
+    "profile_path",
+    type=click.Path(path_type=Path),
+    help="Profile file to use  [default: the one saved for this machine].",
+)
+
+
+def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, --save's or the environment's, before measuring."""
+    if path is None and (named := os.environ.get(ENVIRONMENT)):
+        remedy = f"name another file in {ENVIRONMENT}"
+        writable(ctx, param, Path(named).expanduser(), remedy=remedy)
+    return writable(ctx, param, path)
+
+
+save_option = click.option(
+    "--save",
+    "save_path",
+    type=click.Path(path_type=Path),
+    callback=_can_be_saved,
+    help="Where to save the profile  [default: beside others, by machine].",
+)
+
+
+def save(profile: Profile, path: Path | None) -> Path:
+    """Save a profile where asked, or where it will be found again."""
+    try:
+        return profile.save(path or default_path(profile.fingerprint))
+    except InvalidArgument as problem:
+        raise InvalidArgument(
+            problem.asked, problem.seen, f"name another file with --save, or in {ENVIRONMENT}"
+        ) from problem
+
+
+def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
+    """The profile of a file, or the one saved here; ForeignProfile if it is another machine's."""
+    if path is None:
+        return find(fingerprint)
+    profile = Profile.load(path)
+    profile.check(fingerprint)
+    return profile

@@ -1,0 +1,1 @@
+"""What is here, what is wrong, and how to mend it."""

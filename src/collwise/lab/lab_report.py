@@ -1,0 +1,99 @@
+"""How well the switch kept time while a command ran, and whether that spoils the result."""
+
+from typing import Any
+
+import msgspec
+
+from collwise.lab.units import rate_words
+from collwise.system import formatting
+
+LATE_SHARE = 0.05
+"""A packet may come so much later than the shortest latency, at the 95th percentile …"""
+LATE_S = 200e-6
+"""… or by so much, whichever is more, before the report warns."""
+BUSY = 0.8
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What the switch and the hosts counted during one command."""
+
+    network: str
+    elapsed_s: float
+    packets: int
+    nbytes: int
+    lateness_p50_s: float
+    """Between the moment at which a packet should have been delivered and the moment it was."""
+    lateness_p95_s: float
+    lateness_max_s: float
+    switch_drops: int
+    """Packets that the switch could not deliver."""
+    host_drops: int
+    """Packets that a host's full queue lost."""
+    resent: int
+    """TCP segments that hosts sent again."""
+    load: float
+    """Share of one core that the switch used."""
+    busiest_load: float
+    """The same over the busiest quarter of a second."""
+    punctual: bool
+    """Whether the switch runs before all other processes (SCHED_FIFO)."""
+    late_windows_s: tuple[tuple[float, float], ...] = ()
+    """Spans of the monotonic clock in which some packet came more than 0.5 ms late."""
+    least_latency_s: float
+    quiet: bool
+    """Whether waiting ranks sleep (the shim)."""
+
+    @property
+    def drops(self) -> int:
+        """Packets lost anywhere."""
+        return self.switch_drops + self.host_drops
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What spoils, or may spoil, times taken during the command."""
+        found = []
+        if self.lateness_p95_s > max(LATE_S, LATE_SHARE * self.least_latency_s):
+            found.append(
+                "packets came late"
+                f" ({formatting.time(self.lateness_p95_s)} at the 95th percentile): times are too"
+                " long; use fewer hosts, a lower rate, or a quieter machine"
+            )
+        if self.drops:
+            found.append(
+                f"{formatting.count(self.drops, 'packet')} lost: times include TCP's recovery; send"
+                " less at once, or use a higher rate"
+            )
+        elif self.resent:
+            found.append(f"TCP sent {formatting.count(self.resent, 'segment')} again without need")
+        if self.busiest_load > BUSY:
+            found.append(
+                f"the switch was busy ({self.busiest_load:.0%} of a core): it, and not the"
+                " configured rate, may be the limit"
+            )
+        if not self.punctual:
+            found.append(
+                "the switch has no real-time priority (SCHED_FIFO was refused): expect late packets"
+            )
+        if not self.quiet:
+            found.append("waiting ranks spin (no C compiler for the shim): expect late packets")
+        return tuple(found)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        mean = self.nbytes * 8 / self.elapsed_s
+        return [
+            f"lab      {self.network}",
+            f"switch   {formatting.count(self.packets, 'packet')},"
+            f" {rate_words(float(f'{mean:.3g}'))} in {formatting.time(self.elapsed_s)};"
+            f" lateness p50 {formatting.time(self.lateness_p50_s)},"
+            f" p95 {formatting.time(self.lateness_p95_s)},"
+            f" max {formatting.time(self.lateness_max_s)};"
+            f" {formatting.count(self.drops, 'drop')}; load {self.load:.0%}"
+            f" (busiest {self.busiest_load:.0%})",
+            *(f"warning  {warning}" for warning in self.warnings),
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return {**fields, "drops": self.drops, "warnings": list(self.warnings)}

@@ -1,0 +1,92 @@
+"""From a measurement to a profile: exact fractions become floats with units, and a verdict."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from collwise.measure.campaign import Measurement
+from collwise.measure.fit import Fit, Law, Median
+from collwise.measure.stability import judge, judge_fit
+from collwise.model.exact import seconds
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import CombineTime, MeasuredSize, MedianTime, Mode, Provenance
+
+
+def build_profile(
+    measurement: Measurement,
+    fingerprint: Fingerprint,
+    provenance: Provenance,
+    combining: Iterable[CombineTime] = (),
+) -> Profile:
+    """The profile that a measurement gives on the machine of this fingerprint.
+
+    provenance: of this session; ranks, seed, budget_s and elapsed_s are the measurement's.
+    combining: what combining takes, if that was measured too.
+    """
+    judgement = judge(
+        measurement,
+        ranks_per_node=max(provenance.hosts.values(), default=None),
+        cores=provenance.usable_cores or fingerprint.cores_per_node,
+    )
+    return Profile(
+        verdict=judgement.verdict,
+        advice=judgement.advice,
+        fingerprint=fingerprint,
+        provenance=msgspec.structs.replace(
+            provenance,
+            ranks=measurement.ranks,
+            seed=measurement.seed,
+            budget_s=measurement.budget_s,
+            elapsed_s=measurement.elapsed_s,
+        ),
+        points=tuple(
+            _point(fit, segment)
+            for fit, segment in zip(measurement.fits, measurement.segments, strict=True)
+        ),
+        medians=tuple(_median(median) for median in measurement.medians),
+        combining=tuple(combining),
+    )
+
+
+def _mode(blocking: bool) -> Mode:
+    return "blocking" if blocking else "nonblocking"
+
+
+def _point(fit: Fit, segment: int) -> MeasuredSize:
+    first, second = fit.experiments
+    disagreement = fit.disagreement
+    return MeasuredSize(
+        nbytes=fit.nbytes,
+        mode=_mode(fit.blocking),
+        t0_s=seconds(fit.law.t0),
+        lam=float(fit.law.lam),
+        t0_interval_s=fit.t0_interval_s,
+        lam_interval=fit.lam_interval,
+        t0_experiments_s=(_t0(first), _t0(second)),
+        lam_experiments=(_lam(first), _lam(second)),
+        disagreement=None if disagreement is None else float(disagreement),
+        repetitions=fit.repetitions,
+        segment=segment,
+        verdict=judge_fit(fit),
+    )
+
+
+def _t0(law: Law | None) -> float | None:
+    return None if law is None else seconds(law.t0)
+
+
+def _lam(law: Law | None) -> float | None:
+    return None if law is None else float(law.lam)
+
+
+def _median(median: Median) -> MedianTime:
+    return MedianTime(
+        nbytes=median.cell.nbytes,
+        mode=_mode(median.cell.blocking),
+        experiment=1 if median.cell.experiment == 1 else 2,
+        k=median.cell.k,
+        median_s=seconds(median.seconds),
+        interval_s=median.interval_s,
+        repetitions=median.repetitions,
+    )

@@ -1,0 +1,57 @@
+"""Ranks as a mesh, row by row, and the snake that runs through it."""
+
+from math import isqrt
+from typing import Any, overload
+
+from collwise.system.integers import Ints, Shape, checked_integer, checked_shape
+
+
+def near_square(ranks: int) -> Shape:
+    """The (rows, columns) nearest to a square, rows <= columns, with exactly `ranks` places.
+
+    Raises InvalidArgument if ranks < 1.
+
+    >>> near_square(120), near_square(7)
+    ((10, 12), (1, 7))
+    """
+    ranks = checked_integer(ranks, "a mesh of ranks", "ranks")
+    rows = next(r for r in range(isqrt(ranks), 0, -1) if ranks % r == 0)
+    return rows, ranks // rows
+
+
+@overload
+def snake_rank(position: int, columns: int) -> int: ...
+@overload
+def snake_rank(position: Ints, columns: int) -> Ints: ...
+def snake_rank(position: Any, columns: int) -> Any:
+    """The rank at a position of the snake: row 0 from left to right, row 1 from right to left, ….
+
+    position: 0, 1, …, one or an array of them.   columns: of the mesh, >= 1; not checked.
+    Ranks are numbered row by row.   Source: [Hambrusch1998] §2 (snake-like row-major order).
+
+    >>> [snake_rank(position, 3) for position in range(6)]
+    [0, 1, 2, 5, 4, 3]
+    """
+    row, column = position // columns, position % columns
+    return row * columns + column + row % 2 * (columns - 1 - 2 * column)
+
+
+@overload
+def snake_position(rank: int, columns: int) -> int: ...
+@overload
+def snake_position(rank: Ints, columns: int) -> Ints: ...
+def snake_position(rank: Any, columns: int) -> Any:
+    """The position of a rank on the snake: the inverse of `snake_rank`, and the same function.
+
+    Turning every other row round twice leaves all where they were.
+    """
+    return snake_rank(rank, columns)
+
+
+def snake(shape: Shape) -> tuple[int, ...]:
+    """All ranks of a mesh of (rows, columns) in the order of the snake.
+
+    Raises InvalidArgument for rows or columns below 1.
+    """
+    rows, columns = checked_shape(shape)
+    return tuple(snake_rank(position, columns) for position in range(rows * columns))

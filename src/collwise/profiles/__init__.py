@@ -1,0 +1,1 @@
+"""What was measured on one machine: records, the profile that holds them, and where it lives."""

@@ -1,0 +1,67 @@
+"""Which machine a profile belongs to: what changes its times, and nothing that merely changes.
+
+Host names are not part of it (containers and batch jobs get new ones all the time), nor is the
+number of ranks.
+"""
+
+import os
+import platform
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from collwise.system.host import cpu_model
+
+Layout: TypeAlias = Literal["one node", "several nodes"]
+
+
+# A field at its default is left out, so that profiles of real machines keep their names.
+class Fingerprint(
+    msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A kind of machine with an MPI library; two of them are equal or they are strangers."""
+
+    cpu_model: str
+    architecture: str
+    """As the operating system calls it, such as "x86_64"."""
+    cores_per_node: int
+    """Logical processors."""
+    operating_system: str
+    mpi_library: str
+    """Name and version, such as "MPICH 5.0.2"."""
+    layout: Layout
+    """Whether the ranks share one node's memory or talk over a network."""
+    emulated: str = ""
+    """The network that `collwise lab` emulates between the ranks; empty on a real one."""
+
+    def differences(self, other: "Fingerprint") -> list[str]:
+        """What the two do not share, one line each: ours first, then the other's."""
+        return [
+            f"{label}: {mine!r} there, {theirs!r} here"
+            for name, label in LABELS.items()
+            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
+        ]
+
+
+LABELS = {
+    "cpu_model": "processor",
+    "architecture": "architecture",
+    "cores_per_node": "cores per node",
+    "operating_system": "operating system",
+    "mpi_library": "MPI library",
+    "layout": "layout of the ranks",
+    "emulated": "emulated network",
+}
+
+
+def local_fingerprint(mpi_library: str, layout: Layout, emulated: str = "") -> Fingerprint:
+    """The fingerprint of this node, with what only MPI can tell."""
+    return Fingerprint(
+        cpu_model=cpu_model(),
+        architecture=platform.machine(),
+        cores_per_node=os.cpu_count() or 1,
+        operating_system=platform.system(),
+        mpi_library=mpi_library,
+        layout=layout,
+        emulated=emulated,
+    )

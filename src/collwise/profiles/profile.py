@@ -1,0 +1,222 @@
+"""What was measured and learned on one machine: a versioned JSON file that refuses strangers.
+
+A profile is data for planning (`profile.machine`) with its units, its provenance and a verdict on
+its own quality.  Reading one checks everything; writing one replaces the file atomically.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, NoReturn
+
+import msgspec
+
+from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.model.machine import Measured, measured
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.records import (
+    UNITS,
+    CombineTime,
+    MeasuredSize,
+    MedianTime,
+    Mode,
+    Provenance,
+    RaceResult,
+    Record,
+)
+from collwise.system.files import replace_file
+
+ENVIRONMENT = "COLLWISE_PROFILE"
+"""The environment variable that names the profile to use."""
+
+
+class Profile(Record, frozen=True, kw_only=True, dict=True):
+    """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`."""
+
+    format: Literal["collwise profile"] = "collwise profile"
+    version: Literal[1] = 1
+    verdict: str
+    advice: tuple[str, ...] = ()
+    units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
+    fingerprint: Fingerprint
+    provenance: Provenance
+    points: tuple[MeasuredSize, ...]
+    medians: tuple[MedianTime, ...] = ()
+    combining: tuple[CombineTime, ...] = ()
+    wins: tuple[RaceResult, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ValueError("points is empty: nothing was measured")
+        last: dict[str, tuple[int, int]] = {}
+        for i, point in enumerate(self.points):
+            before = last.get(point.mode)
+            if before is not None and point.nbytes <= before[0]:
+                raise ValueError(
+                    f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
+                    " sizes must ascend"
+                )
+            if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
+                seen = f"points[{i}].segment = {point.segment}"
+                raise ValueError(f"{seen}: segments count up from 0 in each mode")
+            last[point.mode] = point.nbytes, point.segment
+        if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
+            raise ValueError("combining: an operator, type and length is there twice")
+        if len({win.key for win in self.wins}) < len(self.wins):
+            raise ValueError("wins: two of them are about the same collective, ranks, size, root")
+
+    @cached_property
+    def machine(self) -> Measured:
+        """The machine to plan for: as measured with non-blocking sends, which run the plans."""
+        return self.machine_for("nonblocking")
+
+    def machine_for(self, mode: Mode) -> Measured:
+        """The machine as measured with one way of sending.
+
+        Raises InvalidArgument if that was not measured.
+        """
+        points = [point for point in self.points if point.mode == mode]
+        if not points:
+            raise InvalidArgument(
+                f"the machine with {mode} sends",
+                "the profile has no such measurements",
+                "measure again: collwise measure",
+            )
+        return measured(
+            [(point.nbytes, point.t0_s, point.lam) for point in segment]
+            for _, segment in groupby(points, key=lambda point: point.segment)
+        )
+
+    def machine_combining(self, op: str, dtype: str) -> Measured:
+        """The machine with what combining takes for an operator and a type.
+
+        Where that was not measured, it is any measured one of the same type, or else any; where
+        nothing was, combining is free.
+        """
+        for like in (
+            lambda t: (t.op, t.dtype) == (op, dtype),
+            lambda t: t.dtype == dtype,
+            lambda t: True,
+        ):
+            if found := [t for t in self.combining if like(t)]:
+                chosen = [t for t in found if (t.op, t.dtype) == (found[0].op, found[0].dtype)]
+                points = sorted((t.nbytes, t.median_s) for t in chosen)
+                return self.machine.with_combining(points)
+        return self.machine
+
+    @property
+    def disagreement(self) -> float | None:
+        """The quality of the whole: the median disagreement of the two experiments over sizes."""
+        known = [p.disagreement for p in self.points if p.disagreement is not None]
+        return median(known) if known else None
+
+    def with_wins(self, wins: Iterable[RaceResult]) -> "Profile":
+        """The same profile with these races learned; a newer one replaces an older one."""
+        merged = {win.key: win for win in (*self.wins, *wins)}
+        return msgspec.structs.replace(self, wins=tuple(merged[key] for key in sorted(merged)))
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        """Raise ForeignProfile, with every difference, unless measured on such a machine."""
+        if differences := self.fingerprint.differences(fingerprint):
+            made = self.provenance
+            hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
+            raise ForeignProfile(
+                f"use the profile measured on {hosts} at {made.created}",
+                "this is another machine: " + "; ".join(differences),
+                f"measure here: collwise measure -n {max(made.ranks, 2)}",
+            )
+
+    def to_json(self) -> str:
+        """The profile as a JSON document; `from_json` gives an equal profile back."""
+        text = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+        return text.decode()
+
+    def to_document(self) -> dict[str, Any]:
+        """The profile as plain dictionaries and lists, for a larger JSON document."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
+
+    @staticmethod
+    def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
+        """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
+        return _read(text, name)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Profile":
+        """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
+        name = f"the profile {os.fspath(path)}"
+        try:
+            text = Path(path).read_bytes()
+        except FileNotFoundError:
+            remedy = "measure this machine: collwise measure"
+            raise DamagedProfile(f"read {name}", "there is no such file", remedy) from None
+        except OSError as error:
+            seen = error.strerror or str(error)
+            remedy = "name a file that can be read, or measure again: collwise measure"
+            raise DamagedProfile(f"read {name}", seen, remedy) from error
+        return _read(text, name)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the profile, atomically: the file holds the old or the new one, never a half.
+
+        Makes the directories it needs; returns the path.  Raises InvalidArgument if the file cannot
+        be written, and leaves nothing behind then.
+        """
+        target = Path(path)
+        document = self.to_json()
+        _read(document, "the profile to be saved")
+        try:
+            replace_file(target, document.encode())
+        except (OSError, RuntimeError) as error:  # links in a circle were a RuntimeError once
+            raise InvalidArgument(
+                f"save the profile as {target}",
+                getattr(error, "strerror", None) or str(error),
+                f"name another file, by --profile or {ENVIRONMENT}",
+            ) from error
+        return target
+
+
+FORMAT = "collwise profile"
+VERSION = 1
+
+
+class _Header(msgspec.Struct):
+    format: Any = None
+    version: Any = None
+
+
+def _read(text: str | bytes, name: str) -> Profile:
+    def damaged(
+        seen: str, remedy: str = "restore it, or measure again: collwise measure"
+    ) -> NoReturn:
+        raise DamagedProfile(f"read {name}", seen, remedy)
+
+    raw = text.encode() if isinstance(text, str) else text
+    raw = raw.removeprefix(b"\xef\xbb\xbf")  # some editors put a byte-order mark there
+    if not raw.strip():
+        damaged("it is empty")
+    try:
+        raw.decode("utf-8")
+        header = msgspec.json.decode(raw, type=_Header)
+        if header.format != FORMAT:
+            damaged(f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile")
+        if isinstance(header.version, int) and header.version > VERSION:
+            damaged(
+                f"its version is {header.version}, this collwise reads up to {VERSION}",
+                "update collwise, or measure again: collwise measure",
+            )
+        return msgspec.json.decode(raw, type=Profile)
+    except UnicodeDecodeError as error:
+        damaged(f"it is not UTF-8 text (at byte {error.start})")
+    except msgspec.ValidationError as error:
+        damaged(str(error))
+    except msgspec.DecodeError as error:
+        seen = str(error)
+        if found := re.search(r"\(byte (\d+)\)", seen):
+            line = 1 + raw.count(b"\n", 0, int(found[1]))
+            seen += f", in line {line}"
+        damaged(seen)

@@ -1,0 +1,163 @@
+"""What a profile is made of: measured sizes, the medians they came from, provenance, races won."""
+
+import platform
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from math import isfinite
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+Mode: TypeAlias = Literal["nonblocking", "blocking"]
+Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Interval: TypeAlias = tuple[float, float]
+
+
+class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Base of what a profile is made of; refuses numbers that are not finite."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            numbers = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(x, float) and not isfinite(x) for x in numbers):
+                raise ValueError(f"{name} = {value}: not a finite number")
+            if "interval" in name and value is not None and value[0] > value[1]:
+                raise ValueError(f"{name} = {value}: its ends are in the wrong order")
+
+
+class MeasuredSize(Record, frozen=True, kw_only=True):
+    """t0 and λ of messages of one size, sent in one way."""
+
+    nbytes: Count
+    mode: Mode
+    t0_s: Positive
+    lam: float
+    """As measured; below 1 it is used as 1."""
+    t0_interval_s: Interval | None
+    lam_interval: Interval | None
+    t0_experiments_s: tuple[Positive | None, Positive | None]
+    lam_experiments: tuple[float | None, float | None]
+    disagreement: NotNegative | None
+    """|λ₁ − λ₂| of the two experiments, relative to their mean."""
+    repetitions: Count
+    segment: Index
+    """Which protocol of the library this size belongs to, from 0 in each mode."""
+    verdict: str
+
+
+class MedianTime(Record, frozen=True, kw_only=True):
+    """What a point was computed from: the median time of one experiment with k targets."""
+
+    nbytes: Count
+    mode: Mode
+    experiment: Literal[1, 2]
+    k: Count
+    median_s: NotNegative
+    interval_s: Interval | None
+    repetitions: Count
+
+
+class CombineTime(Record, frozen=True, kw_only=True):
+    """What it takes to combine two vectors, on the slowest rank."""
+
+    op: str
+    """As the planner names operators: sum, max, …"""
+    dtype: str
+    """As NumPy names types: float64, int32, …"""
+    nbytes: Count
+    median_s: NotNegative
+    interval_s: Interval
+    repetitions: Count
+
+
+class Provenance(Record, frozen=True, kw_only=True):
+    """Where, when and how a profile was made."""
+
+    created: str
+    """UTC, ISO 8601."""
+    collwise: str
+    python: str
+    mpi4py: str
+    system: str
+    hosts: dict[str, Count]
+    """Number of ranks on each host."""
+    usable_cores: Count | None = None
+    """Cores of a node that the ranks may use; None: all of them."""
+    command: str = ""
+    ranks: Index = 0
+    seed: int = 0
+    budget_s: NotNegative = 0.0
+    elapsed_s: NotNegative = 0.0
+    notes: tuple[str, ...] = ()
+
+
+Form: TypeAlias = Literal["blocking", "persistent"]
+FORMS: tuple[Form, ...] = ("blocking", "persistent")
+
+
+class RaceResult(Record, frozen=True, kw_only=True):
+    """What a race taught: collwise's best algorithm against the library's own collective."""
+
+    collective: str
+    form: Form
+    """As blocking calls, or as persistent requests."""
+    ranks: Count
+    nbytes: Index
+    root: Index
+    sources: Index = 0
+    """How many ranks had data, where a collective has sources; nbytes is all that they had."""
+    algorithm: str
+    settings: dict[str, Any]
+    """JSON values only: fractions as strings, lists instead of tuples."""
+    ours_s: NotNegative
+    library_s: NotNegative
+    speedup_low: NotNegative
+    speedup_high: NotNegative
+    decision: Literal["collwise", "library"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        msgspec.json.encode(self.settings)  # raises TypeError for what JSON does not know
+        if self.speedup_low > self.speedup_high:
+            raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
+
+    @property
+    def key(self) -> tuple[str, str, int, int, int, int]:
+        """What the race was about; a profile knows one winner of it."""
+        return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
+
+
+UNITS = {
+    "nbytes": "bytes",
+    "*_s": "seconds",
+    "lam": "units of t0 (a message arrives lam * t0 after its send began)",
+    "intervals": "95 % confidence, lower and upper end",
+    "disagreement": "relative difference of the two experiments' lam",
+}
+
+
+def local_provenance(
+    *,
+    hosts: dict[str, int],
+    mpi4py: str,
+    command: str = "",
+    usable_cores: int | None = None,
+    notes: Iterable[str] = (),
+) -> Provenance:
+    """The provenance of a profile made now, here; the campaign's part is filled in later."""
+    return Provenance(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        collwise=version("collwise"),
+        python=platform.python_version(),
+        mpi4py=mpi4py,
+        system=platform.platform(),
+        hosts=hosts,
+        usable_cores=usable_cores,
+        command=command,
+        notes=tuple(notes),
+    )

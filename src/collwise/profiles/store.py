@@ -1,0 +1,61 @@
+"""Where profiles live: one file for each kind of machine, or the one that a variable names."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from collwise.errors import DamagedProfile
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import ENVIRONMENT, Profile
+
+
+def folder() -> Path:
+    """Where profiles live, one for each kind of machine."""
+    return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+
+
+def newest() -> Profile:
+    """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
+
+    For planning away from the machine; whoever runs a plan asks `find`.  Raises DamagedProfile if
+    there is none.
+    """
+    if named := os.environ.get(ENVIRONMENT):
+        return Profile.load(Path(named).expanduser())
+    saved = sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
+    if not saved:
+        raise DamagedProfile(
+            "the saved profile",
+            f"there is none in {folder()}",
+            "run `collwise tune` or `collwise measure`, or describe a machine by its parameters",
+        )
+    return Profile.load(saved[-1])
+
+
+def default_path(fingerprint: Fingerprint) -> Path:
+    """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
+    if named := os.environ.get(ENVIRONMENT):
+        return Path(named).expanduser()
+    library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
+    digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
+    return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
+
+
+def find(fingerprint: Fingerprint) -> Profile | None:
+    """The saved profile of such a machine, None if there is none.
+
+    Raises DamagedProfile if the file cannot be read, and ForeignProfile if it is another machine's.
+    """
+    path = default_path(fingerprint)
+    try:
+        if not path.exists():
+            return None
+    except OSError:
+        pass  # something is there; `load` says what is wrong with it
+    profile = Profile.load(path)
+    profile.check(fingerprint)
+    return profile

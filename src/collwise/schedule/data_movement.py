@@ -1,0 +1,209 @@
+"""The building stones of programs: down a tree, scatter, collect, one after another.
+
+Each is one definition read twice: `operations` for one rank, `columns` for all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.program import Columns, Program
+from collwise.schedule.trees import SplitTree, Tree
+from collwise.system.integers import Ints
+
+
+def pieces(nbytes: int, length: int) -> list[Block]:
+    """`nbytes` of the root in pieces of `length` bytes, the last one shorter; none for 0 bytes."""
+    return [Block(0, start, min(length, nbytes - start)) for start in range(0, nbytes, length)]
+
+
+@dataclass(frozen=True)
+class DownTree(Program):
+    """Each segment goes from the root down the tree, one segment after another (pipelined)."""
+
+    tree: Tree
+    nbytes: int
+    segment: int
+    """Bytes in a segment, at least 1; nbytes and more means no segments."""
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        parent, _, children = self.tree.family(rank)
+        operations: list[Operation] = []
+        for piece in pieces(self.nbytes, self.segment):
+            if rank:
+                operations.append(Recv(parent, (piece,)))
+            operations.extend(Send(child, (piece,)) for child in children)
+        return operations
+
+    def columns(self) -> Columns:  # noqa: D102
+        parent, place = self.tree.edges()
+        child = np.arange(1, self.tree.size, dtype=np.int64)
+        turn = np.bincount(parent, minlength=self.tree.size)  # operations per segment
+        turn[1:] += 1
+        at_source = place + (parent > 0)
+        return Columns.stack(
+            [
+                Columns(
+                    parent,
+                    child,
+                    at_source + s * turn[parent],
+                    s * turn[child],
+                    np.full_like(child, piece.offset),
+                    np.full_like(child, piece.length),
+                )
+                for s, piece in enumerate(pieces(self.nbytes, self.segment))
+            ]
+            or [_no_rows()]
+        )
+
+
+@dataclass(frozen=True)
+class Scatter(Program):
+    """Rank v gets the pieces v … v + span(v) − 1 from its parent and passes on its children's."""
+
+    tree: SplitTree
+    nbytes: int
+    piece: int
+    """Bytes in the piece of one rank; the last ranks' pieces may be shorter or empty."""
+
+    def _block(self, rank: int) -> Block:
+        start = min(rank * self.piece, self.nbytes)
+        stop = min((rank + self.tree.span(rank)) * self.piece, self.nbytes)
+        return Block(0, start, stop - start)
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        parent, _, children = self.tree.family(rank)
+        operations: list[Operation] = []
+        if rank and self._block(rank).length:
+            operations.append(Recv(parent, (self._block(rank),)))
+        for child in children:
+            if (block := self._block(child)).length:
+                operations.append(Send(child, (block,)))
+        return operations
+
+    def columns(self) -> Columns:  # noqa: D102
+        parent, place = self.tree.edges()
+        child = np.arange(1, self.tree.size, dtype=np.int64)
+        start = np.minimum(child * self.piece, self.nbytes)
+        stop = np.minimum((child + self.tree.spans()[1:]) * self.piece, self.nbytes)
+        full = stop > start
+        # A leader serves its upper end first: the children that get nothing are its first ones.
+        skipped = np.bincount(parent[~full], minlength=self.tree.size)
+        at_source = place - skipped[parent] + (parent > 0)
+        zeros = np.zeros_like(child)
+        rows = (parent, child, at_source, zeros, start, stop - start)
+        return Columns(*(column[full] for column in rows))
+
+
+class Step(NamedTuple):
+    """One step of a collect: each rank u gets pieces u + start … u + stop − 1 from u + distance."""
+
+    distance: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Collect(Program):
+    """After a scatter over `tree`, all ranks get all pieces; nobody gets what it has already.
+
+    Piece numbers are modulo the number of ranks, so a message has one block or two.
+    """
+
+    tree: SplitTree
+    nbytes: int
+    piece: int
+    steps: tuple[Step, ...]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations: list[Operation] = []
+        own = self.tree.span(rank)
+        theirs: dict[int, int] = {}
+        for step in self.steps:
+            to = (rank - step.distance) % self.tree.size
+            if to not in theirs:
+                theirs[to] = self.tree.span(to)
+            if blocks := self._lacking(to, theirs[to], step):
+                operations.append(Send(to, blocks))
+            if blocks := self._lacking(rank, own, step):
+                operations.append(Recv((rank + step.distance) % self.tree.size, blocks))
+        return operations
+
+    def _lacking(self, rank: int, span: int, step: Step) -> tuple[Block, ...]:
+        rows = self._ranges(rank, span, step, min, max)
+        return tuple(Block(0, offset, length) for offset, length in rows if length)
+
+    def _ranges(self, rank: Any, span: Any, step: Step, least: Any, most: Any) -> list[Any]:
+        """The two byte ranges (offset, length) that `rank` receives in a step; length may be 0.
+
+        rank, span: one rank's, with least, most = min, max; or arrays, with NumPy's.
+        """
+        p, n = self.tree.size, self.nbytes
+        start = rank + most(step.start, span)
+        stop = most(rank + step.stop, start)
+        ranges = []
+        for low, high in (
+            (least(start, p), least(stop, p)),
+            (most(start - p, 0), most(stop - p, 0)),
+        ):
+            offset = least(low * self.piece, n)
+            ranges.append((offset, least(high * self.piece, n) - offset))
+        return ranges
+
+    def received(self, span: Ints, step: Step) -> list[tuple[Ints, Ints]]:
+        """The byte ranges (offset, length) that every rank receives in a step."""
+        return self._ranges(np.arange(self.tree.size), span, step, np.minimum, np.maximum)
+
+    def columns(self) -> Columns:  # noqa: D102
+        p, span = self.tree.size, self.tree.spans()
+        target = np.arange(p, dtype=np.int64)
+        place = np.zeros(p, dtype=np.int64)
+        parts = [_no_rows()]
+        for step in self.steps:
+            source = (target + step.distance) % p
+            ranges = self.received(span, step)
+            gets = sum(length for _, length in ranges) > 0
+            at_source = place[source]
+            place[source] += gets
+            at_target = place.copy()
+            place += gets
+            for offset, length in ranges:
+                rows = (source, target, at_source, at_target, offset, length)
+                parts.append(Columns(*(column[length > 0] for column in rows)))
+        return Columns.stack(parts)
+
+
+@dataclass(frozen=True)
+class Chained(Program):
+    """One program after another on every rank."""
+
+    parts: Sequence[Program]
+    ranks: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return [op for part in self.parts for op in part.operations(rank)]
+
+    def columns(self) -> Columns:  # noqa: D102
+        done = np.zeros(self.ranks, dtype=np.int64)
+        stacked = []
+        for part in self.parts:
+            c = part.columns()
+            at_source, at_target = (
+                c.place_at_source + done[c.source],
+                c.place_at_target + done[c.target],
+            )
+            stacked.append(Columns(c.source, c.target, at_source, at_target, c.offset, c.length))
+            done = done.copy()
+            if (lengths := part.lengths()) is not None:
+                done += lengths
+                continue
+            np.maximum.at(done, c.source, at_source + 1)
+            np.maximum.at(done, c.target, at_target + 1)
+        return Columns.stack(stacked)
+
+
+def _no_rows() -> Columns:
+    return Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))

@@ -1,0 +1,177 @@
+"""What a schedule is: plain data that says who sends what to whom in which order, never when.
+
+A schedule is a `Problem` (what is promised) and a `Program` (what every rank does).  A program
+speaks of *virtual* ranks, in which the root is 0; `Schedule` translates.  The list of one rank is
+made on demand, without building anything of the size of the communicator; `columns()` evaluates the
+same definition for all ranks at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from collwise.errors import InvalidArgument
+from collwise.schedule.operations import (
+    Operation,
+    Recv,
+    Send,
+)
+from collwise.schedule.problem import (
+    Problem,
+)
+from collwise.system.integers import Ints
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
+
+    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
+    offset, length: the transfer's block of the root's data (or of all the sources', one after
+    another); a transfer of several blocks has several rows with the same places.
+    """
+
+    source: Ints
+    target: Ints
+    place_at_source: Ints
+    place_at_target: Ints
+    offset: Ints
+    length: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the columns take."""
+        return sum(c.nbytes for c in vars(self).values())
+
+    def rows(self) -> list[tuple[int, ...]]:
+        """All rows as tuples, sorted: equal for equal schedules."""
+        return sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True))
+
+    @staticmethod
+    def stack(parts: Sequence["Columns"]) -> "Columns":
+        """The rows of all parts, one after another."""
+        names = Columns.__dataclass_fields__
+        return Columns(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
+
+
+class Program(ABC):
+    """What every virtual rank does; the root is virtual rank 0.  Empty messages are left out."""
+
+    @abstractmethod
+    def operations(self, rank: int) -> list[Operation]:
+        """The ordered list of one virtual rank, peers virtual, owners virtual."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """The same for all ranks."""
+
+    def every(self, ranks: int) -> list[list[Operation]]:
+        """The lists of all virtual ranks."""
+        return [self.operations(rank) for rank in range(ranks)]
+
+    def lengths(self) -> Ints | None:
+        """How many operations every rank has; None if the last of each is always a message."""
+        return None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A problem and the program that solves it; `algorithm` is a label for people."""
+
+    problem: Problem
+    program: Program
+    algorithm: str = ""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.problem.ranks
+
+    def rank(self, rank: int) -> tuple[Operation, ...]:
+        """The operations of one rank, in order: O(log p) times segments for most algorithms."""
+        if not 0 <= rank < self.ranks:
+            raise InvalidArgument(
+                f"the schedule of rank {rank}",
+                f"there are {self.ranks} ranks",
+                f"give a rank from 0 to {self.ranks - 1}",
+            )
+        p, root = self.ranks, self.problem.root
+        operations = self.program.operations((rank - root) % p)
+        if root == 0:
+            return tuple(operations)
+
+        def renumbered(op: Operation) -> Operation:
+            blocks = tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks)
+            if isinstance(op, Send | Recv):
+                return op._replace(peer=(op.peer + root) % p, blocks=blocks)
+            return op._replace(blocks=blocks)
+
+        return tuple(map(renumbered, operations))
+
+    def columns(self) -> Columns:
+        """The whole schedule, a row for every transfer (and block), ranks as the user's."""
+        columns = self.program.columns()
+        if self.problem.root == 0:
+            return columns
+        return Columns(
+            (columns.source + self.problem.root) % self.ranks,
+            (columns.target + self.problem.root) % self.ranks,
+            columns.place_at_source,
+            columns.place_at_target,
+            columns.offset,
+            columns.length,
+        )
+
+    @cached_property
+    def lists(self) -> tuple[tuple[Operation, ...], ...]:
+        """The operations of every rank; for checking and drawing, O(p log p)."""
+        if self.problem.root == 0:
+            return tuple(map(tuple, self.program.every(self.ranks)))
+        return tuple(self.rank(r) for r in range(self.ranks))
+
+
+@dataclass(frozen=True)
+class Written(Program):
+    """A program written out by hand, rank by rank."""
+
+    lists: tuple[tuple[Operation, ...], ...]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return list(self.lists[rank])
+
+    def columns(self) -> Columns:  # noqa: D102
+        return tabulate(self.lists)
+
+
+def tabulate(
+    lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
+) -> Columns:
+    """The slow, obvious way from lists to columns: match the k-th send with the k-th receive.
+
+    starts: where each owner's data begins among everybody's; nothing if there is one owner only.
+    """
+    begins = starts or {}
+    receives: dict[tuple[int, int], list[int]] = {}
+    for rank, operations in enumerate(lists):
+        for place, op in enumerate(operations):
+            if isinstance(op, Recv):
+                receives.setdefault((op.peer, rank), []).append(place)
+    rows = []
+    taken: dict[tuple[int, int], int] = {}
+    for rank, operations in enumerate(lists):
+        for place, op in enumerate(operations):
+            if isinstance(op, Send):
+                pair = (rank, op.peer)
+                k = taken[pair] = taken.get(pair, -1) + 1
+                at_target = receives[pair][k]
+                for block in op.blocks:
+                    offset = begins.get(block.owner, 0) + block.offset
+                    rows.append((rank, op.peer, place, at_target, offset, block.length))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Columns(*(table[:, i].copy() for i in range(6)))

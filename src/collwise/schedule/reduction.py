@@ -1,0 +1,147 @@
+"""Building stones of programs that combine: spans of the vector, alone, up a tree.
+
+Positions are bytes of everybody's vector; a cut never falls inside an element.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from collwise.schedule.data_movement import pieces
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.trees import Tree
+from collwise.system.integers import Ints
+
+
+class Span(NamedTuple):
+    """Bytes [start, stop) of the vector."""
+
+    start: int
+    stop: int
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The bytes as an operation names them; none if there are none."""
+        return (Block(0, self.start, self.stop - self.start),) if self.stop > self.start else ()
+
+    def parts(self, count: int, item: int) -> list["Span"]:
+        """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
+        cuts = [self._cut(part, count, item) for part in range(count + 1)]
+        return [Span(low, high) for low, high in pairwise(cuts)]
+
+    def around(self, first: int, number: int, count: int, item: int) -> tuple[Block, ...]:
+        """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
+        first %= count
+        ends = first + number
+        cuts = (
+            self._cut(part, count, item) for part in (first, min(ends, count), max(ends, count))
+        )
+        low, high, beyond = cuts
+        start = Span(self.start, self.start + beyond - self.stop)
+        return Span(low, high).blocks + start.blocks
+
+    def _cut(self, part: int, count: int, item: int) -> int:
+        """Where a part begins; parts beyond the last are the first ones, a vector further on."""
+        turns, part = divmod(part, count)
+        items = (self.stop - self.start) // item
+        return self.start + (turns * items - (-items * part // count)) * item
+
+
+class ByRank(Program):
+    """A program whose columns are made rank by rank, in O(messages)."""
+
+    problem: Problem
+
+    def columns(self) -> Columns:  # noqa: D102
+        return tabulate([self.operations(rank) for rank in range(self.problem.ranks)])
+
+
+@dataclass(frozen=True)
+class Alone(ByRank):
+    """One rank's own contribution is the result."""
+
+    problem: Problem
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        whole = Span(0, self.problem.nbytes).blocks
+        return [Copy(Slot.INPUT, Slot.OUTPUT, whole)] if whole else []
+
+
+def hear(
+    children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
+) -> tuple[list[Operation], int]:
+    """Receive from children, one after another, and combine; the list, and where the value lies.
+
+    What comes in is the right operand, and the last of it goes into the slot `result`, if given.
+    mirrored: it is the left operand.
+    """
+    operations: list[Operation] = []
+    value: int = Slot.INPUT
+    names = list(children)
+    for number, child in enumerate(names):
+        received = into = scratch(number + 1)
+        if mirrored:
+            into = scratch(0)
+        if result is not None and number == len(names) - 1:
+            received, into = received if mirrored else result, result
+        left, right = (received, value) if mirrored else (value, received)
+        operations.append(Recv(child, (piece,), received))
+        operations.append(Combine(left, right, into, (piece,)))
+        value = into
+    return operations, value
+
+
+@dataclass(frozen=True)
+class UpTree(Program):
+    """Everybody's vectors are combined up the tree, in the order of the ranks, by segments.
+
+    The time-reverse of `DownTree`: who was served last is heard first.  In a tree of intervals
+    (`SplitTree`) that rank leads the next ones, so what comes in is always the right operand.
+    """
+
+    tree: Tree
+    nbytes: int
+    segment: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        parent, _, children = self.tree.family(rank)
+        operations: list[Operation] = []
+        for piece in pieces(self.nbytes, self.segment):
+            heard, value = hear(reversed(children), piece, None if rank else Slot.OUTPUT)
+            operations += heard
+            if rank:
+                operations.append(Send(parent, (piece,), value))
+        return operations
+
+    def lengths(self) -> Ints:  # noqa: D102
+        return self._turn() * len(pieces(self.nbytes, self.segment))
+
+    def _turn(self) -> Ints:
+        """Operations of every rank for a segment: what it hears, and all but the root send."""
+        heard = 2 * np.bincount(self.tree.edges().parent, minlength=self.tree.size)
+        return heard + (np.arange(self.tree.size) > 0)
+
+    def columns(self) -> Columns:  # noqa: D102
+        parent, place = self.tree.edges()
+        child = np.arange(1, self.tree.size, dtype=np.int64)
+        turn = self._turn()
+        heard = turn - (np.arange(self.tree.size) > 0)
+        return Columns.stack(
+            [
+                Columns(
+                    child,
+                    parent,
+                    heard[child] + s * turn[child],
+                    heard[parent] - 2 * (place + 1) + s * turn[parent],
+                    np.full_like(child, piece.offset),
+                    np.full_like(child, piece.length),
+                )
+                for s, piece in enumerate(pieces(self.nbytes, self.segment))
+            ]
+            or [Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))]
+        )

@@ -1,0 +1,46 @@
+"""Whole numbers that people give: sizes, ranks, counts, and the shape of a mesh."""
+
+from operator import index
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.errors import InvalidArgument
+
+Ints: TypeAlias = NDArray[np.int64]
+Shape: TypeAlias = tuple[int, int]
+"""(rows, columns) of a mesh of ranks, which are numbered row by row."""
+
+
+def checked_integer(
+    value: object, asked: str, name: str, least: int = 1, most: int | None = None
+) -> int:
+    """The value as Python's own integer, NumPy's included; a truth value is no number.
+
+    asked: what it is for.   name: what it is called there.   least, most: its range, inclusive.
+    Raises InvalidArgument for what is no integer or lies outside the range.
+
+    >>> checked_integer(4, "a mesh", "rows")
+    4
+    """
+    remedy = f"give an integer of at least {least}"
+    if most is not None:
+        remedy = f"give an integer from {least} to {most}"
+    try:
+        found = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        found = None
+    if found is None or found < least or (most is not None and found > most):
+        raise InvalidArgument(asked, f"{name} = {value!r}", remedy)
+    return found
+
+
+def checked_shape(shape: Shape, asked: str = "a mesh of ranks") -> Shape:
+    """(rows, columns) as Python's own integers, each at least 1, or raise InvalidArgument."""
+    try:
+        rows, columns = shape
+    except (TypeError, ValueError):
+        seen = f"shape = {shape!r}"
+        raise InvalidArgument(asked, seen, "give (rows, columns), such as (10, 10)") from None
+    return checked_integer(rows, asked, "rows"), checked_integer(columns, asked, "columns")

@@ -1,0 +1,178 @@
+"""Commands on real ranks, started by the command itself or by a launcher, on each MPI library."""
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from collwise.algorithms.registry import collectives
+from collwise.profiles.profile import Profile
+from collwise.schedule.problem import GATHERING
+from tests.cli.running import Ended, alone, environment, example, launched, run
+from tests.mpi.launching import Library, mpich, openmpi
+
+pytestmark = pytest.mark.mpi
+
+QUICK = ("--budget", "1", "--bytes", "64,65536")
+RACE = ("bench", "--budget", "0.3", "--bytes", "64")
+
+
+@lru_cache
+def tuned(library: Library) -> tuple[Ended, str, str]:
+    """`tune` on 2 ranks without a launcher: how it ended, the profile and the report it wrote."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        command = alone(library, "tune", "-n", "2", *QUICK, "--json", "--report", "new/report.html")
+        ended = run(command, folder, environment(library, folder))
+        files = [folder / "profile.json", folder / "new" / "report.html"]
+        profile, report = (f.read_text(encoding="utf-8") if f.exists() else "" for f in files)
+        assert sorted(f.name for f in folder.rglob("*.*")) == ["profile.json", "report.html"], ended
+        return ended, profile, report
+
+
+@pytest.fixture
+def measured(mpi: Library, tmp_path: Path) -> Path:
+    """A folder with the profile of this machine and library."""
+    (tmp_path / "profile.json").write_text(tuned(mpi)[1], encoding="utf-8")
+    return tmp_path
+
+
+def document(ended: Ended) -> dict[str, Any]:
+    """The one JSON document that a command printed."""
+    assert (ended.code, ended.err) == (0, "")
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def test_tune(mpi: Library) -> None:
+    ended, profile, report = tuned(mpi)
+    found = document(ended)
+    races = [(race["collective"], race["nbytes"]) for race in found["races"]]
+    given = {name: 2 if name in GATHERING else 1 for name in collectives()}  # by each of 2 ranks
+    assert races == [(name, given[name] * n) for name in collectives() for n in (64, 65536)]
+    assert all(race["ranks"] == 2 for race in found["races"])
+    assert found["report_path"] == "new/report.html"
+    assert found["profile"] == json.loads(profile)
+    assert Profile.from_json(profile).provenance.ranks == 2
+    assert report.startswith("<!DOCTYPE html>")
+
+
+def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
+    command = launched(mpi, "measure", *QUICK, "--save", "here.json")
+    ended = run(command, tmp_path, environment(mpi, tmp_path))
+    assert ended.code == 0
+    assert ended.err == "measuring t0 and λ on 2 ranks for at most 1 s\n"
+    assert ended.out.startswith("t0 and λ on 2 ranks")
+    assert ended.out.count("\nverdict  ") == 1, "one rank prints"
+    assert "\x1b" not in ended.out
+    assert ended.out.rstrip().endswith("profile  here.json")
+    points = Profile.load(tmp_path / "here.json").points
+    assert {point.nbytes for point in points} <= {64, 65536}  # noise may hide one of them
+    assert [path.name for path in tmp_path.iterdir()] == ["here.json"]
+
+
+def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
+    ended = run(launched(mpi, *RACE, "--json"), measured, environment(mpi, measured))
+    found = document(ended)
+    assert (found["nbytes"], found["ranks"], found["root"]) == (64, 2, 0)
+    assert [form["call"] for form in found["forms"].values()] == ["Bcast", "Bcast_init"]
+    assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+
+
+def test_bench_of_sources(mpi: Library, measured: Path) -> None:
+    """What rank 1 alone has."""
+    command = alone(mpi, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json")
+    found = document(run(command, measured, environment(mpi, measured)))
+    assert found["sources"] == [{"rank": 1, "nbytes": 64}]
+    assert (found["nbytes"], found["shape"]) == (64, [1, 2])
+    assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+
+
+def test_tuning_says_what_it_does(tmp_path: Path) -> None:
+    """In a pipe there is no bar: a line on standard error, at the start."""
+    library = mpich()
+    command = alone(library, "tune", "-n", "2", *QUICK, "--collective", "s_to_p")
+    ended = run(command, tmp_path, environment(library, tmp_path))
+    assert (ended.code, ended.err) == (0, "measuring and racing on 2 ranks for about 1 s\n")
+    assert " 2×64 " in ended.out
+    assert "report   collwise-report.html" in ended.out
+
+
+def test_sources_that_there_are_not(tmp_path: Path) -> None:
+    library = mpich()
+    command = alone(library, *RACE, "-n", "2", "--collective", "s_to_p", "--sources", "0,2")
+    run(command, tmp_path, environment(library, tmp_path)).refused(
+        "sources among 2 ranks: a source = 2; give an integer from 0 to 1"
+    )
+
+
+def test_doctor(mpi: Library, measured: Path) -> None:
+    found = document(run(alone(mpi, "doctor", "--json"), measured, environment(mpi, measured)))
+    status = {one["what"]: one["status"] for one in found["findings"]}
+    assert status["MPI library"] == status["launcher"] == status["profile"] == "ok"
+    assert "wrong" not in status.values()
+
+
+def test_doctor_under_a_launcher(tmp_path: Path) -> None:
+    command = launched(mpich(), "doctor", "--json")
+    found = document(run(command, tmp_path, environment(mpich(), tmp_path)))
+    status = {one["what"]: one["status"] for one in found["findings"]}
+    assert (status["MPI library"], status["launcher"]) == ("ok", "note")
+
+
+def test_ranks_refuse_together(tmp_path: Path) -> None:
+    """What only ranks can know is said once, with the exit code, and no banner of the launcher."""
+    command = alone(mpich(), *RACE, "-n", "2", "--root", "2")
+    run(command, tmp_path, environment(mpich(), tmp_path)).refused(
+        "broadcast from root 2: there are 2 ranks; give a root from 0 to 1"
+    )
+
+
+def test_a_launcher_started_another_number(mpi: Library, tmp_path: Path) -> None:
+    ended = run(launched(mpi, "measure", "-n", "3"), tmp_path, environment(mpi, tmp_path))
+    assert (ended.code, ended.out) == (2, "")  # Open MPI's launcher adds a banner of its own
+    ended.explained("3 ranks (-n 3): a launcher has started 2; leave out -n under a launcher")
+
+
+def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
+    """A batch system's shell often is a rank of its own: -n starts ranks all the same."""
+    library = mpich()
+    command = library.command(1, "-m", "collwise", "measure", "-n", "2", *QUICK, "--json")
+    found = document(run(command, tmp_path, environment(library, tmp_path)))
+    assert found["profile"]["provenance"]["ranks"] == 2
+
+
+@pytest.mark.parametrize("start", [alone, launched])
+def test_no_mpi_library(tmp_path: Path, start: Any) -> None:
+    """Really none: mpi4py is told of a library that does not exist."""
+    ranks = ("-n", "2") if start is alone else ()
+    missing = {"MPI4PY_LIBMPI": str(tmp_path / "no-such-libmpi.so")}
+    command = start(mpich(), "measure", *ranks)
+    run(command, tmp_path, environment(mpich(), tmp_path, **missing)).refused(
+        "mpi4py found no MPI library", "pip install mpich"
+    )
+
+
+def test_a_profile_of_another_machine(tmp_path: Path) -> None:
+    library = openmpi()
+    example().save(tmp_path / "profile.json")
+    run(alone(library, *RACE, "-n", "2"), tmp_path, environment(library, tmp_path)).refused(
+        "this is another machine: ", "processor: 'Test CPU' there", "measure here: collwise measure"
+    )
+
+
+def test_nobody_reads_what_ranks_say(tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text(tuned(mpich())[1], encoding="utf-8")
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = alone(mpich(), *RACE, "-n", "2")
+    ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=writing)
+    os.close(writing)
+    assert (ended.code, ended.err) == (
+        0,
+        "racing broadcast of 64 bytes on 2 ranks for about 0.3 s\n",
+    )

@@ -1,0 +1,227 @@
+"""What `collwise doctor` finds: MPI's answers are made up, files and processes are real."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.figures.examples import profile
+
+from collwise.doctor import checks
+from collwise.doctor.checks import Finding
+from collwise.errors import NoMPI
+from collwise.profiles.fingerprint import local_fingerprint
+from collwise.system.launcher import INSTALL, Launched
+
+LIBRARY: dict[str, Any] = {
+    "library": "MPICH 5.0.2",
+    "standard": "4.1",
+    "multiple": True,
+    "size": 1,
+    "persistent": True,
+}
+HERE = local_fingerprint("MPICH 5.0.2", "one node")
+Look = Callable[..., dict[str, list[Finding]]]
+
+
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
+    """Run the checkup with these answers of MPI alone and of two ranks; findings by subject."""
+    monkeypatch.setenv("COLLWISE_PROFILE", str(tmp_path / "profile.json"))
+    monkeypatch.setattr(checks, "launched", lambda: None)
+    monkeypatch.setattr(checks, "find_mpiexec", lambda: "/bin/mpiexec")
+    monkeypatch.setattr(checks, "command_line", lambda n, line: ["/bin/mpiexec", str(n), *line])
+    monkeypatch.setattr(checks, "usable_cores", lambda: 8)
+
+    def run(
+        alone: dict[str, Any] | None = LIBRARY,
+        sizes: tuple[int, ...] = (2, 2),
+        trouble: str = "no trouble",
+    ) -> dict[str, list[Finding]]:
+        def ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
+            if command[0] == "/bin/mpiexec":
+                return [LIBRARY | {"size": size} for size in sizes], trouble
+            return ([] if alone is None else [alone]), trouble
+
+        monkeypatch.setattr(checks, "_ask", ask)
+        told: list[float] = []
+        found: dict[str, list[Finding]] = {}
+        for finding in checks.checkup(lambda what, done: told.append(done)):
+            found.setdefault(finding.what, []).append(finding)
+        assert len(told) == 3
+        assert told == sorted(told)
+        assert all(f.remedy for all_of in found.values() for f in all_of if f.status == "wrong")
+        return found
+
+    return run
+
+
+def test_all_is_well(look: Look) -> None:
+    found = look()
+    assert {f.status for name, all_of in found.items() for f in all_of if name != "profile"} == {
+        "ok"
+    }
+    assert found["MPI library"][0].seen.startswith("MPICH 5.0.2 (MPI 4.1), mpi4py ")
+    assert found["launcher"][0].seen == "/bin/mpiexec starts 2 ranks that see each other"
+    assert "MPI_THREAD_MULTIPLE" in found["threads"][0].seen
+    assert "persistent collectives" not in found
+
+
+def test_no_library(look: Look) -> None:
+    """Nothing that depends on it is tried."""
+    found = look(None, trouble="libmpi.so: no such file")
+    assert found["MPI library"] == [
+        Finding("wrong", "MPI library", "libmpi.so: no such file", INSTALL)
+    ]
+    assert found["launcher"][0].status == "note"
+    assert found["launcher"][0].seen.endswith("not tried without an MPI library")
+    assert not {"profile", "permissions", "threads"} & found.keys()
+
+
+def test_an_old_library(look: Look) -> None:
+    found = look(LIBRARY | {"multiple": False, "persistent": False})
+    assert found["MPI library"][0].status == "ok"
+    assert found["threads"][0].status == "note"
+    assert "less than MPI_THREAD_MULTIPLE" in found["threads"][0].seen
+    assert found["persistent collectives"][0].status == "note"
+
+
+def test_ranks_that_are_alone(look: Look) -> None:
+    [found] = look(sizes=(1, 1))["launcher"]
+    assert found.status == "wrong"
+    assert "each a world of one" in found.seen
+    assert "another MPI than MPICH 5.0.2" in found.remedy
+
+
+@pytest.mark.parametrize("sizes", [(), (2,), (2, 2, 2)])
+def test_ranks_that_do_not_start(look: Look, sizes: tuple[int, ...]) -> None:
+    [found] = look(sizes=sizes, trouble="not enough slots")["launcher"]
+    assert found.status == "wrong"
+    assert found.seen == "/bin/mpiexec did not start 2 ranks: not enough slots"
+
+
+def test_no_launcher(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise NoMPI("starting ranks", "no mpiexec was found", "install one")
+
+    monkeypatch.setattr(checks, "find_mpiexec", none)
+    [found] = look()["launcher"]
+    assert (found.status, found.remedy) == ("wrong", "install one")
+    assert "no mpiexec was found" in found.seen
+
+
+def test_a_launcher_that_cannot_run(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(checks, "command_line", broken)
+    [found] = look()["launcher"]
+    assert (found.status, found.remedy) == ("wrong", INSTALL)
+    assert "Permission denied" in found.seen
+
+
+def test_under_a_launcher(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "launched", lambda: Launched("srun", 0, 4))
+    [found] = look()["launcher"]
+    assert (found.status, found.seen) == ("note", "doctor itself runs under srun")
+
+
+@pytest.mark.parametrize(("cores", "status"), [(1, "note"), (3, "note"), (4, "ok"), (128, "ok")])
+def test_cores(look: Look, monkeypatch: pytest.MonkeyPatch, cores: int, status: str) -> None:
+    monkeypatch.setattr(checks, "usable_cores", lambda: cores)
+    [found] = look()["cores"]
+    assert (found.status, found.seen) == (status, f"{cores} usable")
+
+
+def test_no_profile_yet(look: Look, tmp_path: Path) -> None:
+    found = look()
+    assert found["profile"][0].status == "note"
+    assert found["profile"][0].remedy == "run `collwise tune`"
+    assert found["permissions"] == [
+        Finding("ok", "permissions", f"profiles can be saved in {tmp_path}")
+    ]
+
+
+def test_a_profile_of_this_machine(look: Look, tmp_path: Path) -> None:
+    path = profile(fingerprint=HERE, verdict="noisy: so so").save(tmp_path / "profile.json")
+    [found] = look()["profile"]
+    assert found.status == "ok"
+    assert found.seen == f"{path}, of 2025-01-02T03:04:05+00:00: noisy: so so"
+
+
+def test_a_profile_of_another_machine(look: Look, tmp_path: Path) -> None:
+    strange = msgspec.structs.replace(HERE, cpu_model="an abacus")
+    profile(fingerprint=strange).save(tmp_path / "profile.json")
+    [found] = look()["profile"]
+    assert found.status == "wrong"
+    assert "'an abacus' there" in found.seen
+    assert "measure here" in found.remedy
+
+
+def test_a_damaged_profile(look: Look, tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text("{")
+    [found] = look()["profile"]
+    assert found.status == "wrong"
+    assert "measure again" in found.remedy
+
+
+def test_where_no_profile_can_be_saved(
+    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("COLLWISE_PROFILE", str(tmp_path / "file" / "profile.json"))
+    [found] = look()["permissions"]
+    assert found.status == "wrong"
+    assert found.seen == f"{tmp_path / 'file'} cannot be written"
+
+
+# --- asking other processes ---
+
+
+def ask(code: str) -> tuple[list[dict[str, Any]], str]:
+    return checks._ask([sys.executable, "-c", code])
+
+
+def test_what_processes_tell() -> None:
+    told, _ = ask(
+        "print('a banner')\nfor n in (1, 2): print('collwise:{\"size\": %d}' % n)\nprint('bye')"
+    )
+    assert told == [{"size": 1}, {"size": 2}]
+
+
+def test_what_processes_complain_of() -> None:
+    """The last line counts, and without any the exit code."""
+    assert ask("import sys; sys.exit('first\\nlast words\\n')") == ([], "last words")
+    assert ask("import sys; sys.exit(3)") == ([], "exit code 3, no message")
+
+
+def test_processes_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "LIMIT_S", 0.3)
+    told, trouble = ask("import time; time.sleep(60)")
+    assert told == []
+    assert "no answer within" in trouble
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    told, trouble = checks._ask([str(tmp_path / "nothing")])
+    assert told == []
+    assert "No such file" in trouble
+
+
+def test_answers_on_one_line() -> None:
+    """Launchers forward what two processes say in any pieces."""
+    told = "collwise:" + json.dumps(LIBRARY)
+    torn = told[:20] + told + "\n" + told[20:]
+    texts = {f"{told}\n{told}\n": 2, f"{told}{told}\n\n": 2, f"\n{told}\n[0] a banner\n": 1, "": 0}
+    for text, count in texts.items():
+        assert list(checks._answers(text)) == [LIBRARY] * count
+    assert list(checks._answers(torn)) == [LIBRARY]
+
+
+def test_what_a_process_answers() -> None:
+    """Really asked."""
+    told, _ = checks._ask([sys.executable, "-c", "print('collwise:{\"a\": 1}collwise:{}')"])
+    assert told == [{"a": 1}, {}]

@@ -1,0 +1,124 @@
+"""From a simulated machine to a profile file and back to the machine."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from collwise.measure import SIZES, Campaign, Measurement, Probe, build_profile
+from collwise.measure.fit import Seconds
+from collwise.model.machine import Machine, Measured, measured
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Provenance
+from collwise.simulator import SimulatedProber
+
+FINGERPRINT = Fingerprint(
+    cpu_model="Test CPU",
+    architecture="x86_64",
+    cores_per_node=16,
+    operating_system="Linux",
+    mpi_library="MPICH 5.0.2",
+    layout="one node",
+)
+
+
+def _provenance(**changes: object) -> Provenance:
+    fields: dict[str, object] = {
+        "created": "2025-01-02T03:04:05+00:00",
+        "collwise": "0.1.0",
+        "python": "3.11.7",
+        "mpi4py": "4.1.2",
+        "system": "Linux",
+        "hosts": {"node1": 5},
+    }
+    return Provenance(**(fields | changes))  # type: ignore[arg-type]
+
+
+def _measure(machine: Machine, ranks: int = 9, **options: object) -> Measurement:
+    campaign = Campaign(ranks, seed=5, budget_s=7, **options)  # type: ignore[arg-type]
+    return SimulatedProber(machine).conduct(campaign)
+
+
+@pytest.mark.parametrize("lam", ["1", "1.05", "9/5", "4/3", "39/20", "4"])
+def test_a_profile_gives_the_machine_back_exactly(lam: str, tmp_path: Path) -> None:
+    machine = Machine.postal(t0_s="1.2e-6", lam=Fraction(lam))
+    profile = build_profile(_measure(machine), FINGERPRINT, _provenance())
+    loaded = Profile.load(profile.save(tmp_path / "profile.json"))
+    assert loaded == profile
+    assert loaded.machine.sizes() == SIZES
+    for nbytes in (1, 8, 100, 1 << 20, 1 << 24):
+        assert loaded.machine.message(nbytes) == machine.message(nbytes)
+        assert loaded.machine_for("blocking").message(nbytes) == machine.message(nbytes)
+    assert profile.verdict == "stable"
+    assert profile.advice == ()
+    assert profile.disagreement == 0
+
+
+def test_protocol_segments_survive() -> None:
+    machine = measured(
+        [
+            [(8, "1.002e-6", 2), (16384, "5.096e-6", 2)],
+            [(32768, "20e-6", "1.5"), (1048576, "200e-6", "1.5")],
+        ]
+    )
+    measurement = _measure(machine)
+    profile = build_profile(measurement, FINGERPRINT, _provenance())
+    assert len(profile.machine.segments) == 2
+    assert profile.machine == measurement.machine
+    assert isinstance(profile.machine, Measured)
+    for nbytes in SIZES:
+        assert profile.machine.message(nbytes) == measurement.machine.message(nbytes)
+
+
+def test_provenance_is_completed_and_raw_medians_kept() -> None:
+    profile = build_profile(_measure(Machine.postal(t0_s=1e-6, lam=2)), FINGERPRINT, _provenance())
+    made = profile.provenance
+    assert (made.ranks, made.seed, made.budget_s) == (9, 5, 7)
+    assert 0 < made.elapsed_s < 7
+    assert (made.mpi4py, made.hosts) == ("4.1.2", {"node1": 5})
+    assert len(profile.medians) == len(SIZES) * 2 * 2 * 4
+    first = profile.medians[0]
+    assert (first.experiment, first.nbytes, first.k, first.median_s) == (1, 8, 1, 4e-6)
+    assert {m.mode for m in profile.medians} == {"blocking", "nonblocking"}
+    point = profile.points[0]
+    assert (point.t0_s, point.lam, point.t0_interval_s) == (1e-6, 2, (1e-6, 1e-6))
+    assert (point.t0_experiments_s, point.lam_experiments) == ((1e-6, 1e-6), (2, 2))
+    assert (point.verdict, point.mode) == ("stable", "nonblocking")
+
+
+def test_crowded_nodes_are_noticed() -> None:
+    measurement = _measure(Machine.postal(t0_s=1e-6, lam=2))
+    crowded = build_profile(measurement, FINGERPRINT, _provenance(hosts={"a": 3, "b": 20}))
+    assert crowded.verdict == "noisy: 20 ranks share 16 core(s)"
+    limited = build_profile(measurement, FINGERPRINT, _provenance(usable_cores=2))
+    assert limited.verdict == "noisy: 5 ranks share 2 core(s)"
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    """One repetition: no interval; an experiment without growth: no λ of its own."""
+
+    class Flat(SimulatedProber):
+        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+            exact = super().run(probes)
+            flat = Fraction(9)
+            return [flat if p.experiment == 1 else x for p, x in zip(probes, exact, strict=True)]
+
+    # Just enough for the opening of the first size, all but one repetition thrown away.
+    campaign = Campaign(4, sizes=(8,), budget_s=1e-9)
+    prober = Flat(Machine.postal(t0_s=1, lam=2))
+    while batch := campaign.next_batch():
+        samples: list[Seconds | None] = []
+        seen = set()
+        for probe, sample in zip(batch, prober.run(batch), strict=True):
+            samples.append(None if probe.cell in seen else sample)
+            seen.add(probe.cell)
+        campaign.record(batch, samples, prober.elapsed_s)
+    profile = build_profile(campaign.result(), FINGERPRINT, _provenance())
+    for point in profile.points:
+        assert (point.t0_interval_s, point.lam_interval, point.disagreement) == (None,) * 3
+        assert point.lam_experiments == (None, 2)
+        assert point.repetitions == 1
+    assert profile.disagreement is None
+    assert Profile.from_json(profile.to_json()) == profile

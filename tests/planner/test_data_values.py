@@ -1,0 +1,85 @@
+"""Plans and machines are values: equal, hashable, cached, and whole after a journey."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from collwise.algorithms.registry import algorithms_for
+from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
+from collwise.model.machine import Machine
+from collwise.planner.choose import decided, plan
+from collwise.schedule.problem import Problem
+from collwise.timing import ideal
+from tests.planner.machines import HOCKNEY, MACHINES, POSTAL
+
+each_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+
+
+@each_machine
+def test_machines(machine: Machine) -> None:
+    copy = pickle.loads(pickle.dumps(machine))
+    assert copy == machine
+    assert copy is not machine
+    assert hash(copy) == hash(machine)
+    assert [copy.message(n) for n in (0, 1, 999, 10**6)] == [
+        machine.message(n) for n in (0, 1, 999, 10**6)
+    ]
+    others = [other for other in MACHINES.values() if other == machine]
+    assert others == [machine]
+
+
+@each_machine
+def test_a_plan_is_made_once(machine: Machine) -> None:
+    first = plan("broadcast", ranks=6, nbytes=5000, machine=machine)
+    again = plan("broadcast", ranks=6, nbytes=5000, machine=pickle.loads(pickle.dumps(machine)))
+    assert again is first
+    assert plan("broadcast", ranks=6, nbytes=5001, machine=machine) is not first
+
+
+@each_machine
+def test_equal_plans(machine: Machine) -> None:
+    one = plan("broadcast", ranks=6, nbytes=5000, machine=machine)
+    other = plan("broadcast", ranks=np.int64(6), nbytes=np.int32(5000), machine=machine)  # type: ignore[arg-type]
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+    assert one != plan("broadcast", ranks=6, nbytes=5000, machine=machine, root=1)
+    assert type(other.problem.ranks) is int
+
+
+@each_machine
+def test_a_plan_travels(machine: Machine) -> None:
+    """With any schedule, before and after somebody looked at it."""
+    applying = [
+        a for a in algorithms_for("broadcast") if list(a.choices(Problem("", 6, 5000, 1), machine))
+    ]
+    assert len(applying) > 8
+    for algorithm in applying:
+        made = plan(
+            "broadcast", ranks=6, nbytes=5000, machine=machine, root=1, algorithm=algorithm.name
+        )
+        for _ in range(2):
+            copy = pickle.loads(pickle.dumps(made))
+            assert copy == made
+            assert str(copy) == str(made)
+            assert copy.schedule.lists == made.schedule.lists
+        assert ideal(copy.schedule, copy.machine).completion == made.choice.predicted
+
+
+def test_a_plan_is_not_changed() -> None:
+    made = plan("broadcast", ranks=6, nbytes=5000, machine=POSTAL)
+    with pytest.raises(FrozenInstanceError):
+        made.choice = made.candidates[1]  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        made.choice.predicted = 0  # type: ignore[misc, assignment]
+
+
+def test_a_plan_that_is_the_librarys_own() -> None:
+    estimate = plan("broadcast", ranks=6, nbytes=5000, machine=HOCKNEY)
+    made = decided(estimate, {LIBRARY: 1e-5}, LIBRARY)
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(InvalidArgument, match="the schedule of this plan: a race chose the lib"):
+        _ = made.schedule

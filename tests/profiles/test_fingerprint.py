@@ -1,0 +1,101 @@
+"""Fingerprints: what makes two machines strangers."""
+
+import os
+import platform
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from collwise.profiles.fingerprint import LABELS, Fingerprint, local_fingerprint
+from collwise.system.host import cpu_model, usable_cores
+
+HERE = Fingerprint(
+    cpu_model="Some CPU @ 2 GHz",
+    architecture="x86_64",
+    cores_per_node=8,
+    operating_system="Linux",
+    mpi_library="MPICH 5.0.2",
+    layout="one node",
+)
+
+
+def test_equal_machines_do_not_differ() -> None:
+    assert HERE.differences(msgspec.structs.replace(HERE)) == []
+
+
+def test_every_field_makes_a_difference_and_has_a_name() -> None:
+    assert tuple(LABELS) == HERE.__struct_fields__
+    for field, label in LABELS.items():
+        other = msgspec.structs.replace(HERE, **{field: "x"})
+        (line,) = HERE.differences(other)
+        assert line == f"{label}: {getattr(HERE, field)!r} there, 'x' here"
+
+
+def test_several_differences() -> None:
+    other = msgspec.structs.replace(HERE, cores_per_node=64, mpi_library="Open MPI 5.0.11")
+    assert HERE.differences(other) == [
+        "cores per node: 8 there, 64 here",
+        "MPI library: 'MPICH 5.0.2' there, 'Open MPI 5.0.11' here",
+    ]
+
+
+def test_the_local_machine() -> None:
+    fingerprint = local_fingerprint("MPICH 5.0.2", "one node")
+    assert fingerprint == local_fingerprint("MPICH 5.0.2", "one node")
+    assert fingerprint.architecture == platform.machine()
+    assert fingerprint.operating_system == platform.system()
+    assert fingerprint.cores_per_node == os.cpu_count()
+    assert fingerprint.cpu_model
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        (
+            "processor\t: 0\nmodel\t\t: 85\nmodel name\t: AMD  EPYC 7763\n\nprocessor\t: 1\n",
+            "AMD EPYC 7763",
+        ),
+        ("processor : 0\ncpu : POWER9, altivec supported\n", "POWER9, altivec supported"),
+        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "Arm implementer 0x41 part 0xd0c"),
+        ("CPU part : 0xd0c\n", "Arm implementer ? part 0xd0c"),
+        ("uarch : sifive,u74-mc\n", "sifive,u74-mc"),
+    ],
+)
+def test_the_name_of_the_processor(text: str, model: str, tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(text)
+    assert cpu_model(cpuinfo) == model
+
+
+def test_a_processor_without_a_name(tmp_path: Path) -> None:
+    assert cpu_model(tmp_path / "absent") == cpu_model(tmp_path / "absent") != ""
+    (tmp_path / "empty").write_text("model name :\nbogus\n")
+    assert cpu_model(tmp_path / "empty") == cpu_model(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"),
+    [
+        ("max 100000", 8),
+        ("200000 100000", 2),
+        ("150000 100000", 2),
+        ("1000 100000", 1),
+        ("6400000 100000", 8),
+        ("nonsense", 8),
+        ("1 0", 8),
+    ],
+)
+def test_a_container_may_allow_fewer_cores(quota: str, cores: int, tmp_path: Path) -> None:
+    file = tmp_path / "cpu.max"
+    file.write_text(quota + "\n")
+    assert usable_cores(file, processors=8) == cores
+
+
+def test_without_a_control_group_the_affinity_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert usable_cores(tmp_path / "absent", processors=3) == 3
+    assert 1 <= usable_cores(tmp_path / "absent") <= (os.cpu_count() or 1)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert usable_cores(tmp_path / "absent") == os.cpu_count()

@@ -1,0 +1,535 @@
+"""Profiles: exact round trips, clear words about damage, refusal of strangers, atomic files."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.records import (
+    MeasuredSize,
+    MedianTime,
+    Mode,
+    Provenance,
+    RaceResult,
+    local_provenance,
+)
+from collwise.profiles.store import default_path, find
+
+FINGERPRINT = Fingerprint(
+    cpu_model="Test CPU ½",
+    architecture="x86_64",
+    cores_per_node=8,
+    operating_system="Linux",
+    mpi_library="MPICH 5.0.2",
+    layout="one node",
+)
+PROVENANCE = Provenance(
+    created="2025-01-02T03:04:05+00:00",
+    collwise="0.1.0",
+    python="3.11.7",
+    mpi4py="4.1.2",
+    system="Linux",
+    hosts={"node1": 2, "node2": 2},
+    ranks=4,
+    notes=("quiet",),
+)
+
+
+def _point(nbytes: int, t0_s: float, lam: float, segment: int = 0, mode: Mode = "nonblocking",
+           **changes: Any) -> MeasuredSize:  # fmt: skip
+    fields: dict[str, Any] = {
+        "nbytes": nbytes,
+        "mode": mode,
+        "t0_s": t0_s,
+        "lam": lam,
+        "t0_interval_s": (t0_s * 0.9, t0_s * 1.1),
+        "lam_interval": None,
+        "t0_experiments_s": (t0_s, None),
+        "lam_experiments": (lam, None),
+        "disagreement": 0.1,
+        "repetitions": 7,
+        "segment": segment,
+        "verdict": "stable",
+    }
+    return MeasuredSize(**(fields | changes))
+
+
+def _win(nbytes: int, **changes: Any) -> RaceResult:
+    fields: dict[str, Any] = {
+        "collective": "broadcast",
+        "form": "persistent",
+        "ranks": 4,
+        "nbytes": nbytes,
+        "root": 0,
+        "algorithm": "broadcast/alpha_tree",
+        "settings": {"alpha": "9/16", "segment": 4096, "deep": [1, {"a": None}]},
+        "ours_s": 1e-6,
+        "library_s": 2e-6,
+        "speedup_low": 1.8,
+        "speedup_high": 2.2,
+        "decision": "collwise",
+    }
+    return RaceResult(**(fields | changes))
+
+
+PROFILE = Profile(
+    verdict="stable",
+    advice=("nothing to do",),
+    fingerprint=FINGERPRINT,
+    provenance=PROVENANCE,
+    points=(
+        _point(8, 1e-6, 1.8),
+        _point(512, 1.5e-6, 0.75),
+        _point(4096, 1e-5, 1.25, 1),
+        _point(8192, 1.1e-5, 1.25, 1),
+        _point(8, 0.1 + 0.2, 1 / 3, mode="blocking"),
+    ),
+    medians=(
+        MedianTime(
+            nbytes=8,
+            mode="blocking",
+            experiment=2,
+            k=4,
+            median_s=1e-5,
+            interval_s=None,
+            repetitions=1,
+        ),
+    ),
+    wins=(_win(512),),
+)
+
+
+# Reading and writing
+
+
+def test_a_round_trip_is_exact() -> None:
+    text = PROFILE.to_json()
+    again = Profile.from_json(text)
+    assert again == PROFILE
+    assert again.to_json() == text
+    assert Profile.from_json(text.encode()) == PROFILE
+    assert again.points[-1].t0_s == 0.1 + 0.2
+    assert again.points[-1].lam == 1 / 3
+
+
+def test_the_file_explains_itself(tmp_path: Path) -> None:
+    path = PROFILE.save(tmp_path / "profile.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["format"] == "collwise profile"
+    assert document["version"] == 1
+    assert document["units"]["*_s"] == "seconds"
+    assert document["provenance"]["hosts"] == {"node1": 2, "node2": 2}
+    assert document["fingerprint"]["mpi_library"] == "MPICH 5.0.2"
+    assert len(path.read_text().splitlines()) > 50  # for people
+
+
+def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text(PROFILE.to_json(), encoding="utf-8-sig")
+    assert Profile.load(path) == PROFILE
+
+
+# The machine in it
+
+
+def test_the_machine_is_piecewise_and_cached() -> None:
+    machine = PROFILE.machine
+    assert machine is PROFILE.machine
+    assert [[p.nbytes for p in segment] for segment in machine.segments] == [[8, 512], [4096, 8192]]
+    cost = machine.message(8)
+    assert (cost.gap, cost.lam) == (Fraction("1e-6"), Fraction(9, 5))
+    assert machine.message(512).gap == Fraction("1.5e-6")
+    assert machine.message(512).lam >= 1  # measured below 1
+    blocking = PROFILE.machine_for("blocking")
+    assert blocking.message(8).lam == 1
+    assert blocking.sizes() == (8,)
+
+
+def test_a_mode_that_was_not_measured() -> None:
+    only = msgspec.structs.replace(PROFILE, points=PROFILE.points[-1:])
+    with pytest.raises(InvalidArgument, match="nonblocking sends: the profile has no such"):
+        _ = only.machine
+
+
+def test_the_quality_of_the_whole() -> None:
+    assert PROFILE.disagreement == 0.1
+    unknown = tuple(msgspec.structs.replace(p, disagreement=None) for p in PROFILE.points)
+    assert msgspec.structs.replace(PROFILE, points=unknown).disagreement is None
+
+
+# What it learns
+
+
+def test_newer_races_replace_older_ones() -> None:
+    newer = _win(512, decision="library", algorithm="broadcast/flat", settings={})
+    other = _win(64)
+    learned = PROFILE.with_wins([newer, other])
+    assert learned.wins == (other, newer)
+    assert PROFILE.wins == (_win(512),)
+    assert Profile.from_json(learned.to_json()) == learned
+
+
+def test_races_between_other_numbers_of_sources_are_others() -> None:
+    few, many = (_win(512, collective="s_to_p", sources=count) for count in (2, 8))
+    learned = PROFILE.with_wins([many, few, _win(512, collective="s_to_p", sources=8)])
+    assert [win.sources for win in learned.wins] == [0, 2, 8]
+    assert Profile.from_json(learned.to_json()) == learned
+
+
+def test_profiles_from_before_there_were_sources_load() -> None:
+    document = json.loads(PROFILE.to_json())
+    for win in document["wins"]:
+        del win["sources"]
+    assert Profile.from_json(json.dumps(document)) == PROFILE
+
+
+def test_settings_are_json_values() -> None:
+    with pytest.raises(TypeError, match="Fraction"):
+        _win(8, settings={"alpha": Fraction(9, 16)})
+
+
+def test_an_interval_has_its_ends_in_order() -> None:
+    with pytest.raises(ValueError, match="speedup_low"):
+        _win(8, speedup_low=3.0)
+    with pytest.raises(ValueError, match=r"lam_interval.*wrong order"):
+        _point(8, 1e-6, 1.0, lam_interval=(2.0, 1.0))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_not_finite_never_gets_in(bad: float) -> None:
+    with pytest.raises(ValueError, match=r"lam = .*: not a finite number"):
+        _point(8, 1e-6, bad)
+    with pytest.raises(ValueError, match="t0_interval_s"):
+        _point(8, 1e-6, 1.0, t0_interval_s=(0.0, bad))
+
+
+# Damage
+
+
+def _edited(*path: Any, value: Any) -> Callable[[], bytes]:
+    def edit() -> bytes:
+        document = json.loads(PROFILE.to_json())
+        *parents, last = path
+        place = document
+        for step in parents:
+            place = place[step]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+        return json.dumps(document).encode()
+
+    return edit
+
+
+def _text(old: str, new: str) -> Callable[[], bytes]:
+    return lambda: PROFILE.to_json().replace(old, new, 1).encode()
+
+
+DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "empty": (lambda: b"", "it is empty"),
+    "blank": (lambda: b" \n\n", "it is empty"),
+    "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
+    "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
+    "a comma": (_text('"version": 1,', '"version": 1'), r"malformed.*in line 4"),
+    "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
+    "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
+    "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
+    "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
+    "a later version": (_edited("version", value=2), "its version is 2.*reads up to 1; update"),
+    "no version": (_edited("version", value="x"), r"\$\.version"),
+    "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
+    "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),
+    "null": (_edited("points", 0, "lam", value=None), r"got `null` - at `\$\.points\[0\]\.lam`"),
+    "negative t0": (_edited("points", 1, "t0_s", value=-1e-6), r"\$\.points\[1\]\.t0_s"),
+    "zero t0": (_edited("points", 1, "t0_s", value=0), r"> 0.*\$\.points\[1\]\.t0_s"),
+    "text for a number": (_edited("points", 1, "t0_s", value="1"), r"\$\.points\[1\]\.t0_s"),
+    "zero bytes": (_edited("points", 0, "nbytes", value=0), r"\$\.points\[0\]\.nbytes"),
+    "an unknown mode": (_edited("points", 0, "mode", value="fast"), r"\$\.points\[0\]\.mode"),
+    "unsorted": (
+        _edited("points", 0, "nbytes", value=1000),
+        r"points\[1\]\.nbytes = 512 after 1000",
+    ),
+    "a size twice": (_edited("points", 1, "nbytes", value=8), r"points\[1\]\.nbytes = 8 after 8"),
+    "segment": (_edited("points", 2, "segment", value=3), r"points\[2\]\.segment = 3"),
+    "first segment": (_edited("points", 0, "segment", value=1), r"points\[0\]\.segment = 1"),
+    "interval": (
+        _edited("points", 0, "t0_interval_s", value=[2.0, 1.0]),
+        r"t0_interval_s = .*wrong order.*\$\.points\[0\]",
+    ),
+    "no points": (_edited("points", value=[]), "points is empty"),
+    "points missing": (_edited("points", value=...), "missing required field `points`"),
+    "an unknown field": (_edited("points", 0, "foo", value=1), r"field `foo`.*\$\.points\[0\]"),
+    "unknown at the top": (_edited("foo", value=1), "unknown field `foo`"),
+    "a field missing": (_edited("fingerprint", "layout", value=...), r"`layout`.*\$\.fingerprint"),
+    "two winners": (
+        lambda: _edited("wins", value=[json.loads(msgspec.json.encode(_win(8)))] * 2)(),
+        "two of them are about the same",
+    ),
+    "experiment 3": (_edited("medians", 0, "experiment", value=3), r"\$\.medians\[0\]\.experiment"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_found_and_explained(kind: str, tmp_path: Path) -> None:
+    make, seen = DAMAGE[kind]
+    path = tmp_path / "profile.json"
+    path.write_bytes(make())
+    with pytest.raises(DamagedProfile, match=f"(?s){seen}") as caught:
+        Profile.load(path)
+    assert caught.value.asked == f"read the profile {path}"
+    assert any(word in caught.value.remedy for word in ("collwise measure", "a collwise profile"))
+    assert caught.value.exit_code == 2
+    with pytest.raises(DamagedProfile, match="read the profile: "):
+        Profile.from_json(make())
+
+
+def test_no_truncation_goes_unnoticed() -> None:
+    text = PROFILE.to_json().rstrip()
+    for length in range(len(text)):
+        with pytest.raises(DamagedProfile):
+            Profile.from_json(text[:length])
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DamagedProfile, match="no such file; measure this machine"):
+        Profile.load(tmp_path / "absent.json")
+    with pytest.raises(DamagedProfile, match="Is a directory"):
+        Profile.load(tmp_path)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(DamagedProfile, match="Permission denied"):
+        Profile.load(tmp_path / "profile.json")
+
+
+# Strangers
+
+
+def test_a_profile_knows_its_machine() -> None:
+    PROFILE.check(msgspec.structs.replace(FINGERPRINT))
+
+
+def test_a_foreign_profile_lists_every_difference() -> None:
+    here = msgspec.structs.replace(FINGERPRINT, cpu_model="Other", mpi_library="Open MPI 5.0.11")
+    with pytest.raises(ForeignProfile) as caught:
+        PROFILE.check(here)
+    assert caught.value.asked == (
+        "use the profile measured on node1, node2 at 2025-01-02T03:04:05+00:00"
+    )
+    assert caught.value.seen == (
+        "this is another machine: processor: 'Test CPU ½' there, 'Other' here;"
+        " MPI library: 'MPICH 5.0.2' there, 'Open MPI 5.0.11' here"
+    )
+    assert caught.value.remedy == "measure here: collwise measure -n 4"
+
+
+def test_many_hosts_are_abridged() -> None:
+    hosts = {f"n{i}": 1 for i in range(100)}
+    provenance = msgspec.structs.replace(PROVENANCE, hosts=hosts)
+    foreign = msgspec.structs.replace(PROFILE, provenance=provenance)
+    with pytest.raises(ForeignProfile, match=r"measured on n0, n1, n2, … at"):
+        foreign.check(msgspec.structs.replace(FINGERPRINT, layout="several nodes"))
+
+
+# Where profiles live
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *_args, **_options: tmp_path / "data")
+    return tmp_path
+
+
+def test_every_machine_has_its_own_file(home: Path) -> None:
+    path = default_path(FINGERPRINT)
+    assert path.parent == home / "data" / "profiles"
+    assert path.name.startswith("mpich-5.0.2-one-node-")
+    assert path.suffix == ".json"
+    other = msgspec.structs.replace(FINGERPRINT, cpu_model="Other")
+    assert default_path(other) != path == default_path(FINGERPRINT)
+    odd = msgspec.structs.replace(FINGERPRINT, mpi_library="../Évil MPI/" + "x" * 300)
+    assert default_path(odd).parent == path.parent
+    assert len(default_path(odd).name) < 100
+
+
+def test_finding_a_saved_profile(home: Path) -> None:
+    assert find(FINGERPRINT) is None
+    PROFILE.save(default_path(FINGERPRINT))  # makes the directories
+    assert find(FINGERPRINT) == PROFILE
+    assert find(msgspec.structs.replace(FINGERPRINT, cores_per_node=9)) is None
+
+
+def test_the_environment_names_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = home / "mine.json"
+    monkeypatch.setenv(ENVIRONMENT, str(mine))
+    assert default_path(FINGERPRINT) == mine
+    assert find(FINGERPRINT) is None
+    PROFILE.save(mine)
+    assert find(FINGERPRINT) == PROFILE
+    with pytest.raises(ForeignProfile, match="cores per node"):
+        find(msgspec.structs.replace(FINGERPRINT, cores_per_node=9))
+    mine.write_text("{")
+    with pytest.raises(DamagedProfile):
+        find(FINGERPRINT)
+    monkeypatch.setenv(ENVIRONMENT, "~/profile.json")
+    assert default_path(FINGERPRINT) == Path.home() / "profile.json"
+
+
+def test_a_directory_that_may_not_be_searched(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: object) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(DamagedProfile, match="Permission denied"):
+        find(FINGERPRINT)
+
+
+# Atomic files
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_saving_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text("old")
+    assert PROFILE.save(path) == path
+    assert Profile.load(path) == PROFILE
+    assert _names(tmp_path) == ["profile.json"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_dying_before_the_end_keeps_the_old_file(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = PROFILE.save(tmp_path / "profile.json")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, step, die)
+    with pytest.raises(KeyboardInterrupt):
+        PROFILE.with_wins([_win(1)]).save(path)
+    assert Profile.load(path) == PROFILE
+    assert _names(tmp_path) == ["profile.json"]
+
+
+def test_a_full_disk_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = PROFILE.save(tmp_path / "profile.json")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidArgument, match="No space left on device; name another file"):
+        PROFILE.save(path)
+    assert Profile.load(path) == PROFILE
+    assert _names(tmp_path) == ["profile.json"]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"Is a directory|Permission denied"):
+        PROFILE.save(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgument, match="save the profile as"):
+        PROFILE.save(tmp_path / "file" / "profile.json")
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    with pytest.raises(InvalidArgument, match="save the profile as"):
+        PROFILE.save(circle)
+    assert _names(tmp_path) == ["circle", "file"]
+    assert not [p for p in tmp_path.parent.iterdir() if p.name.endswith(".tmp")]
+
+
+def test_links_are_written_through(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    link = tmp_path / "profile.json"
+    link.symlink_to(tmp_path / "shared" / "real.json")
+    PROFILE.save(link)
+    assert link.is_symlink()
+    assert Profile.load(tmp_path / "shared" / "real.json") == PROFILE
+
+
+def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    saved = PROFILE.save(tmp_path / "profile.json")
+    assert saved.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_profile_that_could_not_be_read_again_is_not_saved(tmp_path: Path) -> None:
+    """Construction does not check types; saving does, before it touches the file."""
+    wrong = msgspec.structs.replace(PROFILE, verdict=3)
+    with pytest.raises(DamagedProfile, match=r"to be saved: .*\$\.verdict"):
+        wrong.save(tmp_path / "profile.json")
+    assert _names(tmp_path) == []
+
+
+SAVE_OFTEN = """
+import sys
+from collwise.profiles.profile import ENVIRONMENT, Profile
+text = sys.stdin.read()
+for _ in range(25):
+    Profile.from_json(text).save(sys.argv[1])
+"""
+
+
+def test_concurrent_writers_never_mix(tmp_path: Path) -> None:
+    """Processes and threads write while we read: every reading is one whole profile."""
+    path = PROFILE.save(tmp_path / "profile.json")
+    variants = [
+        msgspec.structs.replace(PROFILE, verdict=c * n)
+        for c, n in zip("abcd", (9, 5000) * 2, strict=True)
+    ]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SAVE_OFTEN, str(path)], stdin=subprocess.PIPE, text=True
+        )
+        for _ in variants[:2]
+    ]
+    for process, variant in zip(processes, variants, strict=False):
+        assert process.stdin is not None
+        process.stdin.write(variant.to_json())
+        process.stdin.close()
+
+    def save_while_they_do(variant: Profile) -> None:
+        while any(process.poll() is None for process in processes):
+            variant.save(path)
+
+    threads = [threading.Thread(target=save_while_they_do, args=(v,)) for v in variants[2:]]
+    for thread in threads:
+        thread.start()
+    seen = []
+    while any(thread.is_alive() for thread in threads):
+        seen.append(Profile.load(path))
+    assert [process.wait() for process in processes] == [0, 0]
+    seen.append(Profile.load(path))
+    assert all(profile in (PROFILE, *variants) for profile in seen)
+    assert _names(tmp_path) == ["profile.json"]
+
+
+def test_provenance_of_here_and_now() -> None:
+    made = local_provenance(
+        hosts={"here": 2}, mpi4py="4.1.2", command="collwise measure", usable_cores=4, notes=["x"]
+    )
+    assert made.created.endswith("+00:00")
+    assert made.python.startswith("3.")
+    assert made.collwise
+    assert made.system
+    assert (made.usable_cores, made.notes) == (4, ("x",))

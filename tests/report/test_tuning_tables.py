@@ -1,0 +1,344 @@
+"""Tables, summaries and JSON documents of sessions, races and plans."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.figures.examples import point, profile
+from tests.planner.machines import HOCKNEY, MACHINES
+from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+
+from collwise.algorithms.registry import collectives
+from collwise.cli import output
+from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
+from collwise.model.machine import Machine
+from collwise.model.topology import Mesh
+from collwise.mpi.courses import BLOCKING
+from collwise.planner.choose import plan
+from collwise.report.tuning_tables import (
+    CALLS,
+    MEASURED_SPARE,
+    RACE_SPARE,
+    SPARE,
+    UNRACED,
+    Rows,
+    document,
+    measured_rows,
+    plan_document,
+    race_document,
+    race_rows,
+    race_summary,
+    rows,
+    summary,
+)
+from collwise.system import formatting
+
+
+def columns(table: Rows) -> dict[str, list[str]]:
+    """A table by its titles; every row has a cell for each of them."""
+    titles, cells = table
+    assert len(set(titles)) == len(titles)
+    assert {len(row) for row in cells} == {len(titles)}
+    assert all(isinstance(cell, str) for row in cells for cell in row)
+    return {title: [row[i] for row in cells] for i, title in enumerate(titles)}
+
+
+def as_json(value: Any) -> Any:
+    """The document after a journey; raises ValueError for NaN and infinities."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def test_two_rows_for_every_size() -> None:
+    """One for each form of the call: what was decided, and against which time of the library."""
+    found = session(outcome(512, 1.5, 0.8), outcome(65536, 0.7, 1.2))
+    table = columns(rows(found))
+    assert table["bytes"] == ["512", "512", "65536", "65536"]
+    assert table["call"] == ["Bcast", "Bcast_init"] * 2
+    assert table["used"] == ["library", "collwise", "collwise", "library"]
+    rights = [(made, decision) for made in found.outcomes for decision in made.decisions]
+    for i, (made, decision) in enumerate(rights):
+        assert table["t0"][i] == formatting.time(made.t0_s)
+        assert float(table["λ"][i]) == pytest.approx(made.lam, rel=0.01)
+        assert f"broadcast/{table['algorithm'][i]}" == decision.ours
+        predicted = made.plan.candidate(decision.ours).predicted_s
+        assert table["predicted"][i] == formatting.time(predicted)
+        assert table["measured"][i] == formatting.time(decision.measured.middle)
+        assert table["library"][i] == formatting.time(decision.race.medians[LIBRARY].middle)
+        gain = decision.speedup
+        assert table["speed-up"][i] == f"{gain.middle:.2f}"
+        assert table["95 %"][i] == f"{gain.low:.2f} … {gain.high:.2f}"
+    behind, ahead = "the library's own is faster", "clearly ahead"
+    assert table["verdict"] == [behind, ahead, ahead, behind]
+
+
+def test_each_form_against_its_own() -> None:
+    """Blocking calls against the blocking call, persistent ones against the faster form."""
+    made = outcome(4096, gain=1.02, blocking_gain=1.5)
+    quick = {LIBRARY_PERSISTENT: tuple(t / 2 for t in made.race.samples[LIBRARY])}
+    made = replace(made, race=replace(made.race, samples={**made.race.samples, **quick}))
+    table = columns(rows(session(made)))
+    blocking, persistent = (
+        formatting.time(made.race.medians[label].middle) for label in (LIBRARY, LIBRARY_PERSISTENT)
+    )
+    assert table["library"] == [blocking, persistent]
+    assert table["used"] == ["collwise", "library"]
+    found = as_json(race_document(made))
+    forms = found["forms"]
+    assert forms["blocking"]["library"] == LIBRARY
+    assert forms["persistent"]["library"] == found["library"] == LIBRARY_PERSISTENT
+    assert forms["blocking"]["library_s"] == made.race.medians[LIBRARY].middle
+    assert found["library_s"] == made.race.medians[LIBRARY_PERSISTENT].middle
+    told = race_summary(made)
+    assert "blocking calls: 1." in told[0]
+    assert f"compared with {LIBRARY})" in told[0]
+    assert told[1].startswith("         persistent calls: the library's own is faster (")
+    assert f"compared with {LIBRARY_PERSISTENT})" in told[1]
+
+
+def test_nothing_to_race() -> None:
+    table = columns(rows(session(alone(8), outcome(512))))
+    shown = ["collective", "bytes", "t0", "λ", "call", "library", "used", "verdict"]
+    for row, call in enumerate(("Bcast", "Bcast_init")):
+        assert [title for title, cells in table.items() if cells[row] != "-"] == shown
+        assert (table["bytes"][row], table["call"][row]) == ("8", call)
+        assert (table["used"][row], table["verdict"][row]) == ("library", "nothing to race")
+    assert "nothing to race" not in table["verdict"][2:]
+    told = race_summary(alone(8))
+    assert told[0] == f"verdict  blocking calls: {UNRACED}"
+
+
+def test_every_collective_has_a_call() -> None:
+    assert set(CALLS) == set(collectives())
+
+
+def test_the_table_fits_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each call on a line of its own: who serves it, how fast the library's own is, the ratio."""
+    monkeypatch.setenv("COLLWISE_TERMINAL", "out 80")
+    found = session(outcome(512), outcome(1 << 20, sources=(0, 2)), outcome(4096, repetitions=2))
+    titles, cells = rows(found)
+    output.table("5 ranks, a library", titles, cells, SPARE)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    table = columns((titles, cells))
+    for i in range(len(cells)):
+        told = [table[name][i] for name in ("call", "library", "speed-up", "used")]
+        told.append(table["algorithm"][i].partition("(")[0])
+        assert any(all(one in line.split() or one in line for one in told) for line in lines)
+
+
+def test_what_sources_give() -> None:
+    """How many there are, and the bytes of each; elsewhere, the bytes of the message."""
+    found = session(outcome(512, 1.5, sources=(0, 2)), outcome(0, sources=(0, 2)), outcome(64))
+    assert columns(rows(found))["bytes"] == ["2×512", "2×512", "0", "0", "64", "64"]
+    assert "s_to_p of 2×512 B " in summary(found)[2]
+    race, nothing, broadcast = (as_json(race_document(o)) for o in found.outcomes)
+    assert race["sources"] == [{"rank": rank, "nbytes": 512} for rank in (0, 2)]
+    assert (race["nbytes"], race["shape"]) == (1024, [1, 5])
+    assert nothing["sources"] == []
+    assert "sources" not in broadcast
+
+
+def test_columns_to_go_without() -> None:
+    titles, _ = rows(session(outcome()))
+    assert set(SPARE) < set(titles)
+
+
+def test_an_interval_without_an_end() -> None:
+    """Two repetitions say nothing of how far the ratio could be off."""
+    few = outcome(repetitions=2)
+    for table in (rows(session(few)), race_rows(few)):
+        assert any("0.00 … ∞" in cell for row in table[1] for cell in row)
+        assert not any("inf" in cell for row in table[1] for cell in row)
+    assert race_document(few)["speedup_interval"] == [0.0, None]
+    as_json(race_document(few))
+
+
+def test_a_summary() -> None:
+    """Both forms are counted apart."""
+    found = session(outcome(512, 1.5), outcome(4096, 0.7, 1.4), outcome(65536, 2.0), alone(8))
+    lines = summary(found)
+    assert lines[0] == f"verdict  {found.profile.verdict}"
+    persistent = [found.outcomes[i].decisions[1].speedup.middle for i in (0, 2)]
+    blocking = found.outcomes[1].decisions[0].speedup.middle
+    assert lines[1:3] == [
+        "races    blocking calls: collwise is clearly ahead in 1 of 4:"
+        f" broadcast of 4096 B {blocking:.2f}×",
+        "         persistent calls: collwise is clearly ahead in 2 of 4:"
+        f" broadcast of 512 B {persistent[0]:.2f}×, broadcast of 65536 B {persistent[1]:.2f}×",
+    ]
+    assert lines[3] == "checked  every byte on every rank, before and after every race"
+    assert len(lines) == 4
+    lost = summary(session(outcome(512, 0.7)))
+    assert all("clearly ahead in 0 of 1; the library's own stays" in line for line in lost[1:3])
+
+
+def test_advice_is_passed_on() -> None:
+    found = session(outcome())
+    advised = type(found)(profile(advice=("close the browser", "use 4 ranks")), found.outcomes)
+    assert summary(advised)[4:] == ["advice   close the browser", "advice   use 4 ranks"]
+
+
+def test_measured_sizes() -> None:
+    bare = point(
+        100, "blocking", lam_interval=None, lam_experiments=(None, 1.25), segment=0, verdict="odd"
+    )
+    table = columns(
+        measured_rows(profile([point(8, "nonblocking", lam_interval=(1.4, 1.6)), bare]))
+    )
+    assert table["bytes"] == ["8", "100"]
+    assert table["sends"] == ["nonblocking", "blocking"]
+    assert table["t0"] == [
+        formatting.time(point(8, "nonblocking").t0_s),
+        formatting.time(bare.t0_s),
+    ]
+    assert table["λ"] == ["1.5", "1.5"]
+    assert table["95 %"] == ["1.4 … 1.6", "-"]
+    assert table["experiments 1, 2"] == ["1.47, 1.53", "-, 1.25"]
+    assert table["protocol"] == ["1", "1"]
+    assert table["verdict"] == ["stable", "odd"]
+    assert set(MEASURED_SPARE) < set(table)
+
+
+def test_every_competitor_of_a_race() -> None:
+    """The fastest first, blocking calls too, all against the library's plain collective."""
+    made = outcome(4096, gain=1.5, blocking_gain=1.2)
+    both = {
+        label.removeprefix("broadcast/"): (race, label)
+        for race in (made.blocking, made.race)
+        for label in race.samples
+    }
+    table = columns(race_rows(made))
+    assert sorted(table["competitor"]) == sorted(both)
+    ours = made.ours.removeprefix("broadcast/")
+    assert {LIBRARY, LIBRARY_PERSISTENT, ours, ours + BLOCKING} <= {*table["competitor"]}
+    medians = [both[name][0].medians[both[name][1]] for name in table["competitor"]]
+    times = [median.middle for median in medians]
+    assert times == sorted(times)
+    assert table["median"] == [formatting.time(time) for time in times]
+    assert table["95 %"] == [formatting.time_between(m.low, m.high, m.middle) for m in medians]
+    gains = dict(zip(table["competitor"], table["speed-up over library"], strict=True))
+    assert gains[LIBRARY] == "1.00"
+    assert gains[LIBRARY_PERSISTENT].startswith("0.9")
+    assert gains[ours].startswith("1.5")
+    assert gains[ours + BLOCKING].startswith("1.2")
+    intervals = dict(zip(table["competitor"], table["interval"], strict=True))
+    assert intervals[LIBRARY] == "1.00 … 1.00"
+    for name, predicted in zip(table["competitor"], table["predicted"], strict=True):
+        expected = made.race.predicted_s.get(both[name][1])
+        assert predicted == ("-" if expected is None else formatting.time(expected))
+    assert set(RACE_SPARE) < set(table)
+
+
+def test_what_a_race_rests_on() -> None:
+    made = outcome(repetitions=20, dropped=3)
+    *_, samples, checked = race_summary(made)
+    assert samples.startswith("samples  20 repetitions of each, ")
+    assert samples.endswith("; 3 dropped because a rank started late")
+    assert "every byte" in checked
+    assert "  1 repetition of each" in race_summary(outcome(repetitions=1))[2]
+
+
+@pytest.mark.parametrize("gain", [1.5, 1.0, 0.6])
+def test_a_race_as_json(gain: float) -> None:
+    """For each form; and what stands beside the forms is of one and the same race."""
+    made = outcome(4096, gain=gain, blocking_gain=1.2, dropped=2)
+    found = as_json(race_document(made))
+    assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", RANKS, 4096)
+    assert (found["root"], found["dropped"]) == (1, 2)
+    assert (found["t0_s"], found["lam"]) == (made.t0_s, made.lam)
+    assert found["lower_bound_s"] == made.plan.lower_bound_s
+    assert list(found["forms"]) == [decision.form for decision in made.decisions]
+    assert found["forms"]["persistent"].items() <= found.items()
+    wins = {win.form: win for win in session(made).profile.wins}
+    for decision in made.decisions:
+        told, race = found["forms"][decision.form], decision.race
+        label = told["algorithm"] + BLOCKING * (decision.form == "blocking")
+        assert label == race.best
+        assert told["ours_s"] == race.medians[label].middle
+        assert told["library_s"] == race.medians[told["library"]].middle
+        assert told["speedup"] == pytest.approx(told["library_s"] / told["ours_s"])
+        assert told["ratio"] == pytest.approx(told["ours_s"] / told["library_s"])
+        low, high = told["speedup_interval"]
+        assert low <= told["speedup"] <= high
+        ahead = (gain if decision.form == "persistent" else 1.2) > 1
+        assert told["winner"] == (told["algorithm"] if ahead else told["library"])
+        assert told["verdict"] == race.verdict
+        assert told["decision"] == wins[decision.form].decision
+        assert told["predicted_s"] == made.plan.candidate(told["algorithm"]).predicted_s
+        assert told["predicted_s"] >= found["lower_bound_s"] > 0
+    calls = [told["call"] for told in found["forms"].values()]
+    assert calls == ["Bcast", "Bcast_init"]
+
+
+def test_competitors_as_json() -> None:
+    """Each once, with all its samples."""
+    made = outcome(4096, repetitions=7)
+    found = as_json(race_document(made))["competitors"]
+    samples = {one["label"]: tuple(one["samples_s"]) for one in found}
+    assert len(samples) == len(found)
+    assert samples == {**made.race.samples, **made.blocking.samples}
+    for one in found:
+        low, high = one["interval_s"]
+        assert low <= one["median_s"] <= high
+        assert one["predicted_s"] == made.race.predicted_s.get(one["label"])
+
+
+def test_a_race_of_the_library_alone_as_json() -> None:
+    found = as_json(race_document(alone(8)))
+    assert found["algorithm"] == found["winner"] == LIBRARY
+    assert found["predicted_s"] is None
+    assert found["speedup"] == found["ratio"] == 1
+    assert all(form["verdict"] == UNRACED for form in found["forms"].values())
+    assert [one["label"] for one in found["competitors"]] == [LIBRARY, LIBRARY_PERSISTENT]
+
+
+def test_a_session_as_json() -> None:
+    found = session(outcome(512), alone(8), outcome(0))
+    made = as_json(document(found))
+    assert made["races"] == [as_json(race_document(o)) for o in found.outcomes]
+    assert made["profile"] == json.loads(found.profile.to_json())
+    assert len(made["profile"]["wins"]) == len(found.profile.wins) > 0
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_a_plan_as_json(machine: Any) -> None:
+    made = plan("broadcast", ranks=2, nbytes=3000, machine=machine, root=1)
+    found = as_json(plan_document(made, "a test"))
+    assert found["machine"] == machine.describe()
+    assert found["machine_from"] == "a test"
+    assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", 2, 3000)
+    assert (found["root"], found["algorithm"]) == (1, made.algorithm)
+    assert found["settings"] == {name: str(value) for name, value in made.settings.items()}
+    assert found["predicted_s"] == made.predicted_s
+    assert (found["lower_bound_s"], found["lower_bound"]) == (
+        made.lower_bound_s,
+        made.bound.argument,
+    )
+    assert found["unsegmented_bound_s"] == made.unsegmented_bound.time_s
+    assert [tuple(one.values()) for one in found["candidates"]] == [
+        (c.label, c.predicted_s, c.verdict) for c in made.candidates
+    ]
+    assert found["excluded"] == made.excluded
+    assert found["excluded"]
+
+
+def test_a_plan_with_sources_as_json() -> None:
+    machine = Machine.wormhole(send_s="1e-6", receive_s="1e-6", hop_s="1e-8", beta_s="1e-9")
+    made = plan(
+        "s_to_p", ranks=6, nbytes=[5, 7], machine=machine, sources=[4, 1], topology=Mesh(2, 3)
+    )
+    found = as_json(plan_document(made, ""))
+    assert found["sources"] == [{"rank": 1, "nbytes": 7}, {"rank": 4, "nbytes": 5}]
+    assert (found["shape"], found["topology"]) == ([2, 3], "mesh of 2 × 3")
+    assert found["remarks"] == list(made.remarks) != []
+
+
+def test_fractions_among_the_settings() -> None:
+    made = plan("broadcast", ranks=9, nbytes=8, machine=PROFILE.machine, algorithm="postal_tree")
+    assert as_json(plan_document(made, ""))["settings"] == {"lam": str(made.settings["lam"])}
+    flat = plan("broadcast", ranks=9, nbytes=8, machine=HOCKNEY, algorithm="flat")
+    assert plan_document(flat, "")["settings"] == {}

@@ -1,0 +1,176 @@
+"""Problems, schedules and their columns."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    clobbers,
+    reads,
+    scratch,
+    size_of,
+    writes,
+)
+from collwise.schedule.problem import COMBINING, GATHERING, ORDERS, ROOTLESS, Problem, keeps
+from collwise.schedule.program import Columns, Schedule, Written, tabulate
+
+A, B = Block(0, 0, 6), Block(0, 6, 4)
+WRITTEN = Written(
+    (
+        (Send(1, (A,)), Send(1, (B,)), Send(2, (A, B))),
+        (Recv(0, (A,)), Recv(0, (B,))),
+        (Recv(0, (A, B)),),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 8, 0), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
+        ((-3, 8, 0), "broadcast over `ranks`: ranks = -3; give"),
+        ((4.0, 8, 0), "broadcast over `ranks`: ranks = 4.0; give an integer of at least 1"),
+        ((True, 8, 0), "broadcast over `ranks`: ranks = True; give"),
+        (("4", 8, 0), "broadcast over `ranks`: ranks = '4'; give"),
+        ((4, -1, 0), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
+        ((4, 1.5, 0), "broadcast of `nbytes`: nbytes = 1.5; give"),
+        ((4, None, 0), "broadcast of `nbytes`: nbytes = None; give"),
+        ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
+        ((4, 8, None), "broadcast from `root`: root = None; give"),
+        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
+        ((1, 8, 9), "broadcast from root 9: there are 1 ranks; give a root from 0 to 0"),
+    ],
+)
+def test_problems_that_are_none(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Problem("broadcast", *arguments)
+    assert str(caught.value).startswith(text)
+
+
+def test_a_problem() -> None:
+    problem = Problem("broadcast", 4, 10, 3)
+    assert problem.whole == Block(3, 0, 10)
+    assert Problem("broadcast", 1, 0) == Problem("broadcast", 1, 0, 0)
+
+
+def test_numpys_integers_become_pythons() -> None:
+    problem = Problem("broadcast", np.int64(4), np.uint8(200), np.int32(1))  # type: ignore[arg-type]
+    assert problem == Problem("broadcast", 4, 200, 1)
+    assert {type(x) for x in (problem.ranks, problem.nbytes, problem.root)} == {int}
+
+
+def test_blocks_and_sizes() -> None:
+    assert (A.end, B.end) == (6, 10)
+    assert size_of(Send(1, (A, B))) == 10
+    assert size_of(Recv(1, ())) == 0
+    assert Send(1, (A,)).slot is Recv(1, (A,)).slot is Slot.OUTPUT
+
+
+def test_a_schedule_translates_the_root() -> None:
+    schedule = Schedule(Problem("broadcast", 3, 10, root=2), WRITTEN, "by hand")
+    assert schedule.ranks == 3
+    a, b = Block(2, 0, 6), Block(2, 6, 4)
+    assert schedule.rank(2) == (Send(0, (a,)), Send(0, (b,)), Send(1, (a, b)))
+    assert schedule.rank(0) == (Recv(2, (a,)), Recv(2, (b,)))
+    assert schedule.lists == (schedule.rank(0), schedule.rank(1), schedule.rank(2))
+    columns = schedule.columns()
+    assert columns.source.tolist() == [2, 2, 2, 2]
+    assert columns.target.tolist() == [0, 0, 1, 1]
+
+
+def test_columns() -> None:
+    columns = Schedule(Problem("broadcast", 3, 10), WRITTEN).columns()
+    assert len(columns) == 4
+    table = np.stack(list(vars(columns).values()), axis=1).tolist()
+    # source, target, place_at_source, place_at_target, offset, length
+    assert table == [[0, 1, 0, 0, 0, 6], [0, 1, 1, 1, 6, 4], [0, 2, 2, 0, 0, 6], [0, 2, 2, 0, 6, 4]]
+    assert columns.nbytes == 4 * 6 * 8
+    assert columns.rows() == sorted(map(tuple, table))
+    assert len(Columns.stack([columns, columns])) == 8
+    assert len(tabulate([[], []])) == 0
+
+
+@pytest.mark.parametrize("rank", [-1, 3, 10**9])
+def test_a_rank_that_is_not(rank: int) -> None:
+    schedule = Schedule(Problem("broadcast", 3, 10), WRITTEN)
+    with pytest.raises(InvalidArgument) as caught:
+        schedule.rank(rank)
+    assert str(caught.value) == (
+        f"the schedule of rank {rank}: there are 3 ranks; give a rank from 0 to 2"
+    )
+
+
+# --- what combines ---
+
+
+def test_what_an_operation_reads_writes_and_spoils() -> None:
+    s0, s1 = scratch(0), scratch(1)
+    assert (s0, s1) == (2, 3)
+    table: list[tuple[Operation, tuple[int, ...], int | None, tuple[int, ...]]] = [
+        (Send(1, (A,), s0), (s0,), None, ()),
+        (Recv(1, (A,), s0), (), s0, (s0,)),
+        (Copy(0, 1, (A,)), (0,), 1, (1,)),
+        (Combine(0, 1, 1, (A,)), (0, 1), 1, (1,)),
+        (Combine(0, s0, 1, (A,)), (0, s0), 1, (1, s0)),  # scratch on the right is used up
+        (Combine(s0, s1, s0, (A,)), (s0, s1), s0, (s0, s1)),
+        (Combine(s0, s1, s1, (A,)), (s0, s1), s1, (s1,)),
+        (Combine(s0, 0, s1, (A,)), (s0, 0), s1, (s1,)),
+    ]
+    for operation, read, written, spoilt in table:
+        assert (reads(operation), writes(operation)) == (read, written)
+        assert clobbers(operation) == spoilt
+        assert size_of(operation) == 6
+
+
+def test_orders_from_the_weakest() -> None:
+    assert ORDERS == ("any", "same", "rank")
+    for i in range(3):
+        assert [keeps(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(3)]
+    wrong: Any = "rnak"
+    with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
+        keeps("any", wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"item": 3}, "reduce of elements of 3 bytes: nbytes = 8, which is no multiple; give the"),
+        ({"item": 0}, "reduce of `item`: item = 0; give an integer of at least 1"),
+        ({"item": 4.0}, "reduce of `item`: item = 4.0; give an integer of at least 1"),
+        ({"order": "rnak"}, "order 'rnak': there is none; did you mean rank?"),
+        ({"order": 3}, "order (3): there is none; known: any, rank, same"),
+    ],
+)
+def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises((InvalidArgument, UnknownName)) as caught:
+        Problem("reduce", 4, 8, **arguments)
+    assert str(caught.value).startswith(text)
+
+
+def test_all_ranks_get_the_result_of_what_has_no_root() -> None:
+    assert set(ROOTLESS) < {*COMBINING, *GATHERING}
+    for collective in ROOTLESS:
+        with pytest.raises(InvalidArgument) as caught:
+            Problem(collective, 4, 8, root=2)
+        assert str(caught.value) == (
+            f"{collective} with root 2: it has no root: all ranks get the result; "
+            "leave the root out"
+        )
+
+
+def test_a_schedule_that_combines_translates_the_root() -> None:
+    lists = ((Recv(1, (A,)), Combine(0, 1, 1, (A,)), Copy(0, 1, (B,))), (Send(0, (A,), 0),))
+    schedule = Schedule(Problem("reduce", 2, 10, root=1), Written(lists))
+    a, b = Block(1, 0, 6), Block(1, 6, 4)
+    assert schedule.rank(1) == (Recv(0, (a,)), Combine(0, 1, 1, (a,)), Copy(0, 1, (b,)))
+    assert schedule.rank(0) == (Send(1, (a,), 0),)
+    assert schedule.columns().rows() == [(0, 1, 0, 0, 0, 6)]

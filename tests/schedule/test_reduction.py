@@ -1,0 +1,159 @@
+"""The building stones of what combines: spans, trees upwards, groups that exchange, by hand."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.algorithms.broadcast import binomial
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program, tabulate
+from collwise.schedule.reduction import Alone, Span, UpTree, hear
+
+IN, OUT = Slot.INPUT, Slot.OUTPUT
+S0, S1, S2, S3 = map(scratch, range(4))
+ALL = Block(0, 0, 8)
+
+
+def operations(program: Program, ranks: int) -> list[list[Operation]]:
+    lists = [program.operations(rank) for rank in range(ranks)]
+    assert program.columns().rows() == tabulate(lists).rows()
+    return lists
+
+
+def block(offset: int, length: int) -> tuple[Block, ...]:
+    return (Block(0, offset, length),)
+
+
+spans = st.builds(
+    lambda start, items, item: (Span(start, start + items * item), item),
+    st.integers(0, 50),
+    st.integers(0, 60),
+    st.integers(1, 16),
+)
+
+
+@given(spans, st.integers(1, 40))
+def test_parts_of_whole_elements_as_equal_as_can_be(given_: tuple[Span, int], count: int) -> None:
+    span, item = given_
+    parts = span.parts(count, item)
+    assert len(parts) == count
+    assert parts[0].start == span.start
+    assert parts[-1].stop == span.stop
+    assert all(a.stop == b.start for a, b in pairwise(parts))
+    lengths = [part.stop - part.start for part in parts]
+    assert all(length % item == 0 for length in lengths)
+    assert max(lengths) - min(lengths) <= item
+    assert lengths[0] == max(lengths)  # the first keeps the larger half: rank 0 decides the time
+    assert all(bool(part.blocks) == (part.stop > part.start) for part in parts)
+
+
+@given(spans, st.integers(1, 20), st.integers(0, 60), st.data())
+def test_around_the_circle(
+    given_: tuple[Span, int], count: int, first: int, data: st.DataObject
+) -> None:
+    span, item = given_
+    number = data.draw(st.integers(0, count))
+    parts = span.parts(count, item)
+    found = [i for b in span.around(first, number, count, item) for i in range(b.offset, b.end)]
+    wanted = [parts[(first + i) % count] for i in range(number)]
+    assert found == [i for part in wanted for i in range(part.start, part.stop)]
+    assert len(span.around(first, number, count, item)) <= 2
+
+
+def test_alone() -> None:
+    assert operations(Alone(Problem("reduce", 1, 8)), 1) == [[Copy(IN, OUT, (ALL,))]]
+    assert operations(Alone(Problem("reduce", 1, 0)), 1) == [[]]
+
+
+def test_hearing_children() -> None:
+    """On the right each, into its own scratch, the last one into the result."""
+    assert hear([], ALL) == ([], IN)
+    assert hear([5], ALL) == ([Recv(5, (ALL,), S1), Combine(IN, S1, S1, (ALL,))], S1)
+    heard, value = hear([5, 6], ALL, OUT)
+    assert value == OUT
+    assert heard == [
+        Recv(5, (ALL,), S1),
+        Combine(IN, S1, S1, (ALL,)),
+        Recv(6, (ALL,), OUT),
+        Combine(S1, OUT, OUT, (ALL,)),
+    ]
+
+
+def test_hearing_children_mirrored() -> None:
+    """On the left each: what is on the right is this rank's own, then the value so far."""
+    heard, value = hear([6, 5], ALL, mirrored=True)
+    assert value == S0
+    assert heard == [
+        Recv(6, (ALL,), S1),
+        Combine(S1, IN, S0, (ALL,)),
+        Recv(5, (ALL,), S2),
+        Combine(S2, S0, S0, (ALL,)),
+    ]
+    assert hear([6], ALL, OUT, mirrored=True) == (
+        [Recv(6, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
+        OUT,
+    )
+
+
+def test_up_a_tree_in_segments() -> None:
+    one, two = block(0, 5), block(5, 3)
+    up = UpTree(binomial.tree(4), 8, 5)  # 0 hears 1, then 2, which has heard 3
+    assert operations(up, 4) == [
+        [
+            Recv(1, one, S1), Combine(IN, S1, S1, one), Recv(2, one, OUT),
+            Combine(S1, OUT, OUT, one),
+            Recv(1, two, S1), Combine(IN, S1, S1, two), Recv(2, two, OUT),
+            Combine(S1, OUT, OUT, two),
+        ],
+        [Send(0, one, IN), Send(0, two, IN)],
+        [
+            Recv(3, one, S1), Combine(IN, S1, S1, one), Send(0, one, S1),
+            Recv(3, two, S1), Combine(IN, S1, S1, two), Send(0, two, S1),
+        ],
+        [Send(2, one, IN), Send(2, two, IN)],
+    ]  # fmt: skip
+    assert up.lengths().tolist() == [8, 2, 6, 2]
+    assert operations(UpTree(binomial.tree(3), 0, 5), 3) == [[]] * 3
+
+
+def test_an_exchange_of_halves() -> None:
+    """Two ranks, 3 elements: rank 0 completes the larger half, and both put them together."""
+    low, high = block(0, 8), block(8, 4)
+    exchange = Exchange(Problem("allreduce", 2, 12, item=4), (Stage(2, True),))
+    assert operations(exchange, 2) == [
+        [
+            Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low),
+            Send(1, low), Recv(1, high),
+        ],
+        [
+            Send(0, low, IN), Recv(0, high, S1), Combine(S1, IN, OUT, high),
+            Send(0, high), Recv(0, low),
+        ],
+    ]  # fmt: skip
+    to_root = Exchange(Problem("reduce", 2, 12, item=4), (Stage(2, True),))
+    assert operations(to_root, 2) == [
+        [Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low), Recv(1, high)],
+        [Send(0, low, IN), Recv(0, high, S1), Combine(S1, IN, S0, high), Send(0, high, S0)],
+    ]
+
+
+def test_an_exchange_of_whole_vectors_with_a_rank_left_over() -> None:
+    """Ranks 0 and 1 are a pair, of which 0 goes on with 2."""
+    exchange = Exchange(Problem("allreduce", 3, 8), (Stage(2, False),))
+    assert exchange.extra == 1
+    assert operations(exchange, 3) == [
+        [
+            Recv(1, (ALL,), S2), Combine(IN, S2, S2, (ALL,)),
+            Send(2, (ALL,), S2), Recv(2, (ALL,), OUT), Combine(S2, OUT, OUT, (ALL,)),
+            Send(1, (ALL,)),
+        ],
+        [Send(0, (ALL,), IN), Recv(0, (ALL,))],
+        [Send(0, (ALL,), IN), Recv(0, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
+    ]  # fmt: skip
+
+
+def test_a_stage_in_words() -> None:
+    assert [str(Stage(2, True)), str(Stage(5, False))] == ["2d", "5"]

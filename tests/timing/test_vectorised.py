@@ -1,0 +1,369 @@
+"""Schedules played in columns: the same times as event by event, to the last fraction."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.algorithms.examples import COMBINES, HOCKNEY, MEASURED, roots, settings_of
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.errors import InvalidSchedule
+from collwise.model import postal
+from collwise.model.exact import seconds
+from collwise.model.machine import Machine
+from collwise.model.topology import Complete
+from collwise.schedule.operations import Block, Message, Operation, Recv, Send
+from collwise.schedule.problem import COMBINING, GATHERING, Problem
+from collwise.schedule.program import Columns, Program, Schedule, Written
+from collwise.simulator import simulate
+from collwise.simulator.trace import MANY
+from collwise.timing import Timing, ideal
+from collwise.timing.event_queues import queues
+from collwise.timing.vectorised import ColumnTiming, column_timing
+
+LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "3", "4", "7")]
+POSTAL = [Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES]
+MACHINES = [*POSTAL, HOCKNEY, MEASURED, COMBINES]
+LOGGP = [
+    Machine.loggp(L_s=L, o_s=o, g_s=g, G_s=G)
+    for L, o, g, G in (("3e-6", "1e-6", "2e-6", "1e-9"), (10, 4, "1/3", "1/7"), (0, 0, 1, 0))
+]
+FINE = Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846")
+"""One message takes more ticks than int64 holds."""
+SENDING = [a for a in ALGORITHMS.values() if a.collective not in COMBINING]
+TREES = [a for a in SENDING if a.collective == "broadcast" and not a.segmented]
+A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
+
+
+def schedule_of(
+    algorithm: Algorithm, p: int, nbytes: int, root: int = 0, **wanted: Any
+) -> Schedule:
+    """A schedule with some value for every parameter; where ranks gather, of a few sources."""
+    chosen = settings_of(algorithm, p, **wanted)
+    if algorithm.collective not in GATHERING:
+        return algorithm.schedule(p, nbytes, root, **chosen)
+    sources = sorted({0, p // 3, p - 1, root})
+    lengths = [nbytes // (1 + i) for i in range(len(sources))]
+    return algorithm.schedule(p, lengths, sources=sources, **chosen)
+
+
+def played(schedule: Schedule, machine: Machine) -> ColumnTiming:
+    found = column_timing(schedule, machine)
+    assert found is not None, schedule
+    return found
+
+
+def assert_same(found: ColumnTiming, expected: Timing) -> None:
+    assert found.finish == expected.finish
+    assert found.completion == expected.completion
+    assert found.completion_s == expected.completion_s
+    assert found.finish_s == expected.finish_s
+    assert sorted(found.transfers) == sorted(expected.transfers)
+
+
+def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
+    """Numbers of ranks from 1 to 65, with machines and lengths in turn; fewer of what is slow."""
+    lengths = [700, 64, 1, 333, 0]
+    many = algorithm in TREES
+    for p in range(1, 66):
+        if many or p < 20 or p % 32 in (31, 0, 1) or p % 9 == 7:
+            for i in (2 * p, 2 * p + 1)[: 1 + many]:
+                yield p, MACHINES[i % len(MACHINES)], lengths[i % len(lengths)]
+
+
+@pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
+def test_the_ideal_times_for_every_p(algorithm: Algorithm) -> None:
+    for p, machine, nbytes in sampled(algorithm):
+        schedule = schedule_of(
+            algorithm, p, nbytes, 7 * p // 3 % p, segment=17, lam=LATENCIES[p % 8]
+        )
+        assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+@pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
+def test_the_choices_of_the_planner(algorithm: Algorithm) -> None:
+    """Where there are any; all machines, and all kinds of roots."""
+    p, nbytes = 23, 3000
+    kinds = roots(algorithm, p)
+    for i, machine in enumerate(MACHINES):
+        problem = schedule_of(algorithm, p, nbytes, kinds[i % len(kinds)]).problem
+        for chosen in algorithm.choices(problem, machine):
+            schedule = algorithm.solve(problem, chosen)
+            assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+@pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, MEASURED, LOGGP[0]])
+def test_every_root(machine: Machine) -> None:
+    for algorithm in TREES:
+        for p in (2, 5, 12):
+            for root in range(p):
+                schedule = schedule_of(algorithm, p, 300, root)
+                assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+@pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
+def test_some_hundred_ranks(algorithm: Algorithm) -> None:
+    """Long queues: hundreds of messages at one port."""
+    quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.collective in GATHERING
+    p = 60 if quadratic else 300
+    for machine in (POSTAL[2], HOCKNEY):
+        schedule = schedule_of(algorithm, p, 1000, p // 2, segment=250)
+        assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+@pytest.mark.parametrize("machine", LOGGP, ids=str)
+@pytest.mark.parametrize("algorithm", TREES, ids=lambda a: a.name)
+def test_loggp_down_trees(algorithm: Algorithm, machine: Machine) -> None:
+    for p in range(1, 66, 3):
+        schedule = schedule_of(algorithm, p, (512, 1, 7)[p % 3], p // 2)
+        assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+def test_loggp_otherwise_is_played_event_by_event() -> None:
+    """The order of arrival would matter: said by None, and done by `simulate`."""
+    schedule = ALGORITHMS["broadcast/chain_segmented"].schedule(MANY, 40, segment=20)
+    assert column_timing(schedule, LOGGP[0]) is None
+    trace = simulate(schedule, LOGGP[0])
+    assert isinstance(trace.simulated, Timing)
+    assert trace.finish == ideal(schedule, LOGGP[0]).finish
+
+
+def forwarded(random: Random, ranks: int, cuts: int) -> list[list[Message]]:
+    """A broadcast made at random: pieces, several in a message, from whoever has them."""
+    ends = sorted(random.sample(range(1, 40), cuts))
+    pieces = [Block(0, a, b - a) for a, b in zip([0, *ends], ends, strict=False)]
+    held = [set(pieces), *(set[Block]() for _ in range(ranks - 1))]
+    lists: list[list[Message]] = [[] for _ in range(ranks)]
+    for _ in range(ranks * cuts):
+        source, target = random.randrange(ranks), random.randrange(ranks)
+        new = sorted(held[source] - held[target])
+        if new:
+            blocks = tuple(random.sample(new, random.randint(1, len(new))))
+            lists[source].append(Send(target, blocks))
+            lists[target].append(Recv(source, blocks))
+            held[target] |= set(blocks)
+    return lists
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.integers(2, 9), st.integers(1, 6), st.sampled_from(MACHINES))
+def test_any_broadcast(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
+    """Every rank's list in the order in which it was made up: nothing to refuse."""
+    lists = forwarded(Random(seed), ranks, cuts)
+    schedule = Schedule(Problem("broadcast", ranks, 40), Written(tuple(map(tuple, lists))))
+    assert_same(played(schedule, machine), ideal(schedule, machine))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.integers(2, 6), st.integers(1, 5), st.sampled_from(MACHINES))
+def test_any_order(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
+    """Lists out of order: the same times, or refused as they hang or send what is not there yet."""
+    random = Random(seed)
+    lists = forwarded(random, ranks, cuts)
+    for operations in lists:
+        for _ in range(random.randrange(3)):
+            i = random.randrange(max(len(operations) - 1, 1))
+            pair = operations[i : i + 2]
+            if len({(type(op), op.peer) for op in pair}) == 2:  # or they would be mixed up
+                operations[i : i + 2] = reversed(pair)
+    schedule = Schedule(Problem("broadcast", ranks, 40), Written(tuple(map(tuple, lists))))
+    try:
+        expected = ideal(schedule, machine)
+    except InvalidSchedule:
+        assert column_timing(schedule, machine) is None
+        return
+    found = column_timing(schedule, machine)
+    if found is None:
+        assert any(map(sends_too_early, lists))
+    else:
+        assert_same(found, expected)
+
+
+def sends_too_early(operations: Sequence[Message]) -> bool:
+    """Whether a send is listed before a receive of some of its blocks."""
+    sent: set[Block] = set()
+    for op in operations:
+        if isinstance(op, Send):
+            sent |= set(op.blocks)
+        elif sent & set(op.blocks):
+            return True
+    return False
+
+
+def written(*lists: Sequence[Operation]) -> Schedule:
+    return Schedule(Problem("broadcast", len(lists), 8), Written(tuple(map(tuple, lists))))
+
+
+@pytest.mark.parametrize("machine", [POSTAL[0], HOCKNEY, LOGGP[0]], ids=lambda m: m.kind)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        written([Send(1, A), Recv(1, A)], [Recv(0, A), Send(0, A), Recv(0, A)]),
+        written([Send(1, A), Send(1, A)], [Recv(0, A), Recv(0, A)]),
+        written([Send(1, A)], [Send(2, A), Recv(0, A)], [Recv(1, A)]),
+        written([Recv(1, A), Send(1, A)], [Recv(0, A), Send(0, A)]),
+        written([Recv(1, A), Send(2, A)], [Recv(2, A), Send(0, A)], [Recv(0, A), Send(1, A)]),
+        written(
+            [Send(1, A)],
+            [Recv(2, B), Recv(0, A), Send(3, B)],
+            [Recv(3, B), Send(1, B)],
+            [Recv(1, B), Send(2, B)],
+        ),
+    ],
+    ids=["there and back", "twice", "too early", "a circle of two", "of three", "behind a circle"],
+)
+def test_what_is_refused(schedule: Schedule, machine: Machine) -> None:
+    assert column_timing(schedule, machine) is None
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.describe())
+def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
+    """Rank 1 need not wait with the first; that it lies inside what rank 2 gets is no matter."""
+    nothing = (Block(0, 2, 0),)
+    early = written(
+        [Send(1, A)],
+        [Send(2, nothing), Recv(0, A), Send(3, A)],
+        [Recv(1, nothing)],
+        [Recv(1, A)],
+    )
+    assert_same(played(early, machine), ideal(early, machine))
+    assert column_timing(early, LOGGP[0]) is None
+    inside = written(
+        [Send(1, A), Send(2, A)],
+        [Recv(0, A), Send(2, nothing), Send(3, nothing)],
+        [Recv(0, A), Recv(1, nothing)],
+        [Recv(1, nothing)],
+    )
+    assert_same(played(inside, machine), ideal(inside, machine))
+
+
+def test_combining_is_refused() -> None:
+    for algorithm in ALGORITHMS.values():
+        if algorithm.collective in COMBINING:
+            schedule = algorithm.schedule(8, 64, **settings_of(algorithm, 8))
+            assert column_timing(schedule, POSTAL[0]) is None
+
+
+@pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
+def test_times_too_fine_for_64_bits(algorithm: Algorithm) -> None:
+    for p in (2, 9, 14):
+        schedule = schedule_of(algorithm, p, 100, segment=60)
+        assert_same(played(schedule, FINE), ideal(schedule, FINE))
+
+
+@pytest.mark.parametrize("name", ["chain", "flat", "chain_segmented", "scatter_allgather"])
+@pytest.mark.parametrize("bits", range(55, 65))
+def test_times_that_only_add_up_to_more_than_64_bits(name: str, bits: int) -> None:
+    """Never a wrong time, wherever int64 ceases to do: each message takes 2^bits ticks and more."""
+    algorithm = ALGORITHMS[f"broadcast/{name}"]
+    lam = 1 + Fraction(1, 2**bits)
+    schedule = schedule_of(algorithm, 50, 2 * 50, segment=50)
+    fine = Machine.postal(t0_s=1, lam=lam)
+    assert_same(played(schedule, fine), ideal(schedule, fine))
+    coarse = Machine.hockney(alpha_s=1, beta_s=Fraction(1, 2**bits))
+    assert_same(played(schedule, coarse), ideal(schedule, coarse))
+
+
+def test_more_bytes_than_fit_beside_a_rank() -> None:
+    algorithm = ALGORITHMS["broadcast/scatter_allgather"]
+    for p in (3, 5, 8):
+        schedule = algorithm.schedule(p, 2**61 + 5, 1)
+        assert_same(played(schedule, POSTAL[2]), ideal(schedule, POSTAL[2]))
+
+
+class Told(Program):
+    """Places so far apart in their lists that rank and place do not fit in one number."""
+
+    def operations(self, rank: int) -> list[Operation]:
+        raise AssertionError("never asked for")
+
+    def columns(self) -> Columns:
+        rows = [
+            (0, 1, 2**62, 0, 0, 4),
+            (0, 2, 7, 3, 4, 4),
+            (1, 2, 2**62, 2**62 + 1, 0, 4),
+        ]
+        table = np.array(rows, dtype=np.int64)
+        return Columns(*(table[:, i] for i in range(6)))
+
+
+def test_long_lists_are_ordered_all_the_same() -> None:
+    """Rank 0 serves rank 2 at first, then rank 1, which passes it on."""
+    found = played(Schedule(Problem("broadcast", 3, 8), Told()), Machine.postal(t0_s=1, lam=2))
+    assert list(found.finish) == [2, 4, 5]
+
+
+def test_what_waits_for_what() -> None:
+    """Rank 1 sends its first half when it has that, then both halves when it has the other."""
+    schedule = written(
+        [Send(1, A), Send(1, B)],
+        [Recv(0, A), Send(2, A), Recv(0, B), Send(3, (*B, *A)), Send(2, B)],
+        [Recv(1, A), Recv(1, B)],
+        [Recv(1, (*B, *A))],
+    )
+    found = queues(schedule)
+    assert found is not None
+    told = zip(
+        found.source.tolist(), found.place_at_source.tolist(), found.need.tolist(), strict=True
+    )
+    assert list(told) == [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 3, 2), (1, 4, 2)]
+    assert found.nbytes.tolist() == [4, 4, 4, 8, 4]
+
+
+@pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, LOGGP[0], FINE], ids=lambda m: m.kind)
+def test_many_ranks_are_played_in_columns(machine: Machine) -> None:
+    algorithm = ALGORITHMS["broadcast/knomial"]
+    for p, kind in ((MANY - 1, Timing), (MANY, ColumnTiming)):
+        schedule = algorithm.schedule(p, 512, 3, k=3)
+        trace, expected = simulate(schedule, machine), ideal(schedule, machine)
+        assert isinstance(trace.simulated, kind)
+        assert trace.finish == expected.finish
+        assert trace.finish_s == expected.finish_s
+        assert trace.completion == expected.completion
+        assert trace.completion_s == expected.completion_s
+        assert sorted(trace.transfers) == sorted(expected.transfers)
+        assert trace.timing.finish == trace.finish
+        assert trace.timing.transfers == trace.transfers
+        assert (trace.passages, trace.link_busy()) == ((), {})
+
+
+def test_what_is_not_for_columns_is_played_event_by_event() -> None:
+    reduce = ALGORITHMS["reduce/binomial"].schedule(MANY, 64)
+    flat = ALGORITHMS["broadcast/flat"].schedule(MANY, 64)
+    by_hand = Schedule(flat.problem, Written(flat.lists))
+    wormhole = Machine.wormhole(send_s=1, receive_s=1, hop_s=0, beta_s=0)
+    for schedule, machine, topology in (
+        (reduce, POSTAL[2], None),
+        (by_hand, POSTAL[2], None),
+        (flat, POSTAL[2], Complete(MANY)),
+        (flat, wormhole, None),
+    ):
+        trace = simulate(schedule, machine, topology)
+        assert isinstance(trace.simulated, Timing)
+        assert trace.timing == ideal(schedule, machine, topology)
+
+
+def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
+    lists = [[Recv(1, A)], *([] for _ in range(MANY - 1))]
+    with pytest.raises(InvalidSchedule, match="rank 0, step 0"):
+        simulate(written(*lists), POSTAL[0])
+
+
+def test_a_million_ranks() -> None:
+    """The λ-tree ends at T_λ(p) · t0, and never has more than N_λ(t) ranks informed at t · t0."""
+    lam, t0 = Fraction(9, 5), Fraction(1, 1000)
+    schedule = ALGORITHMS["broadcast/postal_tree"].schedule(1 << 20, 512, 5, lam=lam)
+    trace = simulate(schedule, Machine.postal(t0_s=t0, lam=lam))
+    assert trace.completion == postal.broadcast_time(1 << 20, lam) * t0
+    assert len(trace.finish_s) == 1 << 20
+    assert max(trace.finish_s) == trace.completion_s == seconds(trace.completion)
+    assert isinstance(trace.simulated, ColumnTiming)
+    times, counts = np.unique(trace.simulated.received, return_counts=True)
+    informed = np.cumsum(counts) + 1
+    for ticks, ranks in zip(times.tolist()[::20], informed.tolist()[::20], strict=True):
+        assert ranks <= postal.reached(ticks * trace.simulated.unit / t0, lam)

@@ -1,0 +1,188 @@
+"""Deadlocks: the circle of waiting ranks is named, and none is missed."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import ideal
+from collwise.verifier import check_flow, verify
+
+POSTAL = Machine.postal(t0_s=1, lam=2)
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
+LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
+MACHINES = (POSTAL, HOCKNEY, LOGGP)
+
+A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
+
+Lists = Sequence[Sequence[Operation]]
+
+
+def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
+    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
+    return Schedule(problem, Written(tuple(map(tuple, lists))))
+
+
+def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
+    with pytest.raises(InvalidSchedule) as caught:
+        verify(schedule, machine)
+    assert caught.value.asked
+    assert caught.value.seen
+    assert caught.value.remedy
+    return caught.value
+
+
+def circle(*orders: str) -> Schedule:
+    """Ranks 1, 2, 3 get A, B, C from the root, and each the others' from each other, as told."""
+    block = dict(zip("ABC", (A, B, C), strict=True))
+    ops: list[list[Operation]] = [[Send(r + 1, (block["ABC"[r]],)) for r in range(3)]]
+    for order in orders:
+        ops.append([])
+        for word in order.split():
+            kind, what, peer = tuple(word)
+            ops[-1].append((Send if kind == ">" else Recv)(int(peer), (block[what],)))
+    return broadcast(*ops)
+
+
+def test_a_circle_of_receives() -> None:
+    schedule = circle(
+        "<B2 <A0 >A3 <C3 >B3",
+        "<C3 <B0 >B1 <A3",
+        "<A1 <C0 >C2 >C1 <B1 >A2",
+    )
+    error = violation(schedule)
+    assert (error.rank, error.step, error.block) == (1, 0, B)
+    assert error.asked == "rank 1, step 0: receive bytes 4…7 of rank 0's data from rank 2"
+    assert error.seen == (
+        "it never completes even if sends are buffered, for ranks wait in a circle: "
+        "rank 1 at step 0 (receive) waits for rank 2, rank 2 at step 2 (send) waits for its data, "
+        "rank 2 at step 0 (receive) waits for rank 3, rank 3 at step 2 (send) waits for its data, "
+        "rank 3 at step 0 (receive) waits for rank 1, rank 1 at step 2 (send) waits for its data"
+    )
+    assert "another order" in error.remedy
+    for machine in MACHINES[:2]:
+        with pytest.raises(InvalidSchedule, match="never completes"):
+            ideal(schedule, machine)
+
+
+def test_blocking_sends_can_wait_where_buffered_ones_do_not() -> None:
+    """Rank 0 offers A to rank 1, which first wants B; B comes from 0 by way of 2, but after A."""
+    schedule = broadcast(
+        [Send(1, (A,)), Send(2, (B,)), Send(2, (A,))],
+        [Recv(2, (B,)), Recv(0, (A,))],
+        [Recv(0, (B,)), Send(1, (B,)), Recv(0, (A,))],
+        nbytes=8,
+    )
+    ideal(schedule, POSTAL)
+    error = violation(schedule)
+    assert (error.rank, error.step, error.block) == (0, 0, A)
+    assert error.seen == (
+        "it never completes if a send waits for its receiver, for ranks wait in a circle: "
+        "rank 0 at step 0 (send) waits for rank 1, rank 1 at step 0 (receive) waits for rank 2, "
+        "rank 2 at step 1 (send) waits for its data, rank 2 at step 0 (receive) waits for rank 0"
+    )
+    with pytest.raises(InvalidSchedule, match="never completes"):
+        ideal(schedule, HOCKNEY)
+
+
+def test_two_messages_of_one_pair_do_not_overtake() -> None:
+    """While its first message waits to be taken, a sender does not start another one."""
+    lists: list[list[Operation]] = [
+        [Send(1, (A,)), Send(1, (B,)), Send(2, (A, B))],
+        [Recv(0, (A,)), Recv(2, (C,)), Recv(0, (B,))],
+        [Recv(0, (A, B)), Send(1, (C,))],
+    ]
+    lists[0].insert(2, Send(2, (C,)))
+    lists[2].insert(0, Recv(0, (C,)))
+    error = violation(broadcast(*lists))
+    assert (error.rank, error.step) == (0, 1)
+    assert "if a send waits for its receiver" in error.seen
+
+
+def test_a_long_circle_is_cut_short() -> None:
+    """Around a ring of 12, each receives what its neighbour gets last before what it passes on."""
+    p = 12
+    mine = [Block(0, r - 1, 1) for r in range(1, p)]
+    lists: list[list[Operation]] = [[Send(r, (mine[r - 1],)) for r in range(1, p)]]
+    for r in range(1, p):
+        left, right = (r - 2) % (p - 1) + 1, r % (p - 1) + 1
+        theirs = mine[left - 1]
+        lists.append([Recv(left, (theirs,)), Recv(0, (mine[r - 1],)), Send(right, (mine[r - 1],))])
+        rest = tuple(b for b in mine if b not in (theirs, mine[r - 1]))
+        lists[0].append(Send(r, rest))
+        lists[r].append(Recv(0, rest))
+    error = violation(broadcast(*lists, nbytes=p - 1))
+    assert error.rank == 1
+    assert error.seen.count("waits") == 7
+    assert "… 15 more …" in error.seen
+
+
+def orders(lists: Lists, random: Random) -> list[list[Operation]]:
+    """Every list in another order in which nothing is sent before it is held."""
+    mixed = []
+    for rank, operations in enumerate(lists):
+        left, held, order = list(operations), {0: set(range(999))}.get(rank, set()), []
+        while left:
+            able = [
+                op
+                for op in left
+                if isinstance(op, Recv)
+                or all(held.issuperset(range(b.offset, b.end)) for b in op.blocks)
+            ]
+            # Messages of one pair stay in their order on both sides.
+            able = [op for op in able if op is next(o for o in left if same_way(o, op))]
+            op = random.choice(able)
+            left.remove(op)
+            order.append(op)
+            if isinstance(op, Recv):
+                held = held | {i for b in op.blocks for i in range(b.offset, b.end)}
+        mixed.append(order)
+    return mixed
+
+
+def same_way(a: Operation, b: Operation) -> bool:
+    assert isinstance(a, Send | Recv)
+    assert isinstance(b, Send | Recv)
+    return type(a) is type(b) and a.peer == b.peer
+
+
+@given(st.integers(2, 7), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_deadlocks_are_those_of_the_timing_engine(p: int, parts: int, random: Random) -> None:
+    """Buffered: where postal time does not end.  Blocking: where Hockney's does not."""
+    lists: list[list[Operation]] = [[] for _ in range(p)]
+    for i in range(parts):
+        informed, rest = [0], list(range(1, p))
+        random.shuffle(rest)
+        for rank in rest:
+            source = random.choice(informed)
+            informed.append(rank)
+            lists[source].append(Send(rank, (Block(0, 3 * i, 3),)))
+            lists[rank].append(Recv(source, (Block(0, 3 * i, 3),)))
+    try:
+        mixed = orders(lists, random)
+    except IndexError:  # two messages of a pair, the second of which would have to be first
+        return
+    schedule = broadcast(*mixed, nbytes=3 * parts)
+    ends = []
+    for machine in (POSTAL, HOCKNEY):
+        try:
+            ideal(schedule, machine)
+            ends.append(True)
+        except InvalidSchedule:
+            ends.append(False)
+    try:
+        check_flow(schedule)
+        seen = [True, True]
+    except InvalidSchedule as error:
+        seen = ["if a send waits for its receiver" in error.seen, False]
+    assert ends == seen
+    if all(ends):
+        for any_machine in MACHINES:
+            verify(schedule, any_machine)

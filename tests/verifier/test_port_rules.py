@@ -1,0 +1,231 @@
+"""Timings that break the laws of their machine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.algorithms.examples import settings_of, sources_for
+
+from collwise.algorithms import ALGORITHMS
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import Combining, Timing, Transfer, ideal
+from collwise.verifier import check_ports
+
+POSTAL = Machine.postal(t0_s=1, lam=2)
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
+LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
+MACHINES = (POSTAL, HOCKNEY, LOGGP)
+
+A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
+
+
+def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
+    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
+    return Schedule(problem, Written(tuple(map(tuple, lists))))
+
+
+def relay() -> Schedule:
+    """0 sends A, B to 1 and both to 2; 1 passes C, which it got last, on to 2."""
+    return broadcast(
+        [Send(1, (A,)), Send(1, (B, C)), Send(2, (A, B))],
+        [Recv(0, (A,)), Recv(0, (B, C)), Send(2, (C,))],
+        [Recv(0, (A, B)), Recv(1, (C,))],
+    )
+
+
+def changed(timing: Timing, source: int, step: int, **new: Any) -> Timing:
+    """The timing with another transfer, and with finish times that fit."""
+    transfers = tuple(
+        t._replace(**new) if (t.source, t.place_at_source) == (source, step) else t
+        for t in timing.transfers
+    )
+    return fitting(transfers, timing.combines, len(timing.finish))
+
+
+def fitting(transfers: tuple[Transfer, ...], combines: tuple[Combining, ...], ranks: int) -> Timing:
+    finish = [Fraction(0)] * ranks
+    for t in transfers:
+        finish[t.source] = max(finish[t.source], t.sent)
+        finish[t.target] = max(finish[t.target], t.received)
+    for c in combines:
+        finish[c.rank] = max(finish[c.rank], c.end)
+    return Timing(tuple(finish), transfers, combines)
+
+
+F = Fraction
+
+BAD_TIMINGS: dict[str, tuple[Machine, int, int, dict[str, Any], int, int, str]] = {
+    # machine, source and step of the transfer that is changed, how; rank, step and text reported
+    "a send before the start": (POSTAL, 0, 0, {"start": F(-1)}, 0, 0, "faster than the machine"),
+    "a sender free too soon": (POSTAL, 0, 0, {"sent": F(1, 2)}, 0, 0, "faster than the machine"),
+    "no latency": (
+        POSTAL,
+        0,
+        0,
+        {"received": F(3, 2)},
+        1,
+        0,
+        "received 1.5 s after its send began",
+    ),
+    "two sends at once": (
+        POSTAL,
+        0,
+        1,
+        {"start": F(1, 2), "sent": F(3, 2)},
+        0,
+        1,
+        "the send port is still busy with step 0",
+    ),
+    "a longer send": (POSTAL, 0, 0, {"sent": F(5, 4)}, 0, 1, "still busy with step 0"),
+    "a send without its data": (
+        POSTAL,
+        1,
+        2,
+        {"start": F(5, 2), "sent": F(7, 2), "received": F(5)},
+        1,
+        2,
+        "it begins before its data is received",
+    ),
+    "receipts too close": (
+        POSTAL,
+        0,
+        2,
+        {"received": F(9, 2)},
+        2,
+        1,
+        "it is less than t0 after the receipt of step 0",
+    ),
+    "two transfers into one port": (
+        HOCKNEY,
+        1,
+        2,
+        {"start": F(21, 5), "sent": F(27, 5), "received": F(27, 5)},
+        2,
+        1,
+        "it is less than t0 after the receipt of step 0",
+    ),
+    "sends out of order": (
+        POSTAL,
+        0,
+        0,
+        {"start": F(9), "sent": F(10), "received": F(11)},
+        0,
+        0,
+        "it begins after step 2",
+    ),
+    "receipts out of order": (
+        POSTAL,
+        0,
+        2,
+        {"received": F(19)},
+        2,
+        0,
+        "it is received after step 1",
+    ),
+    "other bytes": (POSTAL, 0, 0, {"nbytes": 5}, 0, 0, "the schedule has no such message there"),
+    "another target": (POSTAL, 0, 0, {"target": 2}, 0, 0, "has no such message there"),
+    "another place": (POSTAL, 0, 0, {"place_at_target": 2}, 1, 2, "has no such message there"),
+    "a place that is not": (POSTAL, 0, 2, {"place_at_target": 7}, 2, 7, "no such message there"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TIMINGS)
+def test_bad_timings(name: str) -> None:
+    machine, source, at, new, rank, step, text = BAD_TIMINGS[name]
+    schedule = relay()
+    timing = ideal(schedule, machine)
+    check_ports(schedule, timing, machine)
+    with pytest.raises(InvalidSchedule) as caught:
+        check_ports(schedule, changed(timing, source, at, **new), machine)
+    assert text in str(caught.value)
+    assert "timing" in str(caught.value) or "time the schedule" in str(caught.value)
+    assert (caught.value.rank, caught.value.step) == (rank, step)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_timing_must_be_complete(machine: Machine) -> None:
+    schedule = relay()
+    timing = ideal(schedule, machine)
+    missing = fitting(timing.transfers[1:], (), 3)
+    with pytest.raises(InvalidSchedule, match="it is not in the timing"):
+        check_ports(schedule, missing, machine)
+    twice = fitting((*timing.transfers, timing.transfers[-1]), (), 3)
+    with pytest.raises(InvalidSchedule, match="twice"):
+        check_ports(schedule, twice, machine)
+    late = replace(timing, finish=(F(100), *timing.finish[1:]))
+    with pytest.raises(InvalidSchedule, match=r"rank 0: when it finishes: .* at another time"):
+        check_ports(schedule, late, machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_timing_for_a_faster_machine_is_bad(machine: Machine) -> None:
+    faster = {
+        "postal": Machine.postal(t0_s="0.9", lam=2),
+        "hockney": Machine.hockney(alpha_s=1, beta_s="1/11"),
+        "loggp": Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="0.49"),
+    }[machine.kind]
+    schedule = relay()
+    with pytest.raises(InvalidSchedule):
+        check_ports(schedule, ideal(schedule, faster), machine)
+
+
+def test_one_processor_does_one_thing_at_a_time() -> None:
+    """LogGP by hand: rank 1 cannot send while it works on a message that came in."""
+    schedule = broadcast(
+        [Send(1, (A,)), Send(1, (B, C)), Send(2, (B, C))],
+        [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B, C))],
+        [Recv(1, (A,)), Recv(0, (B, C))],
+    )
+    machine = Machine.loggp(L_s=10, o_s=2, g_s=0, G_s=0)
+    timing = ideal(schedule, machine)  # 1 takes A in [12, 14), sends it, takes B, C in [16, 18)
+    check_ports(schedule, timing, machine)
+    busy = changed(timing, 1, 1, start=F(17), sent=F(19), received=F(31))
+    with pytest.raises(InvalidSchedule, match="the processor is still busy with step 2") as caught:
+        check_ports(schedule, busy, machine)
+    assert (caught.value.rank, caught.value.step) == (1, 1)
+
+
+def test_loggp_gap_between_receipts() -> None:
+    """Two senders at once: the receiver takes their messages g apart."""
+    schedule = broadcast(
+        [Send(1, (A,)), Send(2, (A,)), Send(1, (B, C)), Send(2, (B,))],
+        [Recv(0, (A,)), Recv(0, (B, C)), Send(2, (C,))],
+        [Recv(0, (A,)), Recv(0, (B,)), Recv(1, (C,))],
+    )
+    machine = Machine.loggp(L_s=10, o_s=0, g_s=5, G_s=0)
+    timing = ideal(schedule, machine)  # rank 2 takes A at 15, B at 25, C (sent at 20) at 30
+    check_ports(schedule, timing, machine)
+    sooner = changed(timing, 0, 3, received=F(27), sent=F(17), start=F(17))
+    with pytest.raises(InvalidSchedule, match="it is less than a gap after step 1") as caught:
+        check_ports(schedule, sooner, machine)
+    assert (caught.value.rank, caught.value.step) == (2, 2)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(MACHINES))
+def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> None:
+    """Ideal time is as early as possible: nothing can be done earlier, alone."""
+    random = Random(seed)
+    algorithm = random.choice(list(ALGORITHMS.values()))
+    p = random.randrange(2, 9)
+    schedule = algorithm.schedule(
+        p, 40, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=14)
+    )
+    timing = ideal(schedule, machine)
+    t = random.choice(timing.transfers)
+    by = Fraction(1, 1000)
+    sooner = {"start": t.start - by, "sent": t.sent - by, "received": t.received - by}
+    with pytest.raises(InvalidSchedule):
+        check_ports(schedule, changed(timing, t.source, t.place_at_source, **sooner), machine)
+    alone = changed(timing, t.source, t.place_at_source, received=t.received - by)
+    with pytest.raises(InvalidSchedule):
+        check_ports(schedule, alone, machine)

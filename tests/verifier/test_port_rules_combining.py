@@ -1,0 +1,242 @@
+"""Timings of combines that break the laws of their machine."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.algorithms.examples import settings_of
+
+from collwise.algorithms import ALGORITHMS
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine, measured
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import COMBINING, Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import Combining, Timing, ideal
+from collwise.verifier import check_ports
+
+F = Fraction
+IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
+S0, S1 = scratch(0), scratch(1)
+ALL = (Block(0, 0, 8),)
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")  # 8 bytes: 3, combined in 4
+SLOW = measured([[(8, 1, 2)]]).with_combining([(8, 5)])
+POSTAL = Machine.postal(t0_s=1, lam=2)
+
+# Rank 0 sends its own to 2, combines what 1 sends, and passes that on to 1.
+LISTS: tuple[tuple[Operation, ...], ...] = (
+    (
+        Send(2, ALL, IN),
+        Recv(1, ALL, S0),
+        Combine(IN, S0, OUT, ALL),
+        Copy(OUT, S1, ALL),
+        Send(1, ALL, S1),
+        Recv(2, ALL, scratch(2)),
+    ),
+    (Send(0, ALL, IN), Recv(0, ALL, S0)),
+    (Recv(0, ALL, S0), Send(0, ALL, IN)),
+)
+SCHEDULE = Schedule(Problem("reduce", 3, 8), Written(LISTS))
+
+
+def with_times(
+    timing: Timing, combine: dict[str, Any] | None, transfers: dict[tuple[int, int], Any]
+) -> Timing:
+    """Rank 0's combine at other times (None: not at all), transfers too; finish times that fit."""
+    combines: Iterable[Combining] = ()
+    if combine is not None:
+        combines = [c._replace(**combine) for c in timing.combines]
+    moved = [
+        t._replace(**transfers.get((t.source, t.place_at_source), {})) for t in timing.transfers
+    ]
+    finish = [F(0)] * len(timing.finish)
+    for t in moved:
+        finish[t.source] = max(finish[t.source], t.sent)
+        finish[t.target] = max(finish[t.target], t.received)
+    for c in combines:
+        finish[c.rank] = max(finish[c.rank], c.end)
+    return Timing(tuple(finish), tuple(moved), tuple(combines))
+
+
+def test_the_times_themselves() -> None:
+    """On the Hockney machine rank 2's message waits until rank 0 has combined, at 7."""
+    timing = ideal(SCHEDULE, HOCKNEY)
+    assert timing.combines == (Combining(0, 2, 8, F(3), F(7)),)
+    starts = {(t.source, t.place_at_source): t.start for t in timing.transfers}
+    assert starts == {(0, 0): 0, (1, 0): 0, (0, 4): 7, (2, 1): 7}
+    assert with_times(timing, {}, {}) == timing
+    for machine in (HOCKNEY, SLOW, POSTAL):
+        check_ports(SCHEDULE, ideal(SCHEDULE, machine), machine)
+
+
+def at(start: Any) -> dict[str, Fraction]:
+    return {"start": F(start), "sent": F(start) + 3, "received": F(start) + 3}
+
+
+BAD: dict[str, tuple[dict[str, Any] | None, dict[tuple[int, int], Any], int, int, str]] = {
+    # the combine, other transfers; rank, step and text reported
+    "too quick": ({"end": F(6)}, {}, 0, 2, "it is combined in another time than the machine takes"),
+    "too slow": ({"end": F(8)}, {}, 0, 2, "it is combined in another time than the machine takes"),
+    "not at all": (None, {}, 0, 2, "it is not in the timing"),
+    "while it sends": (
+        {"start": F(2), "end": F(6)},
+        {},
+        0,
+        2,
+        "the send port is still busy with step 0",
+    ),
+    "before its data is here": (
+        {"start": F(3), "end": F(7)},
+        {(1, 0): at(1)},
+        0,
+        2,
+        "it is less than t0 after the receipt of step 1",
+    ),
+    "a send meanwhile": (
+        {},
+        {(0, 4): at(6)},
+        0,
+        4,
+        "the send port is still busy with step 2",
+    ),
+    "a receipt meanwhile": (
+        {},
+        {(2, 1): at(6)},
+        0,
+        5,
+        "it is less than t0 after the receipt of step 2",
+    ),
+    "a receipt before": (
+        {"start": F(6), "end": F(10)},
+        {(2, 1): at(3), (0, 4): at(10)},
+        0,
+        2,
+        "it is received after step 5",
+    ),
+    "a later send before": (
+        {"start": F(6), "end": F(10)},
+        {(0, 4): at(3), (2, 1): at(10)},
+        0,
+        2,
+        "it begins after step 4",
+    ),
+    "its result sent before it is there": (
+        {"start": F(13), "end": F(17)},
+        {(2, 1): at(17)},
+        0,
+        2,
+        "it begins after step 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("story", BAD)
+def test_what_is_said(story: str) -> None:
+    combine, transfers, rank, step, text = BAD[story]
+    timing = with_times(ideal(SCHEDULE, HOCKNEY), combine, transfers)
+    with pytest.raises(InvalidSchedule) as caught:
+        check_ports(SCHEDULE, timing, HOCKNEY)
+    assert text in caught.value.seen
+    assert (caught.value.rank, caught.value.step) == (rank, step)
+
+
+def test_twice_or_of_another_size() -> None:
+    timing = ideal(SCHEDULE, HOCKNEY)
+    twice = replace(timing, combines=timing.combines * 2)
+    with pytest.raises(InvalidSchedule, match="twice"):
+        check_ports(SCHEDULE, twice, HOCKNEY)
+    for odd, step in ((Combining(0, 2, 4, F(3), F(5)), 2), (Combining(0, 1, 8, F(3), F(7)), 1)):
+        with pytest.raises(InvalidSchedule) as caught:
+            check_ports(SCHEDULE, replace(timing, combines=(odd,)), HOCKNEY)
+        assert str(caught.value) == (
+            f"rank 0, step {step}: {odd.nbytes} bytes combined: the schedule has no such operation "
+            "there; time the schedule that is checked"
+        )
+        assert (caught.value.rank, caught.value.step) == (0, step)
+
+
+@pytest.mark.parametrize("machine", [POSTAL, Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)])
+def test_combining_takes_no_time_where_it_is_free(machine: Machine) -> None:
+    timing = ideal(SCHEDULE, machine)
+    check_ports(SCHEDULE, timing, machine)
+    one = replace(timing, combines=(Combining(0, 2, 8, F(3), F(7)),))
+    with pytest.raises(InvalidSchedule, match="combined in another time") as caught:
+        check_ports(SCHEDULE, one, machine)
+    assert (caught.value.rank, caught.value.step) == (0, 2)
+
+
+def test_data_goes_through_free_combines_and_copies() -> None:
+    """In the postal model rank 0 passes on at 2 what it got then; not before."""
+    timing = ideal(SCHEDULE, POSTAL)
+    starts = {(t.source, t.place_at_source): t.start for t in timing.transfers}
+    assert starts[0, 4] == 2
+    sooner = {"start": F(3, 2), "sent": F(5, 2), "received": F(7, 2)}
+    with pytest.raises(InvalidSchedule, match="before its data is received") as caught:
+        check_ports(SCHEDULE, with_times(timing, None, {(0, 4): sooner}), POSTAL)
+    assert (caught.value.rank, caught.value.step) == (0, 4)
+
+
+def overtaking() -> tuple[Schedule, Timing]:
+    """Both send twice before they combine the first: there the combine goes first."""
+    lists = []
+    for r in range(2):
+        other: list[Operation] = [Send(1 - r, (Block(0, i, 4),), IN) for i in (0, 4)]
+        for i in (0, 4):
+            block = (Block(0, i, 4),)
+            other += [Recv(1 - r, block, S0), Combine(IN, S0, OUT, block)]
+        lists.append(tuple(other))
+    schedule = Schedule(Problem("allreduce", 2, 8), Written(tuple(lists)))
+    return schedule, ideal(schedule, HOCKNEY)
+
+
+def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
+    schedule, timing = overtaking()
+    check_ports(schedule, timing, HOCKNEY)
+    assert [(c.start, c.end) for c in timing.combines if c.rank == 0] == [
+        (F(2), F(4)),
+        (F(6), F(8)),
+    ]
+    second = [t for t in timing.transfers if t.place_at_source == 1]
+    assert {t.start for t in second} == {4}
+    turned = [
+        t._replace(place_at_source=1 - t.place_at_source, place_at_target=t.place_at_target)
+        if t.source == 0
+        else t
+        for t in timing.transfers
+    ]
+    with pytest.raises(InvalidSchedule, match="it begins after step 1") as caught:
+        check_ports(schedule, replace(timing, transfers=tuple(turned)), HOCKNEY)
+    assert (caught.value.rank, caught.value.step) == (0, 0)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([HOCKNEY, SLOW]))
+def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None:
+    """Ideal time is as early as possible: no combine can be done earlier, alone."""
+    random = Random(seed)
+    algorithm = random.choice([a for a in ALGORITHMS.values() if a.collective in COMBINING])
+    p = random.randrange(2, 9)
+    schedule = algorithm.schedule(p, 40, item=4, **settings_of(algorithm, p, lam=1))
+    timing = ideal(schedule, machine)
+    chosen = random.randrange(len(timing.combines))
+    by = Fraction(1, 1000)
+    combines = [
+        c._replace(start=c.start - by, end=c.end - by) if i == chosen else c
+        for i, c in enumerate(timing.combines)
+    ]
+    finish = [
+        max(
+            [t.sent for t in timing.transfers if t.source == rank]
+            + [t.received for t in timing.transfers if t.target == rank]
+            + [c.end for c in combines if c.rank == rank]
+        )
+        for rank in range(p)
+    ]
+    check_ports(schedule, timing, machine)
+    with pytest.raises(InvalidSchedule):
+        check_ports(schedule, Timing(tuple(finish), timing.transfers, tuple(combines)), machine)

@@ -295,7 +295,9 @@ def _network(
         network = Network.load(Path(network))
     if hosts not in (None, network.hosts):
         seen = f"the network file has {network.hosts}"
-        raise InvalidArgument(f"{hosts} emulated hosts", seen, "leave out the number, or correct it")
+        raise InvalidArgument(
+            f"{hosts} emulated hosts", seen, "leave out the number, or correct it"
+        )
     return network
 
 

@@ -1,4 +1,4 @@
-"""Messages between a lab and its supervisor: JSON of any length, with file descriptors beside it."""
+"""Messages between a lab and its supervisor: JSON of any length, with descriptors beside it."""
 
 import json
 import os

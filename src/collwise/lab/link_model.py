@@ -82,7 +82,5 @@ class LinkModel:
                 transmission = len(packet) * _NS_BITS // self._trunk_rates[stage]
                 ends = self._trunk_free[stage] = max(begins + transmission, at + lag)
                 at = begins + self._latencies[source][target]
-                heappush(
-                    events, (at, sequence, _RECEIVER, ends - begins, source, target, packet)
-                )
+                heappush(events, (at, sequence, _RECEIVER, ends - begins, source, target, packet))
         return delivered

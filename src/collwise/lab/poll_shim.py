@@ -1,4 +1,4 @@
-"""The poll shim (`poll_shim.c`), which lets waiting ranks sleep; compiled if there is a compiler."""
+"""The poll shim (`poll_shim.c`) lets waiting ranks sleep; it is compiled if there is a compiler."""
 
 import os
 import shutil

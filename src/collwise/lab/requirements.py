@@ -76,7 +76,7 @@ def check() -> None:
 
 
 def _effective_capabilities() -> int:
-    """This process's effective capabilities as a bit mask."""
+    """The effective capabilities of this process, as a bit mask."""
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     return int(status.partition("\nCapEff:")[2].split()[0], 16)
 

@@ -143,12 +143,12 @@ def forward(
                 packet = read(descriptor, 65536)
             except BlockingIOError:
                 continue
-            target = host_of.get(packet[16:20])
-            if target is None or packet[0] >> 4 != 4:
+            receiver = host_of.get(packet[16:20])
+            if receiver is None or packet[0] >> 4 != 4:
                 statistics.drops += 1
                 continue
             now = clock()
-            free = links.send(now, source_of[descriptor], target, packet)
+            free = links.send(now, source_of[descriptor], receiver, packet)
             if free > now + READ_AHEAD_NS:
                 epoll.modify(descriptor, 0)
                 heappush(paused, (free - READ_AHEAD_NS, descriptor))

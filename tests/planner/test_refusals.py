@@ -8,7 +8,7 @@ import pytest
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.planner.choose import plan
-from collwise.schedule.problem import COMBINING
+from collwise.schedule.collectives import COLLECTIVES
 from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
 
@@ -66,7 +66,7 @@ def test_wishes_about_combining_where_nothing_is_combined(
 
 def test_what_nobody_says_about_combining() -> None:
     good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL}
-    for collective in COMBINING:
+    for collective in (c.name for c in COLLECTIVES.values() if c.combines):
         told = plan(collective, **good, op="sum", dtype="float64")
         assert plan(collective, **good) == told
 

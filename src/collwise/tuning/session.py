@@ -8,7 +8,8 @@ from typing import Literal
 
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Interval, Race
+from collwise.measure.race import Race
+from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.sources import distribute
 from collwise.model.topology import near_square

@@ -260,7 +260,8 @@ def tune(
     finally:
         channel.free()
     return Tuning(
-        profile.with_wins(win for outcome in outcomes for win in wins(outcome)), tuple(outcomes)
+        profile.with_race_results(win for outcome in outcomes for win in wins(outcome)),
+        tuple(outcomes),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
 from collwise.errors import InvalidArgument
-from collwise.model.bounds import Bound, bounds
+from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.choose import plan_for, predicted
@@ -185,8 +185,7 @@ class _Stage:
     ) -> None:
         self.problem, self.machine, self.topology = problem, machine, topology
         self.reason, self.share = reason, share
-        given = [source.nbytes for source in problem.sources]
-        self.bound, _ = bounds(problem.collective, machine, problem.ranks, problem.nbytes, given)
+        self.bound, _ = problem.lower_bounds(machine)
         self.simulated: dict[str, Trace] = {}
 
     def play(self, name: str, settings: Mapping[str, Any]) -> Simulation:

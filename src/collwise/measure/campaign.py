@@ -35,7 +35,7 @@ from collwise.measure.fit import (
 )
 from collwise.measure.probe_costs import ProbeCosts
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
-from collwise.model.machine import Measured, measured
+from collwise.model.measured_machine import Measured, measured
 
 SIZES = (
     *(8, 32, 128, 512, 2048, 4096, 8192, 16384, 32768),

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
-from collwise.model.machine import Measured, measured
+from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import (
     UNITS,

@@ -24,7 +24,7 @@ from collwise.system.launcher import alone
 _START_S = 30.0
 _CLOSE_S = 10.0
 
-# `import collwise` loads SciPy, which takes a second; the keeper needs none of it.
+# `import collwise` loads NumPy and more; the keeper needs none of it.
 _KEEPER = """
 import sys, types
 package = types.ModuleType("collwise")

@@ -12,7 +12,6 @@ import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer
@@ -114,7 +113,7 @@ def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming 
     LogGP other than down a tree (there messages are processed in the order in which they arrive);
     also if ranks wait for each other in a circle.
     """
-    if isinstance(machine, Wormhole) or schedule.problem.collective in COMBINING:
+    if isinstance(machine, Wormhole) or schedule.problem.kind.combines:
         return None
     if (messages := port_queues(schedule)) is None:
         return None

@@ -18,7 +18,7 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.model.topology import Complete
 from collwise.schedule.operations import Block, Message, Operation, Recv, Send
-from collwise.schedule.problem import COMBINING, GATHERING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, Schedule, Written
 from collwise.simulator import simulate
 from collwise.simulator.trace import MANY
@@ -35,7 +35,7 @@ LOGGP = [
 ]
 FINE = Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846")
 """One message takes more ticks than int64 holds."""
-SENDING = [a for a in ALGORITHMS.values() if a.collective not in COMBINING]
+SENDING = [a for a in ALGORITHMS.values() if not a.kind.combines]
 TREES = [a for a in SENDING if a.collective == "broadcast" and not a.segmented]
 A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
 
@@ -45,7 +45,7 @@ def schedule_of(
 ) -> Schedule:
     """A schedule with some value for every parameter; where ranks gather, of a few sources."""
     chosen = settings_of(algorithm, p, **wanted)
-    if algorithm.collective not in GATHERING:
+    if not algorithm.kind.has_sources:
         return algorithm.schedule(p, nbytes, root, **chosen)
     sources = sorted({0, p // 3, p - 1, root})
     lengths = [nbytes // (1 + i) for i in range(len(sources))]
@@ -109,7 +109,7 @@ def test_every_root(machine: Machine) -> None:
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     """Long queues: hundreds of messages at one port."""
-    quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.collective in GATHERING
+    quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.kind.has_sources
     p = 60 if quadratic else 300
     for machine in (POSTAL[2], HOCKNEY):
         schedule = schedule_of(algorithm, p, 1000, p // 2, segment=250)
@@ -244,7 +244,7 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
 
 def test_combining_is_refused() -> None:
     for algorithm in ALGORITHMS.values():
-        if algorithm.collective in COMBINING:
+        if algorithm.kind.combines:
             schedule = algorithm.schedule(8, 64, **settings_of(algorithm, 8))
             assert column_timing(schedule, POSTAL[0]) is None
 

@@ -128,7 +128,7 @@ def test_on_one_port_two_sends_take_turns() -> None:
 
 
 def test_verify_takes_a_topology() -> None:
-    made = ALGORITHMS["allreduce/recursive_doubling"].schedule(8, 64, item=8)
+    made = ALGORITHMS["allreduce/recursive_doubling"].schedule(8, 64, itemsize=8)
     for machine in (WORM, HOCKNEY):
         verify(made, machine, Hypercube(3))
         verify(made, machine, Complete(8))

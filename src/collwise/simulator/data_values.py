@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, reads
-from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 Vector: TypeAlias = NDArray[Any]
@@ -38,7 +38,7 @@ def values(
     other in a circle (`collwise.verify` says more).
     """
     problem = schedule.problem
-    combining = problem.collective in COMBINING
+    combining = problem.kind.combines
     given = _given(problem)
     dtype = _checked(problem, inputs, given)
     ranks = [
@@ -48,7 +48,7 @@ def values(
     _run(ranks, dtype, combine)
     return [
         rank.result().view(dtype)
-        if not combining or problem.collective in ROOTLESS or number == problem.root
+        if not combining or not problem.kind.rooted or number == problem.root
         else None
         for number, rank in enumerate(ranks)
     ]
@@ -56,9 +56,9 @@ def values(
 
 def _given(problem: Problem) -> dict[int, Block]:
     """Who has data at the start, and which."""
-    if problem.collective in GATHERING:
+    if problem.kind.has_sources:
         return {block.owner: block for block in problem.gathered}
-    ranks = range(problem.ranks) if problem.collective in COMBINING else [problem.root]
+    ranks = range(problem.ranks) if problem.kind.combines else [problem.root]
     return dict.fromkeys(ranks, problem.whole)
 
 
@@ -80,9 +80,9 @@ def _checked(
         kinds.append(vector.dtype)
     if not kinds:
         return np.dtype(np.uint8)
-    if len(set(kinds)) > 1 or problem.item % kinds[0].itemsize:
+    if len(set(kinds)) > 1 or problem.itemsize % kinds[0].itemsize:
         told = ", ".join(sorted({str(kind) for kind in kinds}))
-        remedy = f"give arrays of one type, which {problem.item} bytes are a multiple of"
+        remedy = f"give arrays of one type, which {problem.itemsize} bytes are a multiple of"
         raise InvalidArgument(asked, f"elements of type {told}", remedy)
     return kinds[0]
 
@@ -97,12 +97,12 @@ class _Rank:
         given: Block | None,
         vector: Vector | None,
     ) -> None:
-        gathers = problem.collective in GATHERING
+        gathers = problem.kind.has_sources
         whole = problem.gathered if gathers else (problem.whole,)
         # In the end the output is read, as if it were sent to somebody.
         self.operations = (*operations, Send(-1, whole, Slot.OUTPUT))
         self.writers = dependencies(self.operations)
-        self.slot = Slot.INPUT if problem.collective in COMBINING else Slot.OUTPUT
+        self.slot = Slot.INPUT if problem.kind.combines else Slot.OUTPUT
         self.given = given
         self.data = np.zeros(0, np.uint8)
         if given is not None and vector is not None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
 from collwise.timing.event_queues import Queues, queues
@@ -113,7 +112,7 @@ def column_timing(schedule: Schedule, machine: Machine) -> ColumnTiming | None:
     twice, LogGP other than down a tree (messages are processed in the order in which they arrive
     there); also if ranks wait for each other in a circle.
     """
-    if isinstance(machine, Wormhole) or schedule.problem.collective in COMBINING:
+    if isinstance(machine, Wormhole) or schedule.problem.kind.combines:
         return None
     if (messages := queues(schedule)) is None:
         return None

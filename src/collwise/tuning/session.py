@@ -24,7 +24,8 @@ from collwise.planner.operator_order import legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.collectives import kind_of
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.verifier import verify
 
@@ -81,12 +82,12 @@ class Task:
         source, shape.
         """
         algorithms_for(collective)
-        if collective in GATHERING:
+        if kind_of(collective).has_sources:
             given = usual_sources(ranks, shape) if sources is None else tuple(sources)
             Problem.of(collective, ranks, nbytes, sources=given, shape=shape)
             return cls(collective, nbytes, 0, op, dtype, given, shape)
-        if collective in COMBINING:
-            item = legal(collective, op, dtype).item
+        if kind_of(collective).combines:
+            item = legal(collective, op, dtype).itemsize
             if round_up:
                 nbytes = -(-nbytes // item) * item
             if op not in OPERATORS:
@@ -97,11 +98,11 @@ class Task:
                 )
             Problem(collective, ranks, nbytes, 0, item)
         Problem("broadcast", ranks, nbytes, root)  # a wrong root is wrong for all of them
-        return cls(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
+        return cls(collective, nbytes, 0 if not kind_of(collective).rooted else root, op, dtype)
 
     def plan(self, profile: Profile, ranks: int, algorithm: str | None = None) -> Plan:
         """The plan on a measured machine."""
-        combines = self.collective in COMBINING
+        combines = kind_of(self.collective).combines
         return plan(
             self.collective,
             ranks=ranks,

@@ -66,7 +66,7 @@ def check_flow(schedule: Schedule) -> None:
     lists = schedule.lists
     promises = [POSTCONDITIONS[problem.collective](problem, rank) for rank in range(problem.ranks)]
     combined = promises[problem.root].combined
-    check_operations(lists, problem.item if combined else 1)
+    check_operations(lists, problem.itemsize if combined else 1)
     check_partners(lists)
     atlas = Partition(lists, promises)
     check_holdings(lists, promises, atlas)

@@ -22,7 +22,7 @@ from collwise.system.launcher import alone
 _START_S = 30.0
 _CLOSE_S = 10.0
 
-# Importing the packages themselves loads NumPy, which takes a second and is not needed here.
+# The packages' own __init__ would load NumPy and more; the supervisor needs none of it.
 _SUPERVISOR = """
 import sys, types
 folder = sys.argv.pop(1)

@@ -81,9 +81,13 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
     one that does; with ranks left over, what they take at most before and after.
     """
     core = prod(stage.radix for stage in stages)
-    unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
-    nbytes = -(-problem.nbytes // unit) * unit
-    even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
+    if problem.kind.output == "own block":  # a rank that has another's vector has its block as well
+        block = problem.nbytes // problem.ranks
+        even = replace(problem, ranks=core, nbytes=core * block * (1 + (core < problem.ranks)))
+    else:
+        unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
+        nbytes = -(-problem.nbytes // unit) * unit
+        even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
     time = ideal_alike(Exchange(even, stages).operations(0), machine)
     if core < problem.ranks:
         time += 2 * machine.message(problem.nbytes).latency

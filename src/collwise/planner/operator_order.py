@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName, shown
+from collwise.schedule.collectives import find_collective
 from collwise.schedule.problem import ORDERS, Order
 
 ARITHMETIC = ("sum", "prod", "max", "min")
@@ -72,7 +73,7 @@ def _element(collective: str, dtype: Any) -> np.dtype[Any]:
 def _needed(collective: str, op: str, kind: np.dtype[Any]) -> tuple[Order, str]:
     if op == "noncommutative":
         return "rank", "the operator does not commute"
-    if collective == "reduce":
+    if find_collective(collective).output != "everyone":
         return "any", "there is one result only"
     if op == "commutative":
         return "same", "nobody knows whether the operator rounds"

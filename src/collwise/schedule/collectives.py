@@ -53,6 +53,10 @@ class Collective:
         """Whether only some ranks, the sources, have data, and contributions differ in length."""
         return self.input == "sources"
 
+    def unit(self, ranks: int, itemsize: int) -> int:
+        """The bytes of which a problem's nbytes is a multiple: an element, or one in each block."""
+        return ranks * itemsize if self.output == "own block" else itemsize
+
     def has_output(self, rank: int, root: int) -> bool:
         """Whether a rank gets a result."""
         return self.output != "root" or rank == root
@@ -86,6 +90,15 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 output="everyone",
                 combines=True,
                 bound=bounds.allreduce,
+            ),
+            Collective(
+                name="reduce_scatter_block",
+                methods=("Reduce_scatter_block",),
+                input="everyone",
+                output="own block",
+                combines=True,
+                bound=bounds.reduce_scatter,
+                unsegmented_bound=bounds.reduce_scatter_unsegmented,
             ),
             Collective(
                 name="s_to_p",

@@ -17,7 +17,7 @@ from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Span
+from collwise.schedule.reduction import ByRank, Interval
 from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
@@ -33,7 +33,7 @@ class Census(ByRank):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        if not (whole := Span(0, self.problem.nbytes).blocks):
+        if not (whole := Interval(0, self.problem.nbytes).blocks):
             return []
         messages = postal.census_rounds(p, self.k)
         last_use = max((m.sent for m in messages if m.state == "S"), default=0)

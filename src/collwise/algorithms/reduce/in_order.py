@@ -13,7 +13,7 @@ from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Span, hear
+from collwise.schedule.reduction import ByRank, Interval, receive_and_combine
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class InOrder(ByRank):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, root = self.problem.ranks, self.problem.root
-        if not (whole := Span(0, self.problem.nbytes).blocks):
+        if not (whole := Interval(0, self.problem.nbytes).blocks):
             return []
         if below := rank >= p - root:  # counted downwards: rank p − 1 leads
             parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
@@ -33,7 +33,9 @@ class InOrder(ByRank):
         else:
             parent, _, children = postal_tree.tree(p - root, self.lam).family(rank)
         result = None if rank or root else Slot.OUTPUT
-        operations, value = hear(reversed(children), whole[0], result, mirrored=below)
+        operations, value = receive_and_combine(
+            reversed(children), whole[0], result, mirrored=below
+        )
         if rank:
             return [*operations, Send(parent, whole, value)]
         if root:

@@ -13,8 +13,7 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.schedule.collectives import find_collective
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import ideal
-from collwise.timing.arguments import check_simulable
+from collwise.timing import check_simulable, ideal
 from collwise.verifier.contributions import check_contributions
 from collwise.verifier.dataflow import check_holdings, check_operations, check_partners
 from collwise.verifier.deadlock import check_progress

@@ -166,7 +166,12 @@ def check_about(
     for name in arguments:
         if not set(about[name]) & set(collectives):
             raise InvalidArgument(
-                f"{' and '.join(collectives)} with {mark}{name}",
-                f"it is for {' and '.join(about[name])} only",
+                f"{_listed(collectives)} with {mark}{name}",
+                f"it is for {_listed(about[name])} only",
                 f"leave out {mark}{name}",
             )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Such as "reduce, allreduce and s_to_p"."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])

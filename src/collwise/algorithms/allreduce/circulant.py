@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from collwise.algorithms.reduce_scatter_block import circulant
-from collwise.algorithms.reductions import circular_time, unless_alone
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Operation, Recv, Send
 
 
@@ -22,15 +21,10 @@ class Circulant(circulant.Circulant):
         return operations
 
 
-register(
-    Algorithm(
-        name="allreduce/circulant",
-        summary="reduce-scatter and allgather in ⌈log2 p⌉ rounds each, for any p",
-        source=("Traeff2024",),
-        time="2⌈log2 p⌉α + (p − 1)/p·n(2β + γ)",
-        build=unless_alone(lambda problem, _: Circulant(problem)),
-        predicted=lambda problem, machine, _: circular_time(problem, machine, Circulant),
-        order=lambda problem: "same",
-        segmented=True,
-    )
+register_circular(
+    "allreduce/circulant",
+    "reduce-scatter and allgather in ⌈log2 p⌉ rounds each, for any p",
+    "2⌈log2 p⌉α + (p − 1)/p·n(2β + γ)",
+    Circulant,
+    source=("Traeff2024",),
 )

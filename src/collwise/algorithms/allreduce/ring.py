@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reduce_scatter_block import ring
-from collwise.algorithms.reductions import circular_time, unless_alone
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.reduction import Interval
 
@@ -29,16 +28,11 @@ class Ring(ring.Ring):
         return operations
 
 
-register(
-    Algorithm(
-        name="allreduce/ring",
-        summary="ring: blocks are combined from neighbour to neighbour, then passed around",
-        source=("PatarasukYuan2009",),
-        time="2(p − 1)(α + n/p·β) + (p − 1)/p·nγ",
-        build=unless_alone(lambda problem, _: Ring(problem)),
-        predicted=lambda problem, machine, _: circular_time(problem, machine, Ring),
-        choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
-        order=lambda problem: "same",
-        segmented=True,
-    )
+register_circular(
+    "allreduce/ring",
+    "ring: blocks are combined from neighbour to neighbour, then passed around",
+    "2(p − 1)(α + n/p·β) + (p − 1)/p·nγ",
+    Ring,
+    source=("PatarasukYuan2009",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms.broadcast import postal_tree
-from collwise.algorithms.reductions import unless_alone, up_tree_time
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.reductions import register_combining, up_tree_time
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
@@ -57,15 +57,13 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     return received + (machine.combine(nbytes) or 0)
 
 
-register(
-    Algorithm(
-        name="reduce/in_order",
-        summary="two λ-trees, of the ranks below the root and of the others: in the ranks' order",
-        source=("BarNoyKipnis1994", "MPICH"),
-        time="max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
-        build=unless_alone(lambda problem, settings: InOrder(problem, settings["lam"])),
-        predicted=_time,
-        choices=postal_tree.at_machine,
-        parameters={"lam": postal_tree.LAM},
-    )
+register_combining(
+    "reduce/in_order",
+    "two λ-trees, of the ranks below the root and of the others: in the ranks' order",
+    "max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
+    lambda problem, settings: InOrder(problem, settings["lam"]),
+    source=("BarNoyKipnis1994", "MPICH"),
+    predicted=_time,
+    choices=postal_tree.at_machine,
+    parameters={"lam": postal_tree.LAM},
 )

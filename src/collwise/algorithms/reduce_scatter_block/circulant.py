@@ -7,8 +7,7 @@ about half the distance: no ranks are left over, as in recursive halving, where 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from collwise.algorithms.reductions import circular_time, unless_alone
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import ByRank, Interval
@@ -56,15 +55,10 @@ class Circulant(ByRank):
         return operations
 
 
-register(
-    Algorithm(
-        name="reduce_scatter_block/circulant",
-        summary="in ⌈log2 p⌉ rounds of halving size, for any p",
-        source=("Traeff2024",),
-        time="⌈log2 p⌉α + (p − 1)/p·n(β + γ)",
-        build=unless_alone(lambda problem, _: Circulant(problem)),
-        predicted=lambda problem, machine, _: circular_time(problem, machine, Circulant),
-        order=lambda problem: "same",
-        segmented=True,
-    )
+register_circular(
+    "reduce_scatter_block/circulant",
+    "in ⌈log2 p⌉ rounds of halving size, for any p",
+    "⌈log2 p⌉α + (p − 1)/p·n(β + γ)",
+    Circulant,
+    source=("Traeff2024",),
 )

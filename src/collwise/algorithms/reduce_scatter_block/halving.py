@@ -5,24 +5,13 @@ first, so that operators need not commute; what a rank keeps are the blocks of t
 will still exchange with.  Ranks beyond the largest 2^d hand their vectors over and get one block.
 """
 
-from collwise.algorithms.reductions import by_strategy, exchange_time, twos, unless_alone
-from collwise.algorithms.registry import Algorithm, register
-from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.problem import Problem
+from collwise.algorithms.reductions import halved, register_exchange
 
-
-def _stages(problem: Problem) -> tuple[Stage, ...]:
-    return by_strategy((1,) * twos(problem.ranks))
-
-
-register(
-    Algorithm(
-        name="reduce_scatter_block/recursive_halving",
-        summary="exchange and combine halves with a neighbour in every direction",
-        source=("vandeGeijn1991 §3.3", "Thakur2005"),
-        time="dα + (p − 1)/p·n(β + γ) for p = 2^d",
-        build=unless_alone(lambda problem, _: Exchange(problem, _stages(problem))),
-        predicted=lambda problem, machine, _: exchange_time(problem, machine, _stages(problem)),
-        segmented=True,
-    )
+register_exchange(
+    "reduce_scatter_block/recursive_halving",
+    "exchange and combine halves with a neighbour in every direction",
+    "dα + (p − 1)/p·n(β + γ) for p = 2^d",
+    halved,
+    source=("vandeGeijn1991 §3.3", "Thakur2005"),
+    segmented=True,
 )

@@ -5,16 +5,12 @@ so that where λ is high all are on their way at once.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
-from collwise.algorithms.reductions import unless_alone
-from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.model.machine import Machine
+from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import ByRank
-from collwise.timing import ideal_alike
 
 
 @dataclass(frozen=True)
@@ -38,20 +34,11 @@ class Pairwise(ByRank):
         return operations
 
 
-def _time(problem: Problem, machine: Machine, _: Settings) -> Fraction:
-    return ideal_alike(Pairwise(problem).operations(0), machine)
-
-
-register(
-    Algorithm(
-        name="reduce_scatter_block/pairwise",
-        summary="pairwise exchange: every rank sends each block to the rank that needs it",
-        source=("Thakur2005",),
-        time="(p − 2 + λ)·t0 for t0 of a block, and combining",
-        build=unless_alone(lambda problem, _: Pairwise(problem)),
-        predicted=_time,
-        choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
-        order=lambda problem: "same",
-        segmented=True,
-    )
+register_circular(
+    "reduce_scatter_block/pairwise",
+    "pairwise exchange: every rank sends each block to the rank that needs it",
+    "(p − 2 + λ)·t0 for t0 of a block, and combining",
+    Pairwise,
+    source=("Thakur2005",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
 )

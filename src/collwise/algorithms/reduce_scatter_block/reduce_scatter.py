@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cache
 
 from collwise.algorithms.broadcast.postal_tree import LAM, at_machine, tree
-from collwise.algorithms.reductions import unless_alone, up_tree_time
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.reductions import register_combining, up_tree_time
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import Scatter
 from collwise.schedule.operations import Copy, Operation, Slot, scratch
@@ -56,15 +56,13 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     return up_tree_time(tree_, problem.nbytes, machine) + scattering(tree_.root_shape)
 
 
-register(
-    Algorithm(
-        name="reduce_scatter_block/postal_reduce_scatter",
-        summary="λ-tree, upwards; then the blocks of the result are scattered down",
-        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-        time="T_λ(p)·t0 upwards, about the same with shrinking messages downwards, and combining",
-        build=unless_alone(lambda problem, settings: ReduceScatter(problem, settings["lam"])),
-        predicted=_time,
-        choices=at_machine,
-        parameters={"lam": LAM},
-    )
+register_combining(
+    "reduce_scatter_block/postal_reduce_scatter",
+    "λ-tree, upwards; then the blocks of the result are scattered down",
+    "T_λ(p)·t0 upwards, about the same with shrinking messages downwards, and combining",
+    lambda problem, settings: ReduceScatter(problem, settings["lam"]),
+    source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+    predicted=_time,
+    choices=at_machine,
+    parameters={"lam": LAM},
 )

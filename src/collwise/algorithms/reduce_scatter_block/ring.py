@@ -6,8 +6,7 @@ Neighbours only, in messages of n/p bytes; every rank sends no more than it must
 from dataclasses import dataclass
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
-from collwise.algorithms.reductions import circular_time, unless_alone
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import ByRank, Interval
@@ -37,16 +36,11 @@ class Ring(ByRank):
         return operations
 
 
-register(
-    Algorithm(
-        name="reduce_scatter_block/ring",
-        summary="ring: blocks are combined from neighbour to neighbour",
-        source=("PatarasukYuan2009",),
-        time="(p − 1)(α + n/p·(β + γ))",
-        build=unless_alone(lambda problem, _: Ring(problem)),
-        predicted=lambda problem, machine, _: circular_time(problem, machine, Ring),
-        choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
-        order=lambda problem: "same",
-        segmented=True,
-    )
+register_circular(
+    "reduce_scatter_block/ring",
+    "ring: blocks are combined from neighbour to neighbour",
+    "(p − 1)(α + n/p·(β + γ))",
+    Ring,
+    source=("PatarasukYuan2009",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
 )

@@ -8,7 +8,7 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.timing import Passage, Timing, Transfer
-from collwise.verifier.wording import Lists, wrong
+from collwise.verifier.violations import Lists, reject
 
 _REMEDY = "mend the timing: it says what the network cannot do"
 
@@ -75,4 +75,4 @@ def _check_wait(lists: Lists, timing: Timing, t: Transfer, p: Passage) -> None:
 
 def _false(lists: Lists, t: Transfer, seen: str) -> None:
     op = lists[t.source][t.place_at_source]
-    wrong(lists, t.source, t.place_at_source, seen, _REMEDY, op.blocks[0])
+    reject(lists, t.source, t.place_at_source, seen, _REMEDY, op.blocks[0])

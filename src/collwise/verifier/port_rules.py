@@ -15,7 +15,7 @@ from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, s
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
 from collwise.verifier.link_rules import check_links
-from collwise.verifier.wording import Lists, wrong
+from collwise.verifier.violations import Lists, reject
 
 
 class _Law(NamedTuple):
@@ -147,7 +147,7 @@ def _each_port(events: Sequence[_Event]) -> list[list[_Event]]:
 
 
 def _late(lists: Lists, rank: int, step: int, seen: str) -> None:
-    wrong(lists, rank, step, seen, _REMEDY, lists[rank][step].blocks[0])
+    reject(lists, rank, step, seen, _REMEDY, lists[rank][step].blocks[0])
 
 
 def _check_match(lists: Lists, t: Transfer) -> None:

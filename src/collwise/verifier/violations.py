@@ -1,4 +1,4 @@
-"""How a violation is told: what the operation is, what is seen, what to do."""
+"""How a violation is reported: what the operation is, what was seen, what to do about it."""
 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn, TypeAlias
@@ -10,7 +10,7 @@ Lists: TypeAlias = Sequence[Sequence[Operation]]
 """The operations of every rank."""
 
 
-def told_blocks(blocks: Iterable[Block]) -> str:
+def describe_blocks(blocks: Iterable[Block]) -> str:
     """Blocks in words, the first three of many."""
 
     def one(block: Block) -> str:
@@ -23,30 +23,39 @@ def told_blocks(blocks: Iterable[Block]) -> str:
     return ", ".join(shown[:3]) + more or "nothing"
 
 
-def told_slot(slot: int) -> str:
+def describe_slot(slot: int) -> str:
     """A slot in words."""
     if slot < Slot.SCRATCH:
         return f"its {Slot(slot).name.lower()}"
     return f"its scratch {slot - Slot.SCRATCH}"
 
 
-def told(operation: Operation) -> str:
+def describe(operation: Operation) -> str:
     """An operation in words."""
-    blocks = told_blocks(operation.blocks)
+    blocks = describe_blocks(operation.blocks)
     match operation:
         case Send():
             return f"send {blocks} to rank {operation.peer}"
         case Recv():
             return f"receive {blocks} from rank {operation.peer}"
         case Combine():
-            left, right = told_slot(operation.left), told_slot(operation.right)
-            return f"combine {left} and {right} into {told_slot(operation.into)}, {blocks}"
-    return f"copy {told_slot(operation.source)} into {told_slot(operation.into)}, {blocks}"
+            left, right = describe_slot(operation.left), describe_slot(operation.right)
+            return f"combine {left} and {right} into {describe_slot(operation.into)}, {blocks}"
+    return f"copy {describe_slot(operation.source)} into {describe_slot(operation.into)}, {blocks}"
 
 
-def wrong(
+def reject(
     lists: Lists, rank: int, step: int, seen: str, remedy: str, block: Block | None = None
 ) -> NoReturn:
-    """Raise InvalidSchedule for the operation of `rank` at `step`."""
-    asked = f"rank {rank}, step {step}: {told(lists[rank][step])}"
+    """Raise InvalidSchedule for an operation; block: its first that is not empty if not given."""
+    op = lists[rank][step]
+    if block is None:
+        block = next((block for block in op.blocks if block.length), None)
+    asked = f"rank {rank}, step {step}: {describe(op)}"
     raise InvalidSchedule(asked, seen, remedy, rank=rank, step=step, block=block)
+
+
+def reject_output(rank: int, block: Block, place: str, seen: str, remedy: str) -> NoReturn:
+    """Raise InvalidSchedule for a block of a rank's output; place: where, or how, it should be."""
+    asked = f"rank {rank}, at the end: {describe_blocks([block])}{place}"
+    raise InvalidSchedule(asked, seen, remedy, rank=rank, block=block)

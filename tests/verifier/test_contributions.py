@@ -263,14 +263,14 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
         1,
         1,
         ALL,
-        "it is owed nothing there: it has no output; keep it in scratch",
+        "its output has no such bytes; keep it in scratch",
     ),
     "received where there is no output": (
         reduce(THREE[:2], [recv(2), combine(IN, OUT, S0), send(0, S0)], [send(1)]),
         1,
         0,
         ALL,
-        "receive bytes 0…7 of rank 0's data from rank 2: it is owed nothing there",
+        "receive bytes 0…7 of rank 0's data from rank 2: its output has no such bytes",
     ),
     "not in the order of the ranks": (
         reduce([recv(1, S0), combine(S0, IN)], [send(0)]),

@@ -26,8 +26,6 @@ from collwise.verifier.violations import (
     reject_output,
 )
 
-MESSAGES = (Send, Recv)
-
 
 def check_operations(lists: Lists, itemsize: int = 1) -> None:
     """Each operation makes sense by itself.
@@ -37,7 +35,7 @@ def check_operations(lists: Lists, itemsize: int = 1) -> None:
     sound: set[int] = set()  # tuples of blocks, by identity: many operations have the same
     for rank, operations in enumerate(lists):
         for step, op in enumerate(operations):
-            if isinstance(op, MESSAGES) and not (0 <= op.peer < len(lists) and op.peer != rank):
+            if isinstance(op, Send | Recv) and not (0 <= op.peer < len(lists) and op.peer != rank):
                 _reject_peer(lists, rank, step, op.peer)
             if id(op.blocks) not in sound:
                 _check_blocks(lists, rank, step, itemsize)
@@ -87,21 +85,21 @@ def check_partners(lists: Lists) -> None:
     ]
     unequal += [(a, b) for b, messages in enumerate(received) for a in messages if b not in sent[a]]
     if unequal:
-        _explain_partners(lists, *min(unequal))
+        _reject_partners(lists, *min(unequal))
 
 
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
     """The blocks of every message of that kind, in list order."""
-    found: dict[int, list[tuple[Block, ...]]] = {}
+    messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):
-            found.setdefault(op.peer, []).append(op.blocks)
-    return found
+            messages.setdefault(op.peer, []).append(op.blocks)
+    return messages
 
 
-def _explain_partners(lists: Lists, a: int, b: int) -> NoReturn:
+def _reject_partners(lists: Lists, a: int, b: int) -> NoReturn:
     sends = [i for i, op in enumerate(lists[a]) if isinstance(op, Send) and op.peer == b]
     receives = [i for i, op in enumerate(lists[b]) if isinstance(op, Recv) and op.peer == a]
     both = list(zip(sends, receives, strict=False))
@@ -114,10 +112,10 @@ def _explain_partners(lists: Lists, a: int, b: int) -> NoReturn:
     if len(receives) > len(sends):
         seen, remedy = f"no send matches: {counts}", f"let rank {a} send it, or drop it"
         reject(lists, b, receives[k], seen, remedy)
-    step, (there, blocks) = receives[k], (sends[k], lists[a][sends[k]].blocks)
-    seen = f"message {k + 1} from rank {a}, its step {there}, carries {describe_blocks(blocks)}"
+    blocks = describe_blocks(lists[a][sends[k]].blocks)
+    seen = f"message {k + 1} from rank {a}, its step {sends[k]}, carries {blocks}"
     remedy = "name the same blocks in the same order on both sides"
-    reject(lists, b, step, seen, remedy)
+    reject(lists, b, receives[k], seen, remedy)
 
 
 def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None:
@@ -148,7 +146,7 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
                     _reject_held_already(lists, rank, step, partition, before)
             for slot in clobbers(op):
                 if slot == Slot.OUTPUT and (beyond := pieces & ~output):
-                    seen = "it is owed nothing there: it has no output"
+                    seen = "its output has no such bytes"
                     block = partition.first(beyond)
                     reject(lists, rank, step, seen, "keep it in scratch", block)
                 touched[slot] = touched.get(slot, 0) | pieces
@@ -180,28 +178,28 @@ def _reject_not_held(
     if used := [s for s in steps if s < step and writes(lists[rank][s]) != slot]:
         remedy = "combine first what is used once only"
         reject(lists, rank, step, seen + f"for it was used up at step {used[-1]}", remedy, block)
-    when = next((s for s in steps if writes(lists[rank][s]) == slot and s != step), None)
-    if when is None:
+    writer = next((s for s in steps if writes(lists[rank][s]) == slot and s != step), None)
+    if writer is None:
         reject(lists, rank, step, seen + "nor ever", "receive the data first", block)
-    remedy = f"put this after step {when}"
-    reject(lists, rank, step, seen + f"but gets data for it only at step {when}", remedy, block)
+    remedy = f"put this after step {writer}"
+    reject(lists, rank, step, seen + f"but gets data for it only at step {writer}", remedy, block)
 
 
 def _reject_held_already(
     lists: Lists, rank: int, step: int, partition: Partition, before: int
 ) -> NoReturn:
-    """before: what the slot had before this message, in which some of its blocks lie, or meet."""
+    """before: what the slot had before this message; some of its blocks overlap it or each other."""
     op = lists[rank][step]
     assert isinstance(op, Recv)
-    has = before
+    held = before
     for block in op.blocks:
-        if again := partition.pieces([block]) & has:
+        if again := partition.pieces([block]) & held:
             break
-        has |= partition.pieces([block])
+        held |= partition.pieces([block])
     first, since = partition.first(again), "from this very message"
     if again & before:
-        at = _touching(lists, rank, op.slot, partition, again)[0]
-        since = f"since step {at}" if at < step else "from the start"
+        writer = _touching(lists, rank, op.slot, partition, again)[0]
+        since = f"since step {writer}" if writer < step else "from the start"
     seen = f"it holds {describe_blocks([first])} {since}, and sends that read them may be under way"
     remedy = "leave them out here: every byte of a slot is received once"
     reject(lists, rank, step, seen, remedy, first)

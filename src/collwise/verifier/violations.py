@@ -8,6 +8,7 @@ from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, 
 
 Lists: TypeAlias = Sequence[Sequence[Operation]]
 """The operations of every rank."""
+IMPOSSIBLE_TIMING = "mend the timing: it says what the machine or its network cannot do"
 
 
 def describe_blocks(blocks: Iterable[Block]) -> str:
@@ -59,3 +60,8 @@ def reject_output(rank: int, block: Block, place: str, seen: str, remedy: str) -
     """Raise InvalidSchedule for a block of a rank's output; place: where, or how, it should be."""
     asked = f"rank {rank}, at the end: {describe_blocks([block])}{place}"
     raise InvalidSchedule(asked, seen, remedy, rank=rank, block=block)
+
+
+def reject_timing(lists: Lists, rank: int, step: int, seen: str) -> NoReturn:
+    """Raise InvalidSchedule for an operation that a timing has at an impossible time."""
+    reject(lists, rank, step, seen, IMPOSSIBLE_TIMING)

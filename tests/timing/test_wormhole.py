@@ -13,7 +13,8 @@ from tests.timing.networks import Twin, random_schedule
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
-from collwise.model.machine import Hockney, Machine, Wormhole, measured
+from collwise.model.machine import Hockney, Machine, Wormhole
+from collwise.model.measured_machine import measured
 from collwise.model.topology import Complete, Embedded, Hypercube, Mesh, Topology, Torus
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem

@@ -6,6 +6,7 @@ The schedule is evaluated on these numbers in place of elements.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -79,14 +80,11 @@ def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
 ) -> list[Array]:
     """The numbers of the expressions in every rank's output in the end, piece by piece."""
-    numbered: dict[int, tuple[Block, ...]] = {}  # by identity: many operations have the same blocks
 
+    @cache
     def in_pieces(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        if (known := numbered.get(id(blocks))) is None:
-            spans = [partition.span(block) for block in blocks]
-            known = tuple(Block(0, span.start, len(span)) for span in spans)
-            numbered[id(blocks)] = known
-        return known
+        spans = [partition.span(block) for block in blocks]
+        return tuple(Block(0, span.start, len(span)) for span in spans)
 
     def combine(rank: int, step: int, left: Array, right: Array) -> Array:
         pairs = list(zip(left.tolist(), right.tolist(), strict=True))

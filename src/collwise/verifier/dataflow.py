@@ -188,7 +188,7 @@ def _reject_not_held(
 def _reject_held_already(
     lists: Lists, rank: int, step: int, partition: Partition, before: int
 ) -> NoReturn:
-    """before: what the slot had before this message; some of its blocks overlap it or each other."""
+    """before: what the slot had before this message, whose blocks overlap it or each other."""
     op = lists[rank][step]
     assert isinstance(op, Recv)
     held = before

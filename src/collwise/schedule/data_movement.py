@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.program import Columns, Program
 from collwise.schedule.trees import SplitTree, Tree
 from collwise.system.integers import Ints
@@ -68,6 +68,8 @@ class Scatter(Program):
     nbytes: int
     piece: int
     """Bytes in the piece of one rank; the last ranks' pieces may be shorter or empty."""
+    slot: int = Slot.OUTPUT
+    """Where the pieces lie on all ranks."""
 
     def _block(self, rank: int) -> Block:
         start = min(rank * self.piece, self.nbytes)
@@ -78,10 +80,10 @@ class Scatter(Program):
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         if rank and self._block(rank).length:
-            operations.append(Recv(parent, (self._block(rank),)))
+            operations.append(Recv(parent, (self._block(rank),), self.slot))
         for child in children:
             if (block := self._block(child)).length:
-                operations.append(Send(child, (block,)))
+                operations.append(Send(child, (block,), self.slot))
         return operations
 
     def columns(self) -> Columns:  # noqa: D102

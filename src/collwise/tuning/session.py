@@ -90,7 +90,8 @@ class Task:
         if kind_of(collective).combines:
             item = legal(collective, op, dtype).itemsize
             if round_up:
-                nbytes = -(-nbytes // item) * item
+                unit = kind_of(collective).unit(ranks, item)
+                nbytes = -(-nbytes // unit) * unit
             if op not in OPERATORS:
                 raise InvalidArgument(
                     f"a race with the operator {op}",

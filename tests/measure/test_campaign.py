@@ -115,7 +115,7 @@ def test_a_switch_at_the_eager_limit_is_found() -> None:
         assert measurement.machine.message(nbytes) == EAGER_LIMIT.message(nbytes)
 
 
-def test_b_c17_and_b_c20_the_shape_of_the_delta() -> None:
+def test_the_shape_of_the_delta() -> None:
     measurement = _conduct(Delta(), 64, modes=(False,))
     lam = {fit.nbytes: fit.law.lam for fit in measurement.fits}
     assert lam[512] == Fraction(9, 5) == max(lam.values())

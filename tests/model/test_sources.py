@@ -35,11 +35,10 @@ def grid(text: str) -> str:
 def test_every_number_of_sources_on_every_mesh(name: str) -> None:
     for rows, columns in MESHES:
         for count in range(1, rows * columns + 1):
-            ranks = distribute(name, (rows, columns), count)
-            assert len(set(ranks)) == len(ranks) == count, (rows, columns, count)
-            assert list(ranks) == sorted(ranks)
-            assert ranks[0] >= 0
-            assert ranks[-1] < rows * columns
+            placed = list(DISTRIBUTIONS[name].place(rows, columns, count))
+            assert len(set(placed)) == len(placed) == count, (rows, columns, count)
+            assert set(placed) <= set(range(rows * columns))
+            assert distribute(name, (rows, columns), count) == tuple(sorted(placed))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +59,7 @@ def test_three_rows() -> None:
 
 
 def test_two_rows_half_the_mesh_apart() -> None:
-    """H-c9: the first and the sixth row, which is what makes R(20) on 10 × 10 no ideal one."""
+    """The first and the sixth row: why R(20) on 10 × 10 is no ideal one [Hambrusch1998 §3]."""
     assert distribute("row", (10, 10), 20) == (*range(10), *range(50, 60))
 
 

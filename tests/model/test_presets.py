@@ -52,7 +52,7 @@ def test_they_are_found_by_name() -> None:
 
 
 def test_the_delta_has_the_latency_that_was_measured() -> None:
-    """[Bruck1996] §2.2, Fig 3, 4: λ rises to 1.8 at 512 bytes; then the difference stays; 1.05 at 16 KB."""
+    """[Bruck1996] Fig 3, 4: λ rises to 1.8 at 512 bytes; then λ·t0 − t0 stays; 1.05 at 16 KB."""
     curve = find("delta").contention_free
     assert curve is not None
     rising = [curve.message(n).lam for n in (1, 64, 128, 256, 511, 512)]
@@ -68,7 +68,7 @@ def test_the_delta_has_the_latency_that_was_measured() -> None:
 
 
 def test_the_delta_gains_by_an_order_free_of_contention() -> None:
-    """[Bruck1996] Fig 14, as the note of copy_s says: nobody waits for a link in row-major order."""
+    """[Bruck1996] Fig 14, as the note of copy_s says: in row-major order no message waits."""
     preset, random, mesh = find("delta"), Random(14), Mesh(8, 8)
     schedule = ALGORITHMS["broadcast/binomial"].schedule(64, 1 << 16)
     ordered = ideal(schedule, preset.machine, mesh)

@@ -57,15 +57,13 @@ class Probe:
 
     def __post_init__(self) -> None:
         if self.experiment not in EXPERIMENTS:
-            raise InvalidArgument(
-                "a probe", f"experiment {self.experiment}", "give experiment 1 or 2"
-            )
+            seen = f"experiment {self.experiment}"
+            raise InvalidArgument("a probe", seen, "give experiment 1 or 2")
         if self.nbytes < 1:
             raise InvalidArgument("a probe", f"{self.nbytes} bytes", "give at least 1 byte")
         if not self.targets or min(self.targets) < 1:
-            raise InvalidArgument(
-                "a probe", f"targets {self.targets}", "give one or more ranks, none of them 0"
-            )
+            remedy = "give one or more ranks, none of them 0"
+            raise InvalidArgument("a probe", f"targets {self.targets}", remedy)
 
     @property
     def k(self) -> int:

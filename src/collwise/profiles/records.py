@@ -10,11 +10,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
+"""How messages were sent: `Isend`, or `Send`."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Interval: TypeAlias = tuple[float, float]
+
+
+def mode_name(blocking: bool) -> Mode:
+    """The name of a way of sending."""
+    return "blocking" if blocking else "nonblocking"
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

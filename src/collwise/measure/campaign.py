@@ -54,7 +54,7 @@ BATCH = 1024
 
 
 class Stage(Enum):
-    """What becomes of the samples: nothing, an idea of the cost, or the measurement."""
+    """What samples are used for: nothing, estimating costs, or the measurement."""
 
     GREETING = auto()
     SCOUTING = auto()
@@ -63,7 +63,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a campaign found."""
+    """The result of a campaign."""
 
     ranks: int
     seed: int
@@ -75,7 +75,7 @@ class Measurement:
     segments: tuple[int, ...]
     """The protocol segment of each fit, from 0 for each way of sending."""
     medians: tuple[MedianTime, ...]
-    """What all this was computed from."""
+    """The medians from which the fits were computed."""
     unreached: tuple[int, ...] = ()
     """Sizes for which the budget did not suffice."""
     unusable: tuple[tuple[int, bool], ...] = ()

@@ -107,7 +107,7 @@ FORMS: tuple[Form, ...] = ("blocking", "persistent")
 
 
 class RaceResult(Record, frozen=True, kw_only=True):
-    """What a race taught: collwise's best algorithm against the library's own collective."""
+    """The result of a race: collwise's best algorithm against the library's own collective."""
 
     collective: str
     form: Form
@@ -134,7 +134,7 @@ class RaceResult(Record, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int]:
-        """What the race was about; a profile knows one winner of it."""
+        """What the race was about; a profile has one result for each."""
         return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
 
 

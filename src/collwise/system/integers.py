@@ -1,4 +1,4 @@
-"""Whole numbers that people give: sizes, ranks, counts, and the shape of a mesh."""
+"""Checked integers: ranks, counts, sizes, and the shape of a mesh."""
 
 from operator import index
 from typing import TypeAlias

@@ -84,7 +84,7 @@ def _template() -> Template:
     environment.filters |= {
         "time": formatting.time,
         "between": formatting.time_between,
-        "digits": formatting.digits,
+        "digits": formatting.significant,
         "size": formatting.size,
         "count": formatting.count,
         "soft": _soft,

@@ -1,14 +1,14 @@
-"""What stands above the pictures of a schedule."""
+"""The title above the pictures of a schedule."""
 
 from collwise.figures.style import plain
 from collwise.schedule.problem import GATHERING, ROOTLESS, Problem
 from collwise.system import formatting
 
 
-def title(problem: Problem, name: str = "", complete: str = "") -> str:
-    """The algorithm; and below it the problem, and when it is complete.
+def schedule_title(problem: Problem, algorithm: str = "", completion: str = "") -> str:
+    """Two lines: the algorithm; and the problem, with the time when it is complete.
 
-    name: the algorithm's; the collective if it has none.   complete: a time with its unit.
+    algorithm: its name; the collective's where there is none.   completion: a time with its unit.
     """
     what = f"{formatting.size(problem.nbytes)}, root {problem.root}, "
     if problem.collective in GATHERING:
@@ -17,5 +17,6 @@ def title(problem: Problem, name: str = "", complete: str = "") -> str:
         what = f"{each}{formatting.count(len(problem.sources), 'source')}, "
     elif problem.collective in ROOTLESS:
         what = f"{formatting.size(problem.nbytes)}, "
-    text = f"{plain(name or problem.collective)}\n{what}{formatting.count(problem.ranks, 'rank')}"
-    return f"{text}, complete after {complete}" if complete else text
+    end = f", complete after {completion}" if completion else ""
+    name = plain(algorithm or problem.collective)
+    return f"{name}\n{what}{formatting.count(problem.ranks, 'rank')}{end}"

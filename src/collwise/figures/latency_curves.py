@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -99,7 +100,7 @@ def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
     axes.axhline(1, color=INK, lw=1)
 
 
-def _legend_handles(points: Sequence[MeasuredSize], modes: Sequence[Mode]) -> list[Line2D | Patch]:
+def _legend_handles(points: Sequence[MeasuredSize], modes: Sequence[Mode]) -> list[Artist]:
     """One for each kind of mark that occurs."""
     looks: list[dict[str, Any]] = []
     for mode in modes:

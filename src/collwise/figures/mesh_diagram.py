@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PatchCollection, PolyCollection
@@ -18,7 +19,7 @@ from collwise.errors import InvalidArgument
 from collwise.figures.schedule_title import schedule_title
 from collwise.figures.style import BLUE, FAINT, INK, MUTED, PAPER, VERMILION, WIDTH, look
 from collwise.model.topology import Embedded, Mesh, Topology, Torus
-from collwise.schedule.problem import GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 from collwise.timing import Timing
 
@@ -121,7 +122,7 @@ def _shape(topology: Topology) -> tuple[int, int]:
 
 def _problem_shape(problem: Problem) -> tuple[int, int]:
     """The mesh as which algorithms see the ranks; one row where they see none."""
-    return problem.shape if problem.collective in GATHERING else (1, problem.ranks)
+    return problem.shape if problem.kind.has_sources else (1, problem.ranks)
 
 
 def _draw_nodes(
@@ -130,22 +131,22 @@ def _draw_nodes(
     positions: Sequence[tuple[int, int]],
     distance_points: float,
     style: MeshStyle,
-) -> list[Patch | Line2D]:
+) -> list[Artist]:
     """A box for each rank, with its number if there is room.  positions: row and column by rank."""
     marked, kind = {source.rank for source in problem.sources}, "source"
-    if problem.collective not in ROOTLESS:
+    if problem.kind.rooted:
         marked, kind = {problem.root}, "root"
     plain = (PAPER, MUTED) if style.outline else (FAINT, FAINT)
     groups = {kind: (marked, BLUE, BLUE), "rank": ({*range(problem.ranks)} - marked, *plain)}
     side = 2 * style.half
     rounded = f"round,pad=0,rounding_size={0.125 * side}"
-    handles: list[Patch | Line2D] = []
+    handles: list[Artist] = []
     for label, (ranks, face, edge) in groups.items():
-        corners = [
-            (positions[r][1] - style.half, positions[r][0] - style.half) for r in sorted(ranks)
+        boxes = [
+            FancyBboxPatch((column - style.half, row - style.half), side, side, boxstyle=rounded)
+            for row, column in (positions[rank] for rank in sorted(ranks))
         ]
-        boxes = [FancyBboxPatch(corner, side, side, boxstyle=rounded) for corner in corners]
-        colours = {"facecolor": face, "edgecolor": edge}
+        colours: dict[str, Any] = {"facecolor": face, "edgecolor": edge}
         axes.add_collection(PatchCollection(boxes, **colours, linewidth=style.outline, zorder=3))
         if ranks:
             handles.append(Patch(**colours, label=label))
@@ -183,7 +184,7 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
 
 def _draw_links(
     axes: Axes, timing: Timing, topology: Topology, style: MeshStyle, *, bar_below: bool
-) -> list[Patch | Line2D]:
+) -> list[Artist]:
     """Arrows where links were used, coloured by their load, and thin lines where they were not."""
     end = timing.completion
     shares = {link: float(busy / end) for link, busy in timing.link_busy().items()} if end else {}
@@ -191,7 +192,7 @@ def _draw_links(
     idle = [(lane.begin, lane.end) for lane in lanes if lane.link not in shares]
     axes.add_collection(LineCollection(idle, colors=FAINT, linewidths=0.7 / style.width, zorder=1))
     used = sorted((lane for lane in lanes if lane.link in shares), key=lambda a: shares[a.link])
-    handles: list[Patch | Line2D] = []
+    handles: list[Artist] = []
     if used:
         most = max(shares.values())
         norm = Normalize(0, most)

@@ -6,6 +6,7 @@ from itertools import groupby
 from math import isfinite
 from statistics import median
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,7 +15,8 @@ from matplotlib.patches import Patch
 from collwise.figures import style
 from collwise.figures.axes import ratio_axis, size_axis, time_axis
 from collwise.figures.style import FAINT, INK, MUTED, PAPER, WASH
-from collwise.measure.race import Interval, Race
+from collwise.measure.race import Race
+from collwise.measure.statistics import Interval
 from collwise.system import formatting
 
 GOOD = (0.9, 1.1)
@@ -154,7 +156,7 @@ def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _name_handles(looks: Mapping[str, tuple[str, str]]) -> list[Line2D | Patch]:
+def _name_handles(looks: Mapping[str, tuple[str, str]]) -> list[Artist]:
     return [
         Line2D([], [], ls="", color=colour, marker=marker, label=name)
         for name, (colour, marker) in looks.items()

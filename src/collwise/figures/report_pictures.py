@@ -16,7 +16,6 @@ from collwise.figures.tree_diagram import tree_diagram
 from collwise.measure.race import Race
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
-from collwise.schedule.problem import COMBINING, GATHERING
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
@@ -61,16 +60,16 @@ def schedule_figures(
 ) -> dict[str, Figure]:
     """A schedule in space, if it can be drawn so ("Mesh" or "Tree"), and then in time ("Timeline").
 
-    In space: the links of a mesh or a torus, if they are the topology; else the mesh of an s-to-p
-    broadcast with its sources, or the tree of a broadcast.  What combines is no tree of messages.
-    t0: exact seconds, to count in units of it.
+    In space: the links of a mesh or a torus, if they are the topology; else the mesh of ranks if
+    some of them are sources, or the tree if all data come from a root.   t0: exact seconds, to
+    count in units of it.
     """
     problem, name = schedule.problem, schedule.algorithm
     figures: dict[str, Figure] = {}
     linked = topology if can_be_drawn(topology) and timing.passages else None
-    if linked or problem.collective in GATHERING:
+    if linked or problem.kind.has_sources:
         figures["Mesh"] = mesh_diagram(problem, timing, linked, name)
-    elif problem.collective not in COMBINING:
+    elif problem.kind.input == "root":
         figures["Tree"] = tree_diagram(timing, schedule, t0)
     return figures | {"Timeline": timeline(timing, t0, schedule)}
 

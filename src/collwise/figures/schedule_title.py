@@ -1,7 +1,7 @@
 """The title above the pictures of a schedule."""
 
 from collwise.figures.style import plain
-from collwise.schedule.problem import GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 
@@ -10,13 +10,14 @@ def schedule_title(problem: Problem, algorithm: str = "", completion: str = "") 
 
     algorithm: its name; the collective's where there is none.   completion: a time with its unit.
     """
-    what = f"{formatting.size(problem.nbytes)}, root {problem.root}, "
-    if problem.collective in GATHERING:
+    parts = [formatting.size(problem.nbytes)]
+    if problem.kind.has_sources:
         sizes = {source.nbytes for source in problem.sources}
         each = f"{formatting.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
-        what = f"{each}{formatting.count(len(problem.sources), 'source')}, "
-    elif problem.collective in ROOTLESS:
-        what = f"{formatting.size(problem.nbytes)}, "
-    end = f", complete after {completion}" if completion else ""
-    name = plain(algorithm or problem.collective)
-    return f"{name}\n{what}{formatting.count(problem.ranks, 'rank')}{end}"
+        parts = [f"{each}{formatting.count(len(problem.sources), 'source')}"]
+    elif problem.kind.rooted:
+        parts.append(f"root {problem.root}")
+    parts.append(formatting.count(problem.ranks, "rank"))
+    if completion:
+        parts.append(f"complete after {completion}")
+    return f"{plain(algorithm or problem.collective)}\n{', '.join(parts)}"

@@ -1,11 +1,12 @@
 """A schedule in time: a row per rank, what it sends, and when messages arrive."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import inf
 from typing import Any, NamedTuple
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
@@ -17,7 +18,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from collwise.figures import style
 from collwise.figures.schedule_title import schedule_title
 from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION, WASH
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
@@ -75,13 +75,14 @@ def timeline(
         if p.start > p.ready
     ]
     ranks, end = len(timing.finish), scale.value(timing.completion)
+    holders = [rank for rank in range(ranks) if problem and problem.input_of(rank)]
     labelled = ranks <= MOST_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
     figure = Figure((style.WIDTH, 1.65 + max(row * ranks, 0.6)))
     axes = figure.subplots()
     axes.set_xlim(-0.01 * end, 1.04 * end)
     axes.set_ylim(ranks - 0.4, -0.6)
-    _draw_rows(axes, _holding_since(messages, _initial_holders(schedule)), ranks, end)
+    _draw_rows(axes, _holding_since(messages, holders), ranks, end)
     _draw_sends(axes, messages, ranks, end)
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
@@ -107,27 +108,18 @@ def timeline(
     return figure
 
 
-def _initial_holders(schedule: Schedule | None) -> Collection[int]:
-    """The ranks that have data from the start, as far as the problem says."""
-    if schedule is None:
-        return ()
-    problem = schedule.problem
-    if problem.collective in COMBINING:
-        return range(problem.ranks)
-    return {source.rank for source in problem.sources} or {problem.root}
+def _holding_since(messages: Sequence[_Message], holders: Iterable[int]) -> dict[int, float]:
+    """By rank, since when it holds data: its first receipt, or 0 if it sends before that.
 
-
-def _holding_since(
-    messages: Sequence[_Message], initial_holders: Collection[int]
-) -> dict[int, float]:
-    """By rank, since when it holds data: its first receipt, or 0 if it sends before that."""
+    holders: the ranks that are known to have data from the start.
+    """
     since: dict[int, float] = {}
     for m in messages:
         since[m.target] = min(since.get(m.target, inf), m.received)
     for m in messages:
         if m.start < since.get(m.source, inf):
             since[m.source] = 0.0
-    return since | dict.fromkeys(initial_holders, 0.0)
+    return since | dict.fromkeys(holders, 0.0)
 
 
 def _draw_rows(axes: Axes, since: dict[int, float], ranks: int, end: float) -> None:
@@ -239,15 +231,16 @@ def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> 
     axes.plot(list(last.values()), list(last), "o", ms=size, mew=edge, zorder=3.5, **look)
 
 
-def _legend_handles(*, flights: bool, waits: bool) -> list[Line2D | Patch]:
+def _legend_handles(*, flights: bool, waits: bool) -> list[Artist]:
+    handles: list[Artist] = [Patch(color=BLUE, label="sending: the port is busy (t0)")]
+    if flights:
+        handles.append(Line2D([], [], color=MUTED, lw=0.8, label="under way"))
     received = "received (large: its last message)"
-    handles = [
-        Patch(color=BLUE, label="sending: the port is busy (t0)"),
-        *([Line2D([], [], color=MUTED, lw=0.8, label="under way")] if flights else []),
-        Line2D([], [], ls="", marker="o", color=GREEN, label=received),
-        Patch(color=WASH, label="holds data"),
-    ]
-    return [*handles, Patch(color=VERMILION, label="waiting for links")] if waits else handles
+    handles.append(Line2D([], [], ls="", marker="o", color=GREEN, label=received))
+    handles.append(Patch(color=WASH, label="holds data"))
+    if waits:
+        handles.append(Patch(color=VERMILION, label="waiting for links"))
+    return handles
 
 
 def _joined(bars: Iterable[Bar]) -> list[Bar]:

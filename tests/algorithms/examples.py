@@ -6,7 +6,8 @@ from typing import Any
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.reductions import twos
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 MEASURED = measured(

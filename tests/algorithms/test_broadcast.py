@@ -12,7 +12,8 @@ import pytest
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.model import postal
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule

@@ -71,7 +71,7 @@ def test_names_are_found() -> None:
         ("chain", None, "algorithm 'chain'", "did you mean broadcast/chain, "),
         ("chain", "braodcast", "collective 'braodcast'", "did you mean broadcast?"),
         ("broadcast/chain", "reduction", "collective 'reduction'", "did you mean reduce, allred"),
-        ("broadcast/chain", "sorting", "collective 'sorting'", "known: allreduce, broadcast"),
+        ("broadcast/chain", "sorting", "collective 'sorting'", "allreduce, broadcast"),
         ("quicksort", "broadcast", "algorithm 'quicksort'", "known: broadcast/"),
         ("", None, "algorithm ''", "known: "),
     ],

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
 from collwise.errors import UnknownName
 from collwise.model import postal
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.planner.choose import plan
 from collwise.schedule.operations import Block, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem

@@ -9,7 +9,8 @@ from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem

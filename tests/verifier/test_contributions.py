@@ -10,7 +10,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.verifier import POSTCONDITIONS, Postcondition, verify
+from collwise.verifier import Postcondition, postcondition, verify
 from collwise.verifier.contributions import Expressions
 
 IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
@@ -86,10 +86,10 @@ def test_what_a_reduce_and_an_allreduce_promise() -> None:
     reduce_, allreduce_ = Problem("reduce", 3, 8, root=1), Problem("allreduce", 3, 8)
     mine = ((Slot.INPUT, Block(1, 0, 8)),)
     owed = ((Slot.OUTPUT, Block(1, 0, 8)),)
-    assert POSTCONDITIONS["reduce"](reduce_, 1) == Postcondition(mine, owed, combined=True)
-    assert POSTCONDITIONS["reduce"](reduce_, 2) == Postcondition(mine, (), combined=True)
+    assert postcondition(reduce_, 1) == Postcondition(mine, owed, combined=True)
+    assert postcondition(reduce_, 2) == Postcondition(mine, (), combined=True)
     both = ((Slot.INPUT, ALL),), ((Slot.OUTPUT, ALL),)
-    assert POSTCONDITIONS["allreduce"](allreduce_, 2) == Postcondition(*both, combined=True)
+    assert postcondition(allreduce_, 2) == Postcondition(*both, combined=True)
 
 
 def test_equal_expressions_have_one_number() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from collwise.measure.race import Interval
+from collwise.measure.statistics import Interval
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan

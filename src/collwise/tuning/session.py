@@ -8,7 +8,8 @@ from typing import Literal
 
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Interval, Race
+from collwise.measure.race import Race
+from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.sources import distribute
 from collwise.model.topology import near_square
@@ -260,7 +261,8 @@ def tune(
     finally:
         channel.free()
     return Tuning(
-        profile.with_wins(win for outcome in outcomes for win in wins(outcome)), tuple(outcomes)
+        profile.with_race_results(win for outcome in outcomes for win in wins(outcome)),
+        tuple(outcomes),
     )
 
 

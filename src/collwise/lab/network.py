@@ -26,6 +26,7 @@ A group of one host is a host of its own; a link between two such groups is a pa
 import os
 import tomllib
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
@@ -33,11 +34,19 @@ from typing import Annotated
 import msgspec
 
 from collwise.errors import InvalidArgument
-from collwise.lab.units import latency_ns, latency_words, rate_bits, rate_words
+from collwise.system import formatting
+from collwise.system.quantities import parse_rate, parse_time
 
 MOST_PER_CORE = 16
 _LEAST_MOST = 32
 _MOST = 250
+
+LATENCIES_S = (Fraction(1, 10_000), 2)
+"""One-way latencies that the switch can keep: below, its own lateness would show; above, TCP's
+timers would."""
+RATES = (64_000, 500_000_000)
+"""Bits per second: below, one packet takes longer than TCP waits; above, there are more packets
+than the switch can carry."""
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,30}$")]
 
@@ -102,7 +111,7 @@ class Network:
             ((delay,) * hosts,) * hosts,
             (),
             None,
-            f"{latency_words(delay)} one way, {rate_words(bits)}",
+            f"{formatting.chosen_time(delay / 1e9)} one way, {formatting.rate(bits)}",
         )
 
     @classmethod
@@ -163,6 +172,28 @@ class Network:
         )
 
 
+def latency_ns(text: str) -> int:
+    """Nanoseconds of a one-way latency such as "5ms".  Raises InvalidArgument."""
+    asked = f"a latency of {text!r}"
+    latency_s = parse_time(text, asked, unit_needed=True)
+    low, high = LATENCIES_S
+    if not low <= latency_s <= high:
+        seen = f"an emulated network can keep {float(low) * 1e6:g} us to {high:g} s"
+        raise InvalidArgument(asked, seen, "choose a latency in this range")
+    return round(latency_s * 10**9)
+
+
+def rate_bits(text: str) -> int:
+    """Bits per second of a rate such as "10mbit" or "1.25 MB/s".  Raises InvalidArgument."""
+    asked = f"a rate of {text!r}"
+    bits = parse_rate(text, asked)
+    low, high = RATES
+    if not low <= bits <= high:
+        seen = f"an emulated network can keep {formatting.rate(low)} to {formatting.rate(high)}"
+        raise InvalidArgument(asked, seen, "choose a rate in this range")
+    return round(bits)
+
+
 def _check_count(hosts: int) -> None:
     cores = os.cpu_count() or 1
     most = min(_MOST, max(_LEAST_MOST, MOST_PER_CORE * cores))
@@ -203,11 +234,13 @@ def _words(
     """The network in one line; equal networks have equal lines."""
     groups = file.groups
     parts = [
-        f"{group.name} {group.hosts} × {latency_words(between[i][i])} {rate_words(rates[i])}"
+        f"{group.name} {group.hosts} × {formatting.chosen_time(between[i][i] / 1e9)}"
+        f" {formatting.rate(rates[i])}"
         for i, group in enumerate(groups)
     ]
     for i, j in combinations(range(len(groups)), 2):
         trunk = trunk_of[i][j]
-        shared = "" if trunk is None else f" {rate_words(trunk_rates[trunk])} shared"
-        parts.append(f"{groups[i].name}–{groups[j].name} {latency_words(between[i][j])}{shared}")
+        shared = "" if trunk is None else f" {formatting.rate(trunk_rates[trunk])} shared"
+        latency = formatting.chosen_time(between[i][j] / 1e9)
+        parts.append(f"{groups[i].name}–{groups[j].name} {latency}{shared}")
     return "; ".join(parts)

@@ -1,6 +1,7 @@
 """Schedules on an assumed machine, for people and for programs: what `collwise simulate` tells."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 from collwise.system.integers import Ints
+from collwise.system.quantities import parse_size
 from collwise.timing import Timing
 
 LARGEST_COMPARED = 4096
@@ -237,15 +239,10 @@ def _read(algorithm: Algorithm, name: str, text: str) -> Any:
     try:
         return read(text)
     except InvalidArgument:
-        number, factor = text.strip(), 1
-        if number[-1:].lower() in _FACTORS:
-            number, factor = number[:-1], _FACTORS[number[-1].lower()]
-        if not (number.isascii() and number.isdigit() and len(number) <= 20):
-            raise
-        return read(int(number) * factor)
-
-
-_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+        value: str | int = text
+        with suppress(InvalidArgument):
+            value = parse_size(text)
+        return read(value)
 
 
 def _check_size(

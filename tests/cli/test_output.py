@@ -11,7 +11,7 @@ import click
 import pytest
 
 from collwise.cli import output
-from collwise.cli.exit_codes import failing_clearly
+from collwise.cli.failures import failing_clearly
 from collwise.cli.output import PIPED
 from collwise.errors import InvalidArgument
 

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import click
 
-from collwise.cli.exit_codes import failing_clearly
+from collwise.cli.failures import failing_clearly
 from collwise.errors import UnknownName
 
 COMMANDS = {

@@ -8,7 +8,7 @@ import click
 from collwise.cli import output
 from collwise.cli.parameter_types import BUDGET, SIZES
 from collwise.cli.profile_option import save, save_option
-from collwise.cli.start_ranks import on_ranks
+from collwise.cli.ranks_option import on_ranks
 
 
 @click.command("measure")
@@ -45,12 +45,7 @@ def command(
     from collwise.mpi.campaigns import run_campaign
     from collwise.mpi.channel import Channel
     from collwise.mpi.world import describe, world
-    from collwise.report.tuning_tables import (
-        MEASURED_SPARE,
-        combining_rows,
-        line_rows,
-        measured_rows,
-    )
+    from collwise.report.tuning_tables import combining_table, hockney_table, measured_table
 
     comm = world()
     here = describe(comm)
@@ -67,18 +62,17 @@ def command(
         )
     channel.free()
 
-    def finish() -> None:
-        saved = save(profile, save_path)
+    def print_results() -> None:
+        profile_path = save(profile, save_path)
         if as_json:
             lines = [line._asdict() for line in profile.machine.lines()]
             document = {"profile": profile.to_document(), "hockney": lines}
-            output.write_json({"profile_path": str(saved), **document})
+            output.write_json({"profile_path": str(profile_path), **document})
             return
-        title = f"t0 and λ on {comm.size} ranks, {here.library}"
-        output.table(title, *measured_rows(profile), MEASURED_SPARE)
-        output.table("The time until it is received, as α + nβ", *line_rows(profile))
-        output.table("Combining, on the slowest rank", *combining_rows(profile))
+        output.table(measured_table(profile, f"t0 and λ on {comm.size} ranks, {here.library}"))
+        output.table(hockney_table(profile))
+        output.table(combining_table(profile))
         output.write(f"verdict  {profile.verdict}")
-        output.write(*(f"advice   {line}" for line in profile.advice), f"profile  {saved}")
+        output.write(*(f"advice   {line}" for line in profile.advice), f"profile  {profile_path}")
 
-    on_root(comm, finish, takes_long=True)
+    on_root(comm, print_results, takes_long=True)

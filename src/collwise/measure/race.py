@@ -24,7 +24,7 @@ LIBRARY = "library"
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
 BLOCKING = " (blocking)"
-"""Ends the label of a planned schedule that runs as a blocking call, not as a persistent request."""
+"""Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 
 class Interval(NamedTuple):

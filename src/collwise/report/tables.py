@@ -1,10 +1,7 @@
 """A table as data: the terminal and the HTML page derive from the same one."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import NamedTuple
-
-from collwise.measure.race import Interval
 
 
 class Table(NamedTuple):
@@ -22,9 +19,3 @@ class Table(NamedTuple):
     def columns(self) -> list[str]:
         """The column titles."""
         return list(self.rows[0]) if self.rows else []
-
-
-def interval_text(interval: Interval) -> str:
-    """A confidence interval of a ratio: 1.40 … 1.60."""
-    high = f"{interval.high:.2f}" if isfinite(interval.high) else "∞"
-    return f"{interval.low:.2f} … {high}"

@@ -3,9 +3,10 @@
 from math import isfinite
 from typing import Any
 
+from collwise.measure.race import Interval
 from collwise.profiles.profile import Profile
 from collwise.report.plan_document import sources_document
-from collwise.report.tables import Table, interval_text
+from collwise.report.tables import Table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
@@ -43,7 +44,7 @@ def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
         "measured": formatting.time(d.measured.middle) if d.raced else "-",
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
-        "95 %": interval_text(d.speedup) if d.raced else "-",
+        "95 %": _interval(d.speedup) if d.raced else "-",
         "used": d.used,
         "verdict": verdict,
     }
@@ -152,7 +153,7 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
                 "95 %": formatting.time_between(median.low, median.high, median.middle),
                 "predicted": _optional_time(race.predicted_s.get(label)),
                 f"speed-up over {library}": f"{gain.middle:.2f}",
-                "interval": interval_text(gain),
+                "interval": _interval(gain),
             }
         )
     return Table(title, rows, ("interval", "predicted", "95 %"))
@@ -232,3 +233,9 @@ def _decision_document(decision: Decision) -> dict[str, Any]:
         "decision": decision.used,
         "verdict": _verdict(decision),
     }
+
+
+def _interval(ratio: Interval) -> str:
+    """A confidence interval of a ratio: 1.40 … 1.60."""
+    high = f"{ratio.high:.2f}" if isfinite(ratio.high) else "∞"
+    return f"{ratio.low:.2f} … {high}"

@@ -31,8 +31,10 @@ class Task:
     def __str__(self) -> str:
         nbytes, sources = self.problem.nbytes, self.problem.sources
         if sources:
-            return f"{self.problem.collective} of {sources[0].nbytes} bytes from each of" \
+            return (
+                f"{self.problem.collective} of {sources[0].nbytes} bytes from each of"
                 f" {len(sources)} ranks"
+            )
         return f"{self.problem.collective} of {nbytes} bytes"
 
     def plan(self, profile: Profile, algorithm: str | None = None) -> Plan:
@@ -68,7 +70,7 @@ class Decision:
 
     @property
     def plain_race(self) -> Race:
-        """The same race, its candidates labelled as in plans, without the mark of blocking calls."""
+        """The same race, its candidates labelled as in plans."""
         samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
         return replace(self.race, samples=samples)
 

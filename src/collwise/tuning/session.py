@@ -91,7 +91,7 @@ def compare(
 ) -> Outcome:
     """Plan one task, prove the candidates right, race them, decide.  Collective.
 
-    budget_s: seconds for the race.   repetitions: the most of them.   algorithm: race this one only.
+    budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
     Raises what `race` and `Task.plan` raise, on all ranks.
     """
     estimated = everywhere(track.comm, lambda: task.plan(profile, algorithm))

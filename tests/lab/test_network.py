@@ -6,7 +6,6 @@ import pytest
 
 from collwise.errors import InvalidArgument
 from collwise.lab import Network
-from collwise.lab.network import latency_ns, rate_bits
 
 TWO_RACKS = """
 latency = "5 ms"
@@ -124,18 +123,19 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["1us", "0s", "-5ms", "10s"])
 def test_latencies_that_no_emulation_keeps(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="can keep 100 us to 2 s; choose"):
-        latency_ns(text)
+    with pytest.raises(InvalidArgument, match="can keep 100 µs to 2 s; choose"):
+        Network.uniform(2, text, "10mbit")
 
 
 @pytest.mark.parametrize("text", ["1kbit", "0mbit", "100gbit"])
 def test_rates_that_no_emulation_keeps(text: str) -> None:
     with pytest.raises(InvalidArgument, match="can keep 64 kbit/s to 500 Mbit/s; choose"):
-        rate_bits(text)
+        Network.uniform(2, "5ms", text)
 
 
 def test_latencies_and_rates_in_nanoseconds_and_bits() -> None:
-    assert latency_ns("0.5 ms") == 500_000
-    assert rate_bits("1.25 MB/s") == 10_000_000
+    network = Network.uniform(2, "0.5 ms", "1.25 MB/s")
+    assert network.least_latency_ns == 500_000
+    assert network.rates == (10_000_000,) * 2
     with pytest.raises(InvalidArgument, match=r"a latency of '5'.*give a number with its unit"):
-        latency_ns("5")
+        Network.uniform(2, "5", "10mbit")

@@ -19,6 +19,8 @@ from collwise.cli.ranks_option import on_ranks
 
 _MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
+_NBYTES = 512
+"""The default size, rounded up to whole elements or blocks."""
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -42,9 +44,8 @@ def _check(options: dict[str, Any]) -> None:
     "--bytes",
     "nbytes",
     type=SIZE,
-    default=512,
-    show_default=True,
-    help="Bytes of the message, of everybody's vector, or of each source's contribution.",
+    help="Bytes of the message, of everybody's vector, or of each source's contribution"
+    f"  [default: {_NBYTES}].",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
@@ -68,7 +69,7 @@ def _check(options: dict[str, Any]) -> None:
 @on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)
 def command(
     collective: str,
-    nbytes: int,
+    nbytes: int | None,
     request: ProblemOptions,
     algorithm: str | None,
     budget: float,
@@ -99,7 +100,8 @@ def command(
     from collwise.tuning.session import compare
 
     comm = world()
-    task = request.task(collective, comm.size, nbytes)  # refuses, before measuring
+    size = _NBYTES if nbytes is None else nbytes
+    task = request.task(collective, comm.size, size, round_up=nbytes is None)
     here = describe(comm)
     channel = Channel(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))

@@ -29,6 +29,8 @@ PIPED = 250
 _NUMBER = re.compile(r"-|[\d.,×]+( [mµn]?s)?")
 _PROSE = 24
 """Characters: longer texts are sentences or labels, which may wrap."""
+_SHORT = 5
+"""Characters: the words of such a title stay together."""
 _LABEL = re.compile(r"([^(]{1,32}?) ?(\((?:\w+=.*|[^()]*)\))")
 """A short text and, in brackets, the settings or the remark at its end."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
@@ -110,11 +112,12 @@ def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int = 0) -> Grid
     )
     for name in rows[0] if rows else ():
         cells = [row[name] for row in rows]
+        header = name.replace(" ", "\n") if least and len(name) > _SHORT else name
         numeric = all(_NUMBER.fullmatch(cell) for cell in cells)
         lines = [line for cell in cells for line in cell.split("\n")]
-        width = max(map(len, (*lines, *name.split())))
+        width = max(map(len, (*lines, *header.split("\n"))))
         grid.add_column(
-            name,
+            header,
             justify="right" if numeric else "left",
             overflow="fold",
             min_width=min(width, least) if least else None,

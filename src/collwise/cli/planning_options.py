@@ -52,7 +52,7 @@ class Question(NamedTuple):
         """
         machine, topology, problem = self.machine.machine, self.machine.topology, self.problem
         formulas = topology is None and machine.independent_ports
-        if problem.ranks < LONG or (formulas and not COLLECTIVES[problem.collective].has_sources):
+        if problem.ranks < LONG or (formulas and not problem.kind.has_sources):
             return ""
         return f"{doing} {problem}: schedules are played message by message, which may take a while"
 

@@ -15,8 +15,8 @@ from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Topology, near_square
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.problem import ABOUT, ORDERS, Order, Problem, check_about
+from collwise.schedule.collectives import ABOUT, COLLECTIVES, check_about
+from collwise.schedule.problem import ORDERS, Order, Problem
 
 if TYPE_CHECKING:  # sessions run on MPI
     from collwise.tuning.outcomes import Task
@@ -138,17 +138,17 @@ class ProblemOptions:
             known["sources"] = self._source_ranks(collective, ranks, shape, default_sources)
         return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **known)
 
-    def task(
-        self, collective: str, ranks: int, nbytes: int, *, whole_elements: bool = False
-    ) -> "Task":
-        """What to race.   whole_elements: round vectors up to these.  Otherwise as `problem`."""
+    def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
+        """What to race.   round_up: to whole elements or blocks.  Otherwise as `problem`."""
         from collwise.tuning.outcomes import Task
         from collwise.tuning.session import check_raceable
 
-        if whole_elements and COLLECTIVES[collective].combines:
-            nbytes += -nbytes % self.problem(collective, ranks, 0)[0].item
-        problem, reason = self.problem(collective, ranks, nbytes, default_sources=True)
+        round_up = round_up and not COLLECTIVES[collective].has_sources
+        first = 0 if round_up else nbytes
+        problem, reason = self.problem(collective, ranks, first, default_sources=True)
         task = Task(problem, self.op or OP, self.dtype or DTYPE, reason)
+        if round_up:
+            task = task.resized(nbytes)
         check_raceable(task)
         return task
 

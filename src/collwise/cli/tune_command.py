@@ -83,7 +83,7 @@ def command(
 
     comm = world()
     tasks = [
-        request.task(collective, comm.size, nbytes, whole_elements=True)
+        request.task(collective, comm.size, nbytes, round_up=True)
         for collective in collectives
         for nbytes in sizes
     ]

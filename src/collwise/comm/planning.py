@@ -83,7 +83,7 @@ class Decision:
             return name != LIBRARY
         if self.effort == "estimate":
             return self.machine is not None or self.profile is not None
-        won = self.profile.wins if self.profile is not None else ()
+        won = self.profile.race_results if self.profile is not None else ()
         return any(
             (win.collective, win.ranks) == (collective, ranks) and win.decision != LIBRARY
             for win in won
@@ -179,7 +179,7 @@ class Plans:
                 "run `collwise tune` first, or give Comm a machine",
             )
         if name is None and decision.effort == "measure":
-            wins = decision.profile.wins if decision.profile is not None else ()
+            wins = decision.profile.race_results if decision.profile is not None else ()
             name = learned_choice(
                 wins, collective, form, self.ranks, problem.nbytes, len(problem.sources)
             )

@@ -22,7 +22,6 @@ from collwise.model.machine import Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate, Plan
 from collwise.report.tuning_tables import tuning_table
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace
 from collwise.system import formatting
@@ -36,8 +35,8 @@ REGION_SIZES = tuple(sorted({length << k for k in range(3, 22) for length in (1,
 """Bytes at which predictions are compared: multiples of 8, so of usual elements."""
 
 
-def write_report(tuning: Tuning, path: Path) -> None:
-    """Write the HTML report of a session; the file is replaced as a whole.
+def write_report(tuning: Tuning, path: Path) -> Path:
+    """Write the HTML report of a session; the file is replaced as a whole.  Returns `path`.
 
     Raises InvalidArgument if it cannot be written.
     """
@@ -72,6 +71,7 @@ def write_report(tuning: Tuning, path: Path) -> None:
             problem.strerror or str(problem),
             "name another file with --report (the profile is saved already)",
         ) from None
+    return path
 
 
 def _best_schedule_pictures(tuning: Tuning) -> tuple[Picture, ...]:
@@ -109,7 +109,7 @@ def _unit(
     timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None
 ) -> Fraction | None:
     """t0, if all messages have the same; None where seconds read better."""
-    if COLLECTIVES[schedule.problem.collective].has_sources or topology is not None:
+    if schedule.problem.kind.has_sources or topology is not None:
         return None
     if isinstance(machine, Wormhole):
         return None

@@ -5,7 +5,6 @@ from typing import Any
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 
 
@@ -40,7 +39,7 @@ def problem_document(
         "ranks": problem.ranks,
         "nbytes": problem.nbytes,
         "root": problem.root,
-        "item": problem.item,
+        "item": problem.itemsize,
         "order": problem.order,
         "order_because": reason,
         **sources_document(problem),
@@ -52,7 +51,7 @@ def problem_document(
 
 def sources_document(problem: Problem) -> dict[str, Any]:
     """The sources and the mesh as JSON; empty for a collective that has none."""
-    if not COLLECTIVES[problem.collective].has_sources:
+    if not problem.kind.has_sources:
         return {}
     return {
         "sources": [{"rank": source.rank, "nbytes": source.nbytes} for source in problem.sources],

@@ -3,11 +3,11 @@
 from math import isfinite
 from typing import Any
 
-from collwise.measure.race import Interval
+from collwise.measure.statistics import Interval
 from collwise.profiles.profile import Profile
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table
-from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 from collwise.tuning.outcomes import Decision, Outcome, Tuning
@@ -17,7 +17,7 @@ UNRACED = "nothing to race: the library's own stays"
 
 def call(decision: Decision) -> str:
     """The communicator's method that a decision is about: Bcast, or Bcast_init."""
-    method = COLLECTIVES[decision.race.collective].methods[0]
+    method = kind_of(decision.race.collective).methods[0]
     return method + "_init" * (decision.form == "persistent")
 
 

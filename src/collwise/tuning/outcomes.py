@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
-from collwise.measure.race import BLOCKING, Interval, Race
+from collwise.measure.race import BLOCKING, Race
+from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 
 
@@ -40,20 +40,21 @@ class Task:
     def plan(self, profile: Profile, algorithm: str | None = None) -> Plan:
         """The plan on a measured machine.   algorithm: plan this one only."""
         machine = profile.machine
-        if COLLECTIVES[self.problem.collective].combines:
+        if self.problem.kind.combines:
             machine = profile.machine_combining(self.op, self.dtype)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
 
     def resized(self, nbytes: int) -> "Task":
         """The same task with another message size, in bytes, or other bytes from each source.
 
-        Vectors that are combined are rounded up to whole elements.
+        Sizes are rounded up to whole elements, and to equal blocks where every rank gets its own.
         """
         problem, sources = self.problem, self.problem.sources
         if sources:
             sources = tuple(source._replace(nbytes=nbytes) for source in sources)
             nbytes *= len(sources)
-        nbytes += -nbytes % problem.item
+        blocks = problem.ranks if problem.kind.output == "own block" else 1
+        nbytes += -nbytes % (problem.itemsize * blocks)
         return replace(self, problem=replace(problem, nbytes=nbytes, sources=sources))
 
 

@@ -12,7 +12,6 @@ from collwise.mpi.racetrack import Track, race
 from collwise.mpi.world import Communicator, World
 from collwise.planner.choose import shortlist
 from collwise.profiles.profile import Profile
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
 
@@ -29,7 +28,7 @@ Progress = Callable[[str, float], None]
 
 def check_raceable(task: Task) -> None:
     """Refuse an operator whose result races cannot check: InvalidArgument."""
-    if COLLECTIVES[task.problem.collective].combines and task.op not in OPERATORS:
+    if task.problem.kind.combines and task.op not in OPERATORS:
         raise InvalidArgument(
             f"a race with the operator {task.op}",
             "races know the result of " + ", ".join(OPERATORS),
@@ -76,7 +75,7 @@ def tune(
     finally:
         channel.free()
     results = (result for outcome in outcomes for result in outcome.results)
-    return Tuning(profile.with_wins(results), tuple(outcomes))
+    return Tuning(profile.with_race_results(results), tuple(outcomes))
 
 
 def compare(

@@ -12,7 +12,7 @@ import numpy as np
 
 from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
 from collwise.errors import InvalidArgument
-from collwise.model.bounds import Bound, bounds
+from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.choose import plan_for, predicted
@@ -187,8 +187,7 @@ class _Simulator:
     ) -> None:
         self.problem, self.machine, self.topology = problem, machine, topology
         self.reason, self.share = reason, share
-        sizes = [source.nbytes for source in problem.sources]
-        self.bound, _ = bounds(problem.collective, machine, problem.ranks, problem.nbytes, sizes)
+        self.bound, _ = problem.lower_bounds(machine)
         self.traces: dict[str, Trace] = {}
 
     def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:

@@ -18,7 +18,8 @@ from collwise.mpi.world import describe
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, RaceResult
 from collwise.schedule.problem import Problem
-from collwise.tuning.session import Task, compare, wins
+from collwise.tuning.outcomes import Task
+from collwise.tuning.session import compare
 from tests.mpi.programs.checks import check, main
 
 
@@ -42,12 +43,12 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
     track = Track(channel, world.crowded)
-    task = Task("broadcast", 2048, comm.size - 1)
+    task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
     outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
-    learned = profile.with_wins(wins(outcome))
-    assert {win.form for win in learned.wins} == {"blocking", "persistent"}
+    learned = profile.with_race_results(outcome.results)
+    assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)
     ours.Bcast(data, comm.size - 1)
@@ -83,7 +84,7 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     )  # fmt: skip
     profile = Profile(
         verdict="assumed", fingerprint=world.fingerprint(), provenance=world.provenance(),
-        points=(point,), wins=(won,),
+        points=(point,), race_results=(won,),
     )  # fmt: skip
     ours = cw.Comm(comm, profile=profile)
     made = ours.plan("s_to_p", 20, sources=[0, 1])

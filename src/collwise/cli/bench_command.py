@@ -1,7 +1,8 @@
 """`collwise bench`: one race, all its numbers."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from collwise.cli.problem_options import (
 )
 from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
+
+if TYPE_CHECKING:  # the help needs no MPI
+    from collwise.mpi.world import Communicator, World
 
 _MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
@@ -37,7 +41,6 @@ def _check(options: dict[str, Any]) -> None:
     type=COLLECTIVE,
     metavar="TEXT",
     default="broadcast",
-    show_default=True,
     help=f"What to race: {COLLECTIVE_NAMES}.",
 )
 @click.option(
@@ -49,25 +52,17 @@ def _check(options: dict[str, Any]) -> None:
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
+@click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
 @click.option(
-    "--budget",
-    type=BUDGET,
-    default=5.0,
-    show_default=True,
-    help="Seconds for the race.",
+    "--repetitions", type=click.IntRange(min=1), default=1000, help="The most repetitions."
 )
-@click.option(
-    "--repetitions",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="The most repetitions.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order.")
+@click.option("--seed", type=int, default=0, help="Of the order.")
 @profile_option
 @output.json_option
 @on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)
 def command(
+    comm: "Communicator",
+    here: "World",
     collective: str,
     nbytes: int | None,
     request: ProblemOptions,
@@ -77,7 +72,7 @@ def command(
     seed: int,
     profile_path: Path | None,
     as_json: bool,
-) -> None:
+) -> Callable[[], None]:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
@@ -90,55 +85,34 @@ def command(
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
     from collwise.mpi.agreement import on_root
-    from collwise.mpi.campaigns import run_campaign
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.racetrack import Track
-    from collwise.mpi.world import describe, world
     from collwise.planner.plans import source_lines
     from collwise.report.tuning_tables import race_document, race_summary, race_table
     from collwise.system import formatting
-    from collwise.tuning.session import compare
+    from collwise.tuning.session import Session
 
-    comm = world()
     size = _NBYTES if nbytes is None else nbytes
     task = request.task(collective, comm.size, size, round_up=nbytes is None)
-    here = describe(comm)
-    channel = Channel(comm)
-    profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
-    measuring_s = _MEASURING_S if profile is None else 0
+    saved = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
+    measuring_s = 0 if saved else _MEASURING_S
     beginning = f"racing {task} on {comm.size} ranks for about {budget + measuring_s:g} s"
-    with output.progress(as_json or comm.rank > 0, beginning) as progress:
-        if profile is None:
-            share = measuring_s / (measuring_s + budget)
-            profile = run_campaign(
-                channel.comm,
-                here,
-                budget_s=measuring_s,
-                seed=seed,
-                report=lambda done: progress("measuring t0 and λ", done * share),
-            )
+    with (
+        output.progress(as_json or comm.rank > 0, beginning) as progress,
+        Session(comm, here, seed=seed, progress=progress) as session,
+    ):
+        profile = saved or session.measure(measuring_s, share=measuring_s / (measuring_s + budget))
         progress(f"racing: {task}", 0.5)
-        outcome = compare(
-            Track(channel, here.crowded),
-            profile,
-            task,
-            budget_s=budget,
-            repetitions=repetitions,
-            seed=seed,
-            algorithm=algorithm,
-        )
-    channel.free()
+        outcome = session.race(task, profile, budget, repetitions, algorithm)
 
-    def print_results() -> None:
+    def show_results() -> None:
         if as_json:
             output.write_json(race_document(outcome))
             return
         output.table(race_table(outcome, f"{task.problem}, {here.library}"))
         output.write(*source_lines(task.problem), *race_summary(outcome))
-        if measuring_s:
+        if saved is None:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         if here.crowded:
             cores = formatting.count(here.cores, "core")
             output.write(f"note     {comm.size} ranks share {cores}: expect noise")
 
-    on_root(comm, print_results, takes_long=True)
+    return show_results

@@ -185,13 +185,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     with_sources = grouped("S-to-p broadcasts")
     default = f"  [default: {default_sources}]" * bool(default_sources)
     options = [
-        click.option(
-            "--root",
-            type=int,
-            default=0,
-            show_default=True,
-            help="Rank that sends, or gets the result.",
-        ),
+        click.option("--root", type=int, default=0, help="Rank that sends, or gets the result."),
         click.option(
             "--op",
             help="Operator of a collective that combines: sum, max, noncommutative, …"

@@ -1,7 +1,8 @@
 """`collwise tune`: measure, plan, race, save, report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,21 +14,19 @@ from collwise.cli.profile_option import save, save_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 
+if TYPE_CHECKING:  # the help needs no MPI
+    from collwise.mpi.world import Communicator, World
+
 
 @click.command("tune", cls=GroupedCommand)
 @click.option(
-    "--budget",
-    type=BUDGET,
-    default=32.0,
-    show_default=True,
-    help="Seconds for measuring and racing together.",
+    "--budget", type=BUDGET, default=32.0, help="Seconds for measuring and racing together."
 )
 @click.option(
     "--bytes",
     "sizes",
     type=SIZES,
     default="8,512,4096,65536,1048576",
-    show_default=True,
     help="Sizes to plan and race, comma-separated; of s_to_p, of each source's contribution.",
 )
 @click.option(
@@ -35,18 +34,16 @@ from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
     "collectives",
     type=COLLECTIVES,
     default="all",
-    show_default=True,
     help=f"What to plan and race: {','.join(ALL_COLLECTIVES)} or some of them.",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of targets and order.")
+@click.option("--seed", type=int, default=0, help="Of targets and order.")
 @click.option(
     "--report",
     "report_path",
     type=click.Path(path_type=Path),
     callback=writable,
     default=Path("collwise-report.html"),
-    show_default=True,
     help="Where to write the HTML report; missing folders are made.",
 )
 @save_option
@@ -56,6 +53,8 @@ from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
     lambda options: options["request"].check(options["collectives"]),
 )
 def command(
+    comm: "Communicator",
+    here: "World",
     budget: float,
     sizes: Sequence[int],
     collectives: Sequence[str],
@@ -64,7 +63,7 @@ def command(
     report_path: Path,
     save_path: Path | None,
     as_json: bool,
-) -> None:
+) -> Callable[[], None]:
     """Measure this machine, plan collectives, race them against the library's own, report.
 
     Saves a profile (what was measured, and which races were won) that collwise.Comm finds again,
@@ -76,23 +75,22 @@ def command(
         collwise tune --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
     """  # noqa: D301
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.world import describe, world
     from collwise.report.tuning_tables import tuning_document, tuning_summary, tuning_table
-    from collwise.tuning.session import tune
+    from collwise.tuning.session import Session
 
-    comm = world()
     tasks = [
         request.task(collective, comm.size, nbytes, round_up=True)
         for collective in collectives
         for nbytes in sizes
     ]
-    here = describe(comm)
     beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s"
-    with output.progress(as_json or comm.rank > 0, beginning) as progress:
-        tuning = tune(comm, here, tasks, budget_s=budget, seed=seed, progress=progress)
+    with (
+        output.progress(as_json or comm.rank > 0, beginning) as progress,
+        Session(comm, here, seed=seed, progress=progress) as session,
+    ):
+        tuning = session.tune(tasks, budget)
 
-    def print_results() -> None:
+    def show_results() -> None:
         from collwise.report.html_report import write_report
 
         profile_path = save(tuning.profile, save_path)
@@ -104,4 +102,4 @@ def command(
         output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))
         output.write(*tuning_summary(tuning), f"profile  {profile_path}", f"report   {report_path}")
 
-    on_root(comm, print_results, takes_long=True)
+    return show_results

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.mpi.agreement import everywhere, on_root
@@ -36,82 +37,104 @@ def check_raceable(task: Task) -> None:
         )
 
 
-def tune(
-    comm: Communicator,
-    world: World,
-    tasks: Sequence[Task],
-    *,
-    budget_s: float,
-    seed: int = 0,
-    progress: Progress = lambda what, done: None,
-) -> Tuning:
-    """Measure, plan, race and learn.  Collective over `comm`.
+class Session:
+    """Measures and races on the ranks of a communicator.  Every method is collective.
 
-    tasks: what to race, in this order.   budget_s: seconds for everything.
-    Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
+    seed: of everything that is drawn by lot.   Use it in a `with` statement: it holds a private
+    communicator, which its end frees.
     """
-    if not budget_s > 0:
-        raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
-    channel = Channel(comm)
-    try:
-        profile = run_campaign(
-            channel.comm,
-            world,
-            budget_s=budget_s * MEASURING_SHARE,
-            seed=seed,
-            report=lambda done: progress("measuring t0 and λ", done * MEASURING_SHARE),
+
+    def __init__(
+        self,
+        comm: Communicator,
+        world: World,
+        *,
+        seed: int = 0,
+        progress: Progress = lambda what, done: None,
+    ) -> None:
+        self.world, self.seed, self.progress = world, seed, progress
+        self.channel = Channel(comm)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.channel.free()
+
+    @cached_property
+    def _track(self) -> Track:
+        return Track(self.channel, self.world.crowded)
+
+    def measure(
+        self, budget_s: float, sizes: Sequence[int] | None = None, share: float = 1.0
+    ) -> Profile:
+        """Measure the machine; the profile is equal on all ranks.
+
+        budget_s: seconds.   sizes: bytes of the messages; the usual ones if not given.
+        share: the part of the session that this is, for `progress`.
+        Raises InvalidArgument for values out of range, on all ranks.
+        """
+        return run_campaign(
+            self.channel.comm,
+            self.world,
+            budget_s=budget_s,
+            sizes=sizes,
+            seed=self.seed,
+            report=lambda done: self.progress("measuring t0 and λ", done * share),
         )
-        track = Track(channel, world.crowded)
-        share = budget_s * (1 - MEASURING_SHARE) / max(len(tasks), 1)
+
+    def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
+        """Measure, plan, race and learn.
+
+        tasks: what to race, in this order.   budget_s: seconds for everything.
+        Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
+        """
+        profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE)
+        racing_s = budget_s * (1 - MEASURING_SHARE) / max(len(tasks), 1)
         outcomes = []
         for number, task in enumerate(tasks):
             done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(tasks)
-            progress(f"racing: {task}", done)
+            self.progress(f"racing: {task}", done)
             try:
-                outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
+                outcomes.append(self.race(task, profile, racing_s))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)
-        progress("done", 1.0)
-    finally:
-        channel.free()
-    results = (result for outcome in outcomes for result in outcome.results)
-    return Tuning(profile.with_race_results(results), tuple(outcomes))
+        self.progress("done", 1.0)
+        results = (result for outcome in outcomes for result in outcome.results)
+        return Tuning(profile.with_race_results(results), tuple(outcomes))
 
+    def race(
+        self,
+        task: Task,
+        profile: Profile,
+        budget_s: float,
+        repetitions: int = 300,
+        algorithm: str | None = None,
+    ) -> Outcome:
+        """Plan one task, prove the candidates right, race them, decide.
 
-def compare(
-    track: Track,
-    profile: Profile,
-    task: Task,
-    *,
-    budget_s: float,
-    repetitions: int = 300,
-    seed: int = 0,
-    algorithm: str | None = None,
-) -> Outcome:
-    """Plan one task, prove the candidates right, race them, decide.  Collective.
+        budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
+        Raises what planning and racing raise, on all ranks.
+        """
+        estimated = everywhere(self.channel.comm, lambda: task.plan(profile, algorithm))
+        candidates = shortlist(estimated)
+        schedules = {candidate.label: candidate.schedule(task.problem) for candidate in candidates}
 
-    budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
-    Raises what `race` and `Task.plan` raise, on all ranks.
-    """
-    estimated = everywhere(track.comm, lambda: task.plan(profile, algorithm))
-    candidates = shortlist(estimated)
-    schedules = {candidate.label: candidate.schedule(task.problem) for candidate in candidates}
+        def prove() -> None:
+            for schedule in schedules.values():
+                verify(schedule)
 
-    def prove() -> None:
-        for schedule in schedules.values():
-            verify(schedule)
-
-    if task.problem.ranks <= LARGEST_PROVED:
-        on_root(track.comm, prove)
-    everything = race(
-        track,
-        task.problem,
-        schedules,
-        {candidate.label: candidate.predicted_s for candidate in candidates},
-        op=task.op,
-        dtype=task.dtype,
-        budget_s=budget_s,
-        repetitions=repetitions,
-        seed=seed,
-    )
-    return Outcome.of(task, estimated, everything)
+        if task.problem.ranks <= LARGEST_PROVED:
+            on_root(self.channel.comm, prove)
+        everything = race(
+            self._track,
+            task.problem,
+            schedules,
+            {candidate.label: candidate.predicted_s for candidate in candidates},
+            op=task.op,
+            dtype=task.dtype,
+            budget_s=budget_s,
+            repetitions=repetitions,
+            seed=self.seed,
+        )
+        return Outcome.of(task, estimated, everything)

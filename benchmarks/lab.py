@@ -144,16 +144,16 @@ def race_on_ranks(nbytes: int) -> None:
     from mpi4py import MPI
 
     from collwise.algorithms.registry import ALGORITHMS
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.campaigns import run_campaign
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.racetrack import Track, race
-    from collwise.mpi.world import describe, world
+    from collwise.mpi.bench.measuring import run_campaign
+    from collwise.mpi.bench.race_harness import RaceHarness, race
+    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+    from collwise.mpi.runtime.world import describe, world
     from collwise.planner.choose import plan
 
     comm = world()
     here = describe(comm)
-    channel = Channel(comm)
+    channel = PrivateCommunicator(comm)
     everybody = np.zeros(comm.size)
     for _ in range(3):  # connections are made lazily
         channel.comm.Alltoall(MPI.IN_PLACE, everybody)
@@ -163,7 +163,7 @@ def race_on_ranks(nbytes: int) -> None:
     if made.choice.label not in {c.label for c in wanted}:
         wanted.append(made.choice)
     outcome = race(
-        Track(channel, here.crowded),
+        RaceHarness(channel, here.crowded),
         made.problem,
         {c.label: ALGORITHMS[c.name].schedule(comm.size, nbytes, 0, **c.settings) for c in wanted},
         {c.label: c.predicted_s for c in wanted},

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from collwise.mpi.route import Route, Stage, in_place, route
 from numpy.typing import NDArray
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.mpi.route import Route, Stage, in_place, route
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule

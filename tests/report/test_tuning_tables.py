@@ -15,7 +15,7 @@ from collwise.cli import output
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
-from collwise.mpi.courses import BLOCKING
+from collwise.mpi.bench.workloads import BLOCKING
 from collwise.planner.choose import plan
 from collwise.report.tuning_tables import (
     CALLS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
-from collwise.mpi.courses import BLOCKING
+from collwise.mpi.bench.workloads import BLOCKING
 from collwise.planner.choose import decided, shortlist
 from collwise.tuning.session import Outcome, Task, Tuning, wins
 from tests.figures.examples import profile

@@ -6,7 +6,7 @@ import pytest
 
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
-from collwise.mpi.courses import BLOCKING
+from collwise.mpi.bench.workloads import BLOCKING
 from collwise.planner.race_lookup import learned_choice
 from collwise.profiles.profile import Profile
 from collwise.tuning.session import Task, usual_sources, wins

@@ -100,11 +100,11 @@ def command(
         collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.campaigns import run_campaign
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.racetrack import Track
-    from collwise.mpi.world import describe, world
+    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.bench.measuring import run_campaign
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+    from collwise.mpi.bench.race_harness import RaceHarness
+    from collwise.mpi.runtime.world import describe, world
     from collwise.planner.plans import source_lines
     from collwise.report.tuning_tables import RACE_SPARE, race_document, race_rows, race_summary
     from collwise.system import formatting
@@ -122,7 +122,7 @@ def command(
         shape=shape,
     )
     here = describe(comm)
-    channel = Channel(comm)
+    channel = PrivateCommunicator(comm)
     profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
     quick = profile is None
     beginning = f"racing {task} on {comm.size} ranks for about {budget + _QUICK_S * quick:g} s"
@@ -138,7 +138,7 @@ def command(
             )
         progress(f"racing: {task}", 0.5)
         outcome = compare(
-            Track(channel, here.crowded),
+            RaceHarness(channel, here.crowded),
             profile,
             task,
             budget_s=budget,

@@ -41,10 +41,10 @@ def command(
 
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.campaigns import run_campaign
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.world import describe, world
+    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.bench.measuring import run_campaign
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+    from collwise.mpi.runtime.world import describe, world
     from collwise.report.tuning_tables import (
         MEASURED_SPARE,
         combining_rows,
@@ -54,7 +54,7 @@ def command(
 
     comm = world()
     here = describe(comm)
-    channel = Channel(comm)
+    channel = PrivateCommunicator(comm)
     beginning = f"measuring t0 and λ on {comm.size} ranks for at most {budget:g} s"
     with output.progress(as_json or comm.rank > 0, beginning) as progress:
         profile = run_campaign(

@@ -94,8 +94,8 @@ def command(
         collwise tune --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
     """  # noqa: D301
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.world import describe, world
+    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.runtime.world import describe, world
     from collwise.report.tuning_tables import SPARE, document, rows, summary
     from collwise.tuning.session import Task, tune
 

@@ -25,7 +25,7 @@ _ASK_MPI = """
 import json
 import sys
 from mpi4py import MPI
-import collwise.mpi.world as world
+import collwise.mpi.runtime.world as world
 seen = {
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),

@@ -12,13 +12,13 @@ from collwise.measure.race import Interval, Race
 from collwise.model.exact import seconds
 from collwise.model.sources import distribute
 from collwise.model.topology import near_square
-from collwise.mpi.agreement import everywhere, on_root
-from collwise.mpi.campaigns import run_campaign
-from collwise.mpi.channel import Channel
-from collwise.mpi.combiner import OPERATORS
-from collwise.mpi.courses import BLOCKING
-from collwise.mpi.racetrack import Track, race
-from collwise.mpi.world import Communicator, World
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.bench.workloads import BLOCKING
+from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Candidate, Plan
@@ -236,7 +236,7 @@ def tune(
     """
     if not budget_s > 0:
         raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
-    channel = Channel(comm)
+    channel = PrivateCommunicator(comm)
     try:
         profile = run_campaign(
             channel.comm,
@@ -245,14 +245,14 @@ def tune(
             seed=seed,
             report=lambda done: progress("measuring t0 and λ", done * MEASURING_SHARE),
         )
-        track = Track(channel, world.crowded)
+        harness = RaceHarness(channel, world.crowded)
         share = budget_s * (1 - MEASURING_SHARE) / max(len(tasks), 1)
         outcomes = []
         for number, task in enumerate(tasks):
             done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(tasks)
             progress(f"racing: {task}", done)
             try:
-                outcomes.append(compare(track, profile, task, budget_s=share, seed=seed))
+                outcomes.append(compare(harness, profile, task, budget_s=share, seed=seed))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)
         progress("done", 1.0)
@@ -264,7 +264,7 @@ def tune(
 
 
 def compare(
-    track: Track,
+    harness: RaceHarness,
     profile: Profile,
     task: Task,
     *,
@@ -277,7 +277,7 @@ def compare(
 
     algorithm: race this one only.
     """
-    comm = track.comm
+    comm = harness.comm
     estimated = everywhere(comm, lambda: task.plan(profile, comm.Get_size(), algorithm))
     picked = shortlist(estimated)
     schedules = _schedules(estimated.problem, picked)
@@ -285,7 +285,7 @@ def compare(
         on_root(comm, lambda: _prove(schedules.values()))
     predictions = {candidate.label: candidate.predicted_s for candidate in picked}
     everything = race(
-        track,
+        harness,
         estimated.problem,
         schedules,
         predictions,

@@ -136,15 +136,6 @@ class Memory:
         memory = MPI.buffer.fromaddress(self.address + region.offset, region.span)
         return [memory, region.elements, region.datatype]
 
-    def spec(self, block: Block) -> list[Any]:
-        """A block as mpi4py takes it."""
-        spec: list[Any] = self.at(self.region([block]))
-        return spec
-
-    def array(self, block: Block, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """A block as a NumPy array; the unit must be contiguous."""
-        return np.frombuffer(self.spec(block)[0], dtype)
-
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""
         return self.address % dtype.alignment == 0
@@ -175,29 +166,19 @@ def merged(blocks: Iterable[Block]) -> list[Block]:
     return joined
 
 
-def copy_acts(
-    source: Memory, target: Memory, blocks: Iterable[Block], comm: MPI.Intracomm, tag: int
-) -> list[Act]:
-    """Acts that copy the blocks from one memory to another.
+def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, tag: int) -> Act:
+    """An act that copies one buffer to another, as mpi4py takes them.
 
-    comm, tag: elements with gaps are sent from this rank to itself.
+    contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.
     """
-    acts: list[Act] = []
-    me = comm.Get_rank()
-    for block in merged(blocks):
-        sent, received = source.spec(block), target.spec(block)
-        if not (source.unit.contiguous and target.unit.contiguous):
-            acts.append(partial(comm.Sendrecv, sent, me, tag, received, me, tag))
-        elif block.length >= LONG and not any(
-            number % _WORD.itemsize
-            for number in (sent[0].address, received[0].address, block.length)
-        ):
-            both = source.array(block, _WORD), target.array(block, _WORD)
-            acts.append(partial(np.positive, *both))
-        else:
-            into = memoryview(received[0])
-            acts.append(partial(into.__setitem__, slice(None), memoryview(sent[0])))
-    return acts
+    if not contiguous:
+        me = comm.Get_rank()
+        return partial(comm.Sendrecv, source, me, tag, target, me, tag)
+    memory, into = source[0], target[0]
+    size = _WORD.itemsize
+    if len(into) < LONG or memory.address % size or into.address % size or len(into) % size:
+        return partial(memoryview(into).__setitem__, slice(None), memoryview(memory))
+    return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
 
 
 def allocate(nbytes: int) -> NDArray[np.uint8]:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Act, Memory, Unit, copy_acts, merged
-from collwise.schedule.operations import Combine, Slot
+from collwise.mpi.buffers.memory import Act, Memory, Unit
 
 
 class Predefined(NamedTuple):
@@ -116,19 +115,9 @@ class Operator(NamedTuple):
                 return Operator(op, unit, known.ufunc, dtype)
         return Operator(op, unit, None, np.dtype("V1"))
 
-    def acts(
-        self, op: Combine, slots: Mapping[int, Memory], comm: MPI.Intracomm, tag: int
-    ) -> list[Act]:
-        """Acts that combine; comm, tag: see `copy_acts`."""
-        left, right, into = slots[op.left], slots[op.right], slots[op.into]
-        blocks = merged(op.blocks)
-        if self.ufunc is not None:
-            arrays = ([m.array(block, self.dtype) for m in (left, right, into)] for block in blocks)
-            return [partial(self.ufunc, one, other, out=out) for one, other, out in arrays]
-        acts: list[Act] = [  # the result replaces the right operand
-            partial(self.op.Reduce_local, left.spec(block), right.spec(block)) for block in blocks
-        ]
-        if op.into != op.right:
-            assert op.right >= Slot.SCRATCH, "without a ufunc, the list is in Reduce_local's form"
-            acts += copy_acts(right, into, blocks, comm, tag)
-        return acts
+    def act(self, left: Any, right: Any, into: Any) -> Act:
+        """An act that combines two buffers into a third; without a ufunc, into the right one."""
+        if self.ufunc is None:
+            return partial(self.op.Reduce_local, left, right)
+        one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))
+        return partial(self.ufunc, one, other, out=out)

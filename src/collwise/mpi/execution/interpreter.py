@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_acts
+from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_act, merged
 from collwise.mpi.buffers.operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -175,22 +175,35 @@ class BoundPlan:
         return make(memory.at(region), op.peer, self._tag)
 
     def _local(self, op: Combine | Copy) -> list[Act]:
-        if not self.late:
-            return self._local_now(op)
+        slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right, op.into)
+        memories = [self.slots[slot] for slot in slots]
+        acts: list[Act] = []
+        for block in merged(op.blocks):
+            places = [(memory, memory.region([block])) for memory in memories]
+            if self.late:
+                acts.append(partial(self._do_now, op, places))
+            else:
+                acts += self._prepared(op, places)
+        return acts
 
-        def act() -> None:
-            for step in self._local_now(op):
-                step()
+    def _do_now(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:
+        for act in self._prepared(op, places):
+            act()
 
-        return [act]
-
-    def _local_now(self, op: Combine | Copy) -> list[Act]:
-        """Acts for the addresses of now."""
-        if isinstance(op, Copy):
-            source, into = self.slots[op.source], self.slots[op.into]
-            return copy_acts(source, into, op.blocks, self._comm, self._tag)
-        assert self._operator is not None, "only collectives with an operator combine"
-        return self._operator.acts(op, self.slots, self._comm, self._tag)
+    def _prepared(
+        self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]
+    ) -> Iterable[Act]:
+        """Acts on a block, at the addresses of now."""
+        specs = [memory.at(region) for memory, region in places]
+        acts = []
+        if isinstance(op, Combine):
+            assert self._operator is not None, "only collectives with an operator combine"
+            acts.append(self._operator.act(*specs))
+            if self._operator.ufunc is not None or op.into == op.right:
+                return acts
+        contiguous = all(memory.unit.contiguous for memory, _ in places)
+        source, target = specs[-2:]
+        return [*acts, copy_act(source, target, contiguous, self._comm, self._tag)]
 
     def _starting(self, numbers: Sequence[int]) -> list[Act]:
         messages = [self._messages[n] for n in numbers]

@@ -52,7 +52,9 @@ def on_ranks(
             seen = launched()
             if STATUS_FILE in os.environ or (seen is not None and (seen.size > 1 or ranks is None)):
                 _check_size(ranks, seen.size if seen else None)
-                import_module("collwise.mpi.runtime.world")  # says it clearly if there is no MPI library
+                import_module(
+                    "collwise.mpi.runtime.world"
+                )  # says it clearly if there is no MPI library
                 return work(**options)
             count = usual_ranks() if ranks is None else ranks
             _check_slots(count)

@@ -10,9 +10,10 @@ from mpi4py import MPI
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.checking import check_calls
 from collwise.comm.decision import Asked, Decision, Elements
-from collwise.comm.dispatch import Dispatch
+from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
+from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
 from collwise.mpi.execution.interpreter import PersistentCollective
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
@@ -78,6 +79,7 @@ class Comm(MPI.Intracomm):
         )
         self._served = decision.served(self.Get_size())
         self._decision, self._dispatch = decision, Dispatch(decision, self)
+        self._calls = self._dispatch.calls
         if decision.checking:
             check_calls(self)
 
@@ -146,7 +148,8 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "broadcast" in self._served:
-            run = self._dispatch.broadcast(buf, root)
+            key = broadcast_key(buf, root)
+            run = (self._calls.get(key) or self._dispatch.broadcast(key, buf, root)).run
             if run is not None:
                 run(buf)
                 return
@@ -159,7 +162,11 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "reduce" in self._served:
-            run = self._dispatch.combine("Reduce", sendbuf, recvbuf, op, root)
+            key = combine_key("Reduce", sendbuf, recvbuf, op, root)
+            call = self._calls.get(key)
+            if call is None:
+                call = self._dispatch.combine(key, "Reduce", sendbuf, recvbuf, op, root)
+            run = call.run
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
@@ -173,7 +180,11 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "allreduce" in self._served:
-            run = self._dispatch.combine("Allreduce", sendbuf, recvbuf, op)
+            key = combine_key("Allreduce", sendbuf, recvbuf, op)
+            call = self._calls.get(key)
+            if call is None:
+                call = self._dispatch.combine(key, "Allreduce", sendbuf, recvbuf, op)
+            run = call.run
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
@@ -190,7 +201,11 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "reduce_scatter_block" in self._served:
-            run = self._dispatch.combine("Reduce_scatter_block", sendbuf, recvbuf, op)
+            key = combine_key("Reduce_scatter_block", sendbuf, recvbuf, op)
+            call = self._calls.get(key)
+            run = (
+                call or self._dispatch.combine(key, "Reduce_scatter_block", sendbuf, recvbuf, op)
+            ).run
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
@@ -201,7 +216,8 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "s_to_p" in self._served:
-            run = self._dispatch.gather("Allgather", recvbuf)
+            key = allgather_key(recvbuf)
+            run = (self._calls.get(key) or self._dispatch.gather(key, "Allgather", recvbuf)).run
             if run is not None:
                 run(sendbuf, recvbuf)
                 return
@@ -217,7 +233,8 @@ class Comm(MPI.Intracomm):
         if ENGINE.running:
             ENGINE.advance()
         if "s_to_p" in self._served:
-            run = self._dispatch.gather("Allgatherv", recvbuf)
+            key = allgatherv_key(recvbuf)
+            run = (self._calls.get(key) or self._dispatch.gather(key, "Allgatherv", recvbuf)).run
             if run is not None:
                 run(sendbuf, recvbuf)
                 return

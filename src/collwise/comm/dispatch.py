@@ -1,11 +1,11 @@
-"""Dispatch: which executor of ours serves a call, or none, where the library's own does.
+"""Dispatch: what serves a call, an executor of ours or the library's own collective.
 
-A call that was met before is one lookup, by what MPI guarantees to be equal on all ranks, or
-determines it.  Methods return None when the call should fall through to MPI.
+For a call that was met before this is one lookup, by a key that determines what MPI guarantees to
+be equal on all ranks.  Methods return None when the call should fall through to MPI.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -28,55 +28,62 @@ from collwise.schedule.problem import Problem, Source
 MOST = 2048
 """Entries of the cache: calls, plans and executors, some of which have memory of their own."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
-Run: TypeAlias = Callable[..., None]
-"""Runs a collective once on the buffers of a call."""
 
 
-class _Call(NamedTuple):
-    """What serves a call; no `run`: the library's own.   op: kept alive, for its id is in a key."""
+class Call(NamedTuple):
+    """What serves a call: runs it on its buffers; None: the library's own does.
 
-    run: Run | None
+    op: kept alive, for its id is part of the key.
+    """
+
+    run: Callable[..., None] | None
     op: MPI.Op | None = None
 
 
+_LIBRARY = Call(None)
+
+
+def broadcast_key(buf: Any, root: int) -> Hashable:
+    """A cheap cache key that determines the bytes of a Bcast."""
+    return "Bcast", getattr(buf, "nbytes", None), root
+
+
+def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
+    """A cheap cache key that determines what is combined; None unless the vector is an array."""
+    vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+    if type(vector) is not np.ndarray:
+        return None
+    other = recvbuf if type(recvbuf) is np.ndarray else vector
+    if other is not vector and other.dtype != vector.dtype:
+        return None
+    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+
+
 class Dispatch:
-    """What serves the calls on one communicator."""
+    """What serves the calls on one communicator.
+
+    calls: by key, what was found before; it holds plans and executors, too.
+    """
 
     def __init__(self, decision: Decision, comm: MPI.Intracomm) -> None:
         self._decision, self._comm = decision, MPI.Intracomm(comm)
         self._rank, self._ranks = comm.Get_rank(), comm.Get_size()
         self._private: PrivateCommunicator | None = None
-        self._cache: BoundedCache[Hashable, Any] = BoundedCache(MOST)
+        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
 
-    def broadcast(self, buf: Any, root: int) -> Run | None:
-        """What runs a Bcast of such a buffer."""
-        nbytes = getattr(buf, "nbytes", None)
-        key = "Bcast", nbytes, root
-        if (known := self._cache.get(key)) is not None:
-            return known.run  # type: ignore[no-any-return]
-        return self._serve("Bcast", key if nbytes else None, self._broadcast(buf, root))
+    def broadcast(self, key: Hashable, buf: Any, root: int) -> Call:
+        """What serves a Bcast with such a key."""
+        known = getattr(buf, "nbytes", None) is not None
+        return self._serve("Bcast", key if known else None, self._broadcast(buf, root))
 
     def combine(
-        self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
-    ) -> Run | None:
-        """What runs a collective that combines on such buffers."""
-        vector = recvbuf if is_in_place(sendbuf) else sendbuf
-        key = None
-        if type(vector) is np.ndarray:
-            other = recvbuf if type(recvbuf) is np.ndarray else vector
-            if other is vector or other.dtype == vector.dtype:
-                key = method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
-                if (known := self._cache.get(key)) is not None:
-                    return known.run  # type: ignore[no-any-return]
+        self, key: Hashable, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
+    ) -> Call:
+        """What serves a collective that combines, with such a key."""
         return self._serve(method, key, self._combine(method, sendbuf, recvbuf, op, root), op)
 
-    def gather(self, method: str, recvbuf: Any) -> Run | None:
-        """What runs an Allgather or an Allgatherv into such a buffer."""
-        key = FORMS[method].key(recvbuf)
-        if key is not None:
-            key = method, key
-            if (known := self._cache.get(key)) is not None:
-                return known.run  # type: ignore[no-any-return]
+    def gather(self, key: Hashable, method: str, recvbuf: Any) -> Call:
+        """What serves an Allgather or an Allgatherv with such a key."""
         return self._serve(method, key, self._gather(method, recvbuf))
 
     def broadcast_init(self, buf: Any, root: int) -> PersistentCollective | None:
@@ -97,14 +104,14 @@ class Dispatch:
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
         key = asked, form, timed
-        if key not in self._cache:
-            self._cache.remember(key, self._decision.plan(asked, form, timed=timed))
-        plan: Plan | None = self._cache[key]
+        if key not in self.calls:
+            self.calls.remember(key, self._decision.plan(asked, form, timed=timed))
+        plan: Plan | None = self.calls[key]
         return plan
 
     def free(self) -> None:
         """Free the private communicator, and all requests made on it.  Collective."""
-        self._cache.forget()
+        self.calls.forget()
         if self._private is not None:
             self._private.free()
             self._private = None
@@ -113,15 +120,13 @@ class Dispatch:
 
     def _serve(
         self, method: str, key: Hashable, asked: Asked | None, op: MPI.Op | None = None
-    ) -> Run | None:
-        """What runs a call; remembered by the call's key, if it has one."""
+    ) -> Call:
+        """What serves a call; remembered by the call's key, if it has one."""
         if asked is None:
-            return None
+            return _LIBRARY
         plan = self.plan(asked, "blocking", timed=False)
-        run = None if plan is None else self._executor(method, plan, op).run
-        if key is not None:
-            self._cache.remember(key, _Call(run, op))
-        return run
+        call = Call(None if plan is None else self._executor(method, plan, op).run, op)
+        return call if key is None else self.calls.remember(key, call)
 
     def _make(
         self, method: str, asked: Asked | None, buffers: Sequence[Any], op: MPI.Op | None = None
@@ -138,9 +143,9 @@ class Dispatch:
             self._private = PrivateCommunicator(self._comm)
         self._private.check()
         key = method, plan.problem, plan.choice.label, id(op)
-        if (known := self._cache.get(key)) is None:
+        if (known := self.calls.get(key)) is None:
             known = executor_for(plan.schedule, self._private, op, method)
-            self._cache.remember(key, known)
+            self.calls.remember(key, known)
         executor: Executor = known
         return executor
 

@@ -72,7 +72,7 @@ def allgatherv_key(spec: Any) -> Hashable:
     It has the type and the counts; where there are no counts, see `_evenly`.
     """
     if type(spec) is np.ndarray:
-        return _evenly(spec, None)
+        return spec.dtype, spec.nbytes, None
     if type(spec) is not list and type(spec) is not tuple:
         return None
     if len(spec) == 2 and type(spec[1]) is list:  # the usual form
@@ -88,15 +88,15 @@ def allgatherv_key(spec: Any) -> Hashable:
 
 
 def allgather_key(spec: Any) -> Hashable:
-    """The same for an Allgather."""
+    """The same for an Allgather; equal to no key of an Allgatherv."""
     if type(spec) is np.ndarray:
-        return _evenly(spec, None)
+        return spec.dtype, spec.nbytes, "Allgather"
     if type(spec) is list or type(spec) is tuple:
         if len(spec) == 2 and isinstance(spec[1], MPI.Datatype | str):
-            return _evenly(*spec)
+            return _evenly(spec[0], spec[1], "Allgather")
         if len(spec) == 3 and isinstance(spec[1], int | np.integer):
             kind = _type_key(spec[0], spec[2])
-            return None if kind is None else (kind, int(spec[1]))
+            return None if kind is None else (kind, int(spec[1]), "count")
     return None
 
 
@@ -139,7 +139,7 @@ def _type_key(data: Any, datatype: Any) -> Hashable:
     return datatype if type(datatype) is str else None
 
 
-def _evenly(data: Any, datatype: Any) -> Hashable:
+def _evenly(data: Any, datatype: Any, method: str | None = None) -> Hashable:
     """The key of a whole array that is divided evenly.
 
     The third field keeps keys with bytes distinct from keys with counts.
@@ -148,7 +148,7 @@ def _evenly(data: Any, datatype: Any) -> Hashable:
         return None
     kind = _type_key(data, datatype)
     # The size of a user's type does not say how many fit.
-    return None if type(kind) is tuple else (kind, data.nbytes, None)
+    return None if type(kind) is tuple else (kind, data.nbytes, method)
 
 
 def _as_key(numbers: Any) -> Hashable:

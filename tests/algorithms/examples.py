@@ -6,8 +6,8 @@ from typing import Any
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.reductions import twos
-from collwise.model.machine import Machine, measured
-from collwise.schedule.problem import GATHERING, ROOTLESS
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 MEASURED = measured(
@@ -51,19 +51,19 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
 
 def roots(algorithm: Algorithm, p: int) -> list[int]:
     """One root of every kind: the first, its neighbour, one in the middle, the last."""
-    if algorithm.collective in ROOTLESS:
+    if not algorithm.kind.rooted:
         return [0]
     return sorted({0, min(1, p - 1), p // 2, p - 1})
 
 
 def root_of(algorithm: Algorithm, root: int) -> int:
     """The root, or 0 where there is none."""
-    return 0 if algorithm.collective in ROOTLESS else root
+    return 0 if not algorithm.kind.rooted else root
 
 
 def sources_for(algorithm: Algorithm, p: int) -> dict[str, Any]:
     """What else to say of a problem on p ranks: where any may have data, some that have."""
-    if algorithm.collective not in GATHERING:
+    if not algorithm.kind.has_sources:
         return {}
     random = Random(p)
     return {"sources": random.sample(range(p), random.randint(1, p))}

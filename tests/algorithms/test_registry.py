@@ -19,7 +19,7 @@ from collwise.algorithms.registry import (
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
-from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from tests.algorithms.examples import root_of, settings_of, sources_for
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
@@ -37,11 +37,13 @@ def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
     assert algorithm.source
     assert all(parameter.meaning for parameter in algorithm.parameters.values())
     root, settings = root_of(algorithm, 1), settings_of(algorithm, 5)
-    schedule = algorithm.schedule(5, 1000, root, item=8, **sources_for(algorithm, 5), **settings)
+    schedule = algorithm.schedule(
+        5, 1000, root, itemsize=8, **sources_for(algorithm, 5), **settings
+    )
     problem = schedule.problem
-    order = algorithm.order(problem) if algorithm.collective in COMBINING else "any"
+    order = algorithm.order(problem) if algorithm.kind.combines else "any"
     assert problem == Problem.of(
-        algorithm.collective, 5, 1000, root, item=8, order=order, **sources_for(algorithm, 5)
+        algorithm.collective, 5, 1000, root, itemsize=8, order=order, **sources_for(algorithm, 5)
     )
     assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings))
 
@@ -69,7 +71,7 @@ def test_names_are_found() -> None:
         ("chain", None, "algorithm 'chain'", "did you mean broadcast/chain, "),
         ("chain", "braodcast", "collective 'braodcast'", "did you mean broadcast?"),
         ("broadcast/chain", "reduction", "collective 'reduction'", "did you mean reduce, allred"),
-        ("broadcast/chain", "sorting", "collective 'sorting'", "known: allreduce, broadcast"),
+        ("broadcast/chain", "sorting", "collective 'sorting'", "allreduce, broadcast"),
         ("quicksort", "broadcast", "algorithm 'quicksort'", "known: broadcast/"),
         ("", None, "algorithm ''", "known: "),
     ],
@@ -101,7 +103,7 @@ def test_problems_that_are_none(
     algorithm: Algorithm, arguments: tuple[int, ...], text: str
 ) -> None:
     text = text.replace("broadcast", algorithm.collective)
-    if algorithm.collective in GATHERING:  # the bytes of every source
+    if algorithm.kind.has_sources:  # the bytes of every source
         text = text.replace("of `nbytes`", "over 4 ranks, of `nbytes`")
     more = {**sources_for(algorithm, 4), **settings_of(algorithm, 4)}
     for call in (
@@ -180,12 +182,12 @@ def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
     odd = {k: np.array(v) if isinstance(v, tuple | list) else v for k, v in plain.items()}
     odd = {k: np.int64(v) if isinstance(v, int) else v for k, v in odd.items()}
     args = np.int64(9), np.int64(1000), np.int64(root)
-    schedule = algorithm.schedule(*args, item=np.int64(4), **odd)  # type: ignore[arg-type]
-    assert schedule.lists == algorithm.schedule(9, 1000, root, item=4, **plain).lists
+    schedule = algorithm.schedule(*args, itemsize=np.int64(4), **odd)  # type: ignore[arg-type]
+    assert schedule.lists == algorithm.schedule(9, 1000, root, itemsize=4, **plain).lists
     blocks = [block for ops in schedule.lists for op in ops for block in op.blocks]
     assert {type(number) for block in blocks for number in block} == {int}
-    time = algorithm.predict(POSTAL, *args, item=np.int64(4), **odd)  # type: ignore[arg-type]
-    assert time == algorithm.predict(POSTAL, 9, 1000, root, item=4, **plain)
+    time = algorithm.predict(POSTAL, *args, itemsize=np.int64(4), **odd)  # type: ignore[arg-type]
+    assert time == algorithm.predict(POSTAL, 9, 1000, root, itemsize=4, **plain)
 
 
 def test_parameters() -> None:
@@ -212,7 +214,7 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
             with pytest.raises(CollwiseError):
                 algorithm.schedule(*arguments, **good)
         with pytest.raises(CollwiseError):
-            algorithm.schedule(4, 8, item=odd, **good)  # type: ignore[arg-type]
+            algorithm.schedule(4, 8, itemsize=odd, **good)  # type: ignore[arg-type]
         order: Any = "odd" if odd is None else odd
         with pytest.raises(UnknownName, match=r"order .*: there is none; known: any, rank, same"):
             algorithm.schedule(4, 8, order=order, **good)
@@ -220,7 +222,7 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
             with pytest.raises(CollwiseError):
                 algorithm.schedule(4, 8, **{**good, name: odd})
         for name in ("sources", "shape"):
-            if odd is not None or (name == "sources" and algorithm.collective in GATHERING):
+            if odd is not None or (name == "sources" and algorithm.kind.has_sources):
                 with pytest.raises(CollwiseError):
                     algorithm.schedule(4, 8, **{**good, name: odd})
 
@@ -229,7 +231,7 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
 def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
     one: dict[str, Any] = {name: [2] for name in sources_for(algorithm, 4)}
     with pytest.raises(InvalidArgument) as caught:
-        algorithm.schedule(4, 10, item=4, **one, **settings_of(algorithm, 4))
+        algorithm.schedule(4, 10, itemsize=4, **one, **settings_of(algorithm, 4))
     assert str(caught.value) == (
         f"{algorithm.collective} of elements of 4 bytes: nbytes = 10, which is no multiple; "
         "give the bytes of whole elements"
@@ -237,7 +239,7 @@ def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", [a for a in ALGORITHMS.values() if a.collective in ROOTLESS], ids=lambda a: a.name
+    "algorithm", [a for a in ALGORITHMS.values() if not a.kind.rooted], ids=lambda a: a.name
 )
 def test_where_there_is_no_root(algorithm: Algorithm) -> None:
     with pytest.raises(InvalidArgument, match=r"with root 1: it has no root: .*; leave the root"):

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.schedule.problem import COMBINING, GATHERING
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 
@@ -61,8 +60,8 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for name, algorithm in ALGORITHMS.items():
         for typed in (name, algorithm.short_name):
             asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--json"]
-            asked += ["--dtype", "int64"] * (algorithm.collective in COMBINING)
-            asked += ["--sources", "0,5"] * (algorithm.collective in GATHERING)
+            asked += ["--dtype", "int64"] * (algorithm.kind.combines)
+            asked += ["--sources", "0,5"] * (algorithm.kind.has_sources)
             ended = collwise(*asked, *options(MACHINES["hockney"]), "--algorithm", typed)
             assert (ended.code, ended.err) == (0, "")
             assert json.loads(ended.out)["algorithm"] == name

@@ -10,7 +10,7 @@ import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for, collectives
 from collwise.model.presets import PRESETS
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.problem import COMBINING, GATHERING
+from collwise.schedule.collectives import COLLECTIVES, kind_of
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 
@@ -77,7 +77,7 @@ def test_who_waited_for_whom(collwise: Run) -> None:
 def test_every_algorithm_that_applies(collwise: Run, collective: str) -> None:
     """In the table the fastest first, each with the planner's own time; the rest has a reason."""
     asked: list[object] = ["simulate", collective, "-n", 12, "--bytes", 960, *POSTAL]
-    asked += ["--sources", "1,4-6"] * (collective in GATHERING)
+    asked += ["--sources", "1,4-6"] * (kind_of(collective).has_sources)
     found = document(collwise, *asked)
     played = {one["algorithm"]: one["completion_s"] for one in found["simulations"]}
     assert list(played.values()) == sorted(played.values())
@@ -293,12 +293,12 @@ def test_odd_sources(collwise: Run, command: str, given: list[str], words: list[
 
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])
-@pytest.mark.parametrize("collective", [name for name in collectives() if name not in GATHERING])
+@pytest.mark.parametrize("collective", [c.name for c in COLLECTIVES.values() if not c.has_sources])
 def test_options_of_another_collective(collwise: Run, command: str, collective: str) -> None:
     asked = (command, collective, "-n", 4, "--bytes", 64, *POSTAL)
     for option, value in (("--sources", "1,"), ("--pattern", "row"), ("--shape", "2x2")):
         collwise(*asked, option, value).refused(f"{collective} with {option}", "s_to_p only")
-    if collective not in COMBINING:
+    if not kind_of(collective).combines:
         for option, value in (("--op", "sum"), ("--dtype", "float64"), ("--order", "any")):
             collwise(*asked, option, value).refused(f"{collective} with {option}")
 
@@ -382,7 +382,7 @@ def test_too_many_sources(collwise: Run) -> None:
 @pytest.mark.parametrize(("ranks", "nbytes"), [(1, 64), (2, 0), (5, 8)])
 def test_hardly_anything(collwise: Run, collective: str, ranks: int, nbytes: int) -> None:
     asked: list[object] = ["simulate", collective, "-n", ranks, "--bytes", nbytes]
-    asked += ["--sources", "0,"] * (collective in GATHERING)
+    asked += ["--sources", "0,"] * (kind_of(collective).has_sources)
     for machine in (POSTAL, ("--preset", "paragon")):
         found = document(collwise, *asked, *machine)
         assert found["simulations"]

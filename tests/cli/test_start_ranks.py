@@ -11,7 +11,7 @@ import pytest
 
 from collwise.algorithms.registry import collectives
 from collwise.profiles.profile import Profile
-from collwise.schedule.problem import GATHERING
+from collwise.schedule.collectives import kind_of
 from tests.cli.running import Ended, alone, environment, example, launched, run
 from tests.mpi.launching import Library, mpich, openmpi
 
@@ -52,7 +52,7 @@ def test_tune(mpi: Library) -> None:
     ended, profile, report = tuned(mpi)
     found = document(ended)
     races = [(race["collective"], race["nbytes"]) for race in found["races"]]
-    given = {name: 2 if name in GATHERING else 1 for name in collectives()}  # by each of 2 ranks
+    given = {name: 1 + kind_of(name).has_sources for name in collectives()}  # by each of 2 ranks
     assert races == [(name, given[name] * n) for name in collectives() for n in (64, 65536)]
     assert all(race["ranks"] == 2 for race in found["races"])
     assert found["report_path"] == "new/report.html"

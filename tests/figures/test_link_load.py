@@ -117,7 +117,7 @@ def test_the_root_is_marked() -> None:
     figure = mesh(schedule.problem, ideal(schedule, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
     assert boxes(figure) == [1, 5]
     assert legend(figure)[0] == "root"
-    reduced = ALGORITHMS["allreduce/ring"].schedule(6, 48, item=8)
+    reduced = ALGORITHMS["allreduce/ring"].schedule(6, 48, itemsize=8)
     figure = mesh(reduced.problem, ideal(reduced, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
     assert "root" not in legend(figure)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.lab.addresses import USUAL, choose, in_use
+from collwise.lab.addresses import DEFAULTS, choose, routed
 
 ROUTES = """Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
 eth0\t00000000\t0100A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0
@@ -15,11 +15,11 @@ tun0\t00004D0A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 """
 
 
-def test_ranges_in_use(tmp_path: Path) -> None:
+def test_ranges_routed(tmp_path: Path) -> None:
     path = tmp_path / "route"
     path.write_text(ROUTES)
-    assert in_use(path) == [IPv4Network("192.168.0.0/24"), IPv4Network("10.77.0.0/16")]
-    assert in_use(tmp_path / "none") == []
+    assert routed(path) == [IPv4Network("192.168.0.0/24"), IPv4Network("10.77.0.0/16")]
+    assert routed(tmp_path / "none") == []
 
 
 def test_a_free_range_is_found() -> None:
@@ -41,7 +41,7 @@ def test_the_range_that_was_asked_for() -> None:
         ("10.0.0.0/29", [], "too small for 8 hosts"),
         ("10.0.0.1/24", [], "has host bits set"),
         ("everything", [], "give one such as 10.77.0.0/24"),
-        (None, [*map(str, USUAL)], "name a free range with --addresses"),
+        (None, [*map(str, DEFAULTS)], "name a free range with --addresses"),
     ],
 )
 def test_ranges_that_cannot_be_had(asked: str | None, used: list[str], message: str) -> None:

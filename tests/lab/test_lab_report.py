@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from collwise.lab import Report
-from collwise.lab.switch import Lateness
+from collwise.lab.switch import Statistics
 
 GOOD = Report(
     network="2 hosts, 5 ms one way, 10 Mbit/s",
@@ -63,14 +63,14 @@ def test_the_document_is_json() -> None:
 
 
 def test_lateness_is_counted() -> None:
-    counted = Lateness()
+    statistics = Statistics()
     for late_us in range(100):
-        counted.add(late_us * 1000, 10)
-    counted.add(2_000_000_000, 10)
-    assert counted.quantile_us(0.5) == 50
-    assert counted.quantile_us(0.95) == 95
-    document = counted.document()
+        statistics.add(late_us * 1000, 10)
+    statistics.add(2_000_000_000, 10)
+    assert statistics.quantile_us(0.5) == 50
+    assert statistics.quantile_us(0.95) == 95
+    document = statistics.document()
     assert document["packets"] == 101
     assert document["nbytes"] == 1010
     assert document["lateness_max_s"] == 2.0
-    assert Lateness().quantile_us(0.95) == 0
+    assert Statistics().quantile_us(0.95) == 0

@@ -119,3 +119,23 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidArgument, match="it is no TOML"):
         Network.load(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize("text", ["1us", "0s", "-5ms", "10s"])
+def test_latencies_that_no_emulation_keeps(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="can keep 100 µs to 2 s; choose"):
+        Network.uniform(2, text, "10mbit")
+
+
+@pytest.mark.parametrize("text", ["1kbit", "0mbit", "100gbit"])
+def test_rates_that_no_emulation_keeps(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="can keep 64 kbit/s to 500 Mbit/s; choose"):
+        Network.uniform(2, "5ms", text)
+
+
+def test_latencies_and_rates_in_nanoseconds_and_bits() -> None:
+    network = Network.uniform(2, "0.5 ms", "1.25 MB/s")
+    assert network.least_latency_ns == 500_000
+    assert network.rates == (10_000_000,) * 2
+    with pytest.raises(InvalidArgument, match=r"a latency of '5'.*give a number with its unit"):
+        Network.uniform(2, "5", "10mbit")

@@ -19,7 +19,7 @@ def _missing(patch: pytest.MonkeyPatch, **changes: object) -> str:
 
 
 def test_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = _missing(monkeypatch, _effective_capabilities=1 << 12, _tun=None)
+    message = _missing(monkeypatch, _effective_capabilities=1 << 12, _tun_problem=None)
     assert message == (
         "emulated hosts on this machine: needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN: no"
         " CAP_SYS_ADMIN; run it as root (sudo, or a privileged container)"
@@ -28,14 +28,14 @@ def test_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_tun(monkeypatch: pytest.MonkeyPatch) -> None:
     message = _missing(
-        monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun="No such file or directory"
+        monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem="No such file or directory"
     )
     assert "needs /dev/net/tun: No such file or directory; load it (`modprobe tun`)" in message
 
 
 def test_no_nsenter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun=None)
+    message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem=None)
     assert "needs nsenter: not on the PATH; install util-linux" in message
 
 
@@ -48,8 +48,8 @@ def test_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_only_helps_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "compiler", lambda: None)
     monkeypatch.setattr(requirements, "_effective_capabilities", lambda: 1 << 12 | 1 << 21)
-    optional = [one for one in requirements.requirements() if not one.needed]
-    assert [one.met for one in optional] == [False, False]
+    optional = [one for one in requirements.unmet() if not one.needed]
+    assert [one.problem for one in optional] == ["none on the PATH", "not allowed"]
     assert all(one.remedy for one in optional)
 
 
@@ -100,9 +100,10 @@ def test_more_ranks_than_places() -> None:
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
 def test_ranks_fill_hosts_one_after_the_other(library: mpi_launch.Library) -> None:
     names = ["h0", "h1", "h2"]
-    started = launch(library, "mpiexec", ["program", "x"], names, 3, 2, quiet=True)
+    started = launch(library, "mpiexec", ["program", "x"], names, 3, 2, has_shim=True)
     assert started.arguments[-4:] == ["-n", "3", "program", "x"]
     hosts = "h0,h1" if library == "mpich" else "h0:2,h1:2"
     assert hosts in started.arguments
-    alone = launch(library, "mpiexec", ["program"], names, 3, 1, quiet=False)
-    assert not any("LD_PRELOAD" in word for word in alone.arguments)
+    assert any("LD_PRELOAD" in argument for argument in started.arguments)
+    alone = launch(library, "mpiexec", ["program"], names, 3, 1, has_shim=False)
+    assert not any("LD_PRELOAD" in argument for argument in alone.arguments)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,15 @@ pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("allowed")]
 
 LIMIT_S = 30
 KINDS = ("net", "mnt", "uts", "ipc", "pid")
-TELL = f"""
+PROGRAM = f"""
 import json, os, sys, time
 line = json.dumps([os.readlink("/proc/self/ns/" + kind) for kind in {KINDS}]) + "\\n"
 os.write(1, line.encode())  # in one piece: the lines of other ranks come between pieces
-time.sleep(float(sys.argv[1]))
+end = time.monotonic() + 120
+while not os.path.exists(sys.argv[1]) and time.monotonic() < end:
+    time.sleep(0.02)
 """
+"""Prints the namespaces of a rank, then runs until a file appears, or for two minutes."""
 
 
 class Traces(NamedTuple):
@@ -39,174 +43,185 @@ class Traces(NamedTuple):
     namespaces: set[str]
 
 
-def _look(mark: str, folder: Path, of_lab: set[str]) -> Traces:
-    """Devices here, files in its temporary folder, processes and namespaces of that lab."""
-    processes, namespaces = [], set()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            if mark.encode() in (entry / "environ").read_bytes():
-                processes.append(int(entry.name))
-        held = [entry / "ns" / kind for kind in KINDS]
-        with contextlib.suppress(OSError):
-            held += (entry / "fd").iterdir()
-        for link in held:
-            with contextlib.suppress(OSError):
-                namespaces.add(str(link.readlink()))
-    return Traces(
-        sorted(os.listdir("/sys/class/net")),  # noqa: PTH208
-        sorted(str(path) for path in folder.rglob("*")),
-        sorted(set(processes) - {os.getpid()}),
-        namespaces & of_lab,
-    )
-
-
 class Lab:
-    """A lab in a process of its own, which this test watches."""
+    """A lab in a process of its own, which this test watches.
 
-    def __init__(self, mark: str, folder: Path, *options: str, sleep_s: float = 60) -> None:
-        self.mark, self.folder = mark, folder
+    The kernel gives the number of a namespace to the next one that anybody makes, so this holds
+    descriptors of the lab's namespaces: as long as they are open, their numbers mean these.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.mark = f"mark-{os.getpid()}-{random.random()}"
+        self.folder = folder
         self.devices = sorted(os.listdir("/sys/class/net"))  # noqa: PTH208
-        self.outside = {str(Path("/proc/self/ns", kind).readlink()) for kind in KINDS}
+        self.held: dict[str, int] = {}
+        self.go = folder.with_name(f"{folder.name}-go")
+        folder.mkdir()
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "collwise", "lab", "--hosts", "3", *options),
-                *("--", sys.executable, "-c", TELL, str(sleep_s)),
+                *("--", sys.executable, "-c", PROGRAM, str(self.go)),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
             cwd=launching.ROOT,
-            env={**os.environ, "TMPDIR": str(folder), "COLLWISE_TEST_MARK": mark},
+            env={**os.environ, "TMPDIR": str(folder), "COLLWISE_TEST_MARK": self.mark},
         )
-        self.namespaces: set[str] = set()
 
     def wait_for_ranks(self, count: int) -> None:
-        """Until so many ranks have told their namespaces."""
+        """Wait until so many ranks have printed their namespaces; hold these."""
         assert self.process.stdout is not None
+        outside = {str(Path("/proc/self/ns", kind).readlink()) for kind in KINDS}
+        namespaces: set[str] = set()
         for _ in range(count):
             line = self.process.stdout.readline()
             assert line, self.process.communicate(timeout=LIMIT_S)
-            self.namespaces |= set(json.loads(line)) - self.outside
+            namespaces |= set(json.loads(line)) - outside
+        for process, kind in product(self.descendants(), KINDS):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(f"/proc/{process}/ns/{kind}", os.O_RDONLY)
+                name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+                if name in namespaces - self.held.keys():
+                    self.held[name] = descriptor
+                else:
+                    os.close(descriptor)
+        assert self.held.keys() == namespaces
 
-    def descendants(self) -> Iterator[tuple[int, str]]:
-        """(number, name) of the processes below the lab's."""
+    def descendants(self) -> dict[int, str]:
+        """The names of the processes below the lab's, by their ids."""
         parents = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-                    parents[int(entry.name)] = int(rest.split()[1]), name
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+                parents[int(entry.name)] = int(rest.split()[1]), name
         below = {self.process.pid}
-        while found := {p for p, (parent, _) in parents.items() if parent in below} - below:
-            below |= found
-        yield from ((p, parents[p][1]) for p in below - {self.process.pid})
+        while children := {p for p, (parent, _) in parents.items() if parent in below} - below:
+            below |= children
+        return {p: parents[p][1] for p in below - {self.process.pid}}
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> int:
+        """Send a signal to the descendant of this name; returns its process id."""
+        (process,) = [one for one, its_name in self.descendants().items() if its_name == name]
+        os.kill(process, number)
+        return process
+
+    def traces(self) -> Traces:
+        """Devices here, files in its folder, its processes, and its namespaces, if held by any."""
+        processes, namespaces = [], set()
+        for entry in Path("/proc").glob("[0-9]*"):
+            if int(entry.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in (entry / "environ").read_bytes():
+                    processes.append(int(entry.name))
+            links = [entry / "ns" / kind for kind in KINDS]
+            with contextlib.suppress(OSError):
+                links += (entry / "fd").iterdir()
+            for link in links:
+                with contextlib.suppress(OSError):
+                    namespaces.add(str(link.readlink()))
+        return Traces(
+            sorted(os.listdir("/sys/class/net")),  # noqa: PTH208
+            sorted(str(path) for path in self.folder.rglob("*")),
+            sorted(processes),
+            namespaces & self.held.keys(),
+        )
 
     def ends(self) -> tuple[int, str]:
-        """Wait for its end; nothing may be left.  Returns its exit code and what it complained."""
-        _, complaint = self.process.communicate(timeout=LIMIT_S)
-        deadline = time.monotonic() + 5
+        """Wait for its end; nothing may be left.  Returns its exit code and standard error."""
+        _, errors = self.process.communicate(timeout=LIMIT_S)
+        deadline = time.monotonic() + LIMIT_S
         nothing = Traces(self.devices, [], [], set())
-        while (seen := _look(self.mark, self.folder, self.namespaces)) != nothing:
-            assert time.monotonic() < deadline, seen
+        while (traces := self.traces()) != nothing:
+            assert time.monotonic() < deadline, traces
             time.sleep(0.05)
-        return self.process.returncode, complaint
+        return self.process.returncode, errors
+
+    def clear(self) -> None:
+        """End what a failed test left, and hold nothing any more."""
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.communicate(timeout=LIMIT_S)
+        while self.held:
+            os.close(self.held.popitem()[1])
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
-    """Makes labs, each with a folder of its own, and ends those that a failed test left."""
-    made: list[Lab] = []
+    """Makes labs, each with a folder of its own."""
+    labs: list[Lab] = []
 
-    def make(*options: str, sleep_s: float = 60) -> Lab:
-        folder = tmp_path / str(len(made))
-        folder.mkdir()
-        mark = f"mark-{os.getpid()}-{random.random()}"
-        made.append(Lab(mark, folder, *options, sleep_s=sleep_s))
-        return made[-1]
+    def make(*options: str) -> Lab:
+        labs.append(Lab(tmp_path / str(len(labs)), *options))
+        return labs[-1]
 
     yield make
-    for one in made:
-        if one.process.returncode is None:
-            one.process.kill()
-            one.process.communicate(timeout=LIMIT_S)
-
-
-def test_the_traces_of_a_running_lab_are_seen(lab: Callable[..., Lab]) -> None:
-    """Otherwise the other tests would prove nothing."""
-    one = lab("--mpi", "none")
-    one.wait_for_ranks(1)
-    seen = _look(one.mark, one.folder, one.namespaces)
-    assert len(seen.processes) >= 4  # lab, keeper, switch, program
-    assert len(seen.namespaces) == len(KINDS)
-    one.process.send_signal(signal.SIGTERM)
-    assert one.ends()[0] == 128 + signal.SIGTERM
+    for one in labs:
+        one.clear()
 
 
 def test_after_an_ordinary_end(lab: Callable[..., Lab]) -> None:
-    one = lab(sleep_s=0)
+    one = lab()
     one.wait_for_ranks(3)
-    code, complaint = one.ends()
+    one.go.touch()
+    code, errors = one.ends()
     assert code == 0
-    assert "lateness p50" in complaint
-    assert len(one.namespaces) == 3 * 4 + 1  # the PID namespace is common
+    assert "lateness p50" in errors
+
+
+def test_after_signals_and_beside_another_lab(lab: Callable[..., Lab]) -> None:
+    """Each of two labs ends by its own signal; the traces of the other remain until then."""
+    labs = [lab(), lab()]
+    for one in labs:
+        one.wait_for_ranks(3)
+        assert len(one.held) == 3 * 4 + 1  # the PID namespace is common
+    assert not labs[0].held.keys() & labs[1].held.keys()
+    for one, number, code in zip(labs, (signal.SIGINT, signal.SIGTERM), (130, 143), strict=True):
+        # Otherwise an end without traces would prove nothing.
+        traces = one.traces()
+        assert len(traces.processes) >= 3 + 3  # lab, supervisor, switch; ranks
+        assert traces.namespaces == one.held.keys()
+        one.process.send_signal(number)
+        exit_code, errors = one.ends()
+        assert exit_code == code
+        assert errors.strip() in ("", "collwise: interrupted")
+
+
+def test_after_its_maker_was_killed(lab: Callable[..., Lab]) -> None:
+    one = lab()
+    one.wait_for_ranks(3)
+    one.process.kill()
+    assert one.ends() == (-signal.SIGKILL, "")
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+    ("name", "message"),
+    [
+        ("collwise-switch", "the switch ended (exit code -9)"),
+        ("collwise-lab", "the lab's supervisor was killed"),
+    ],
 )
-def test_after_a_signal(lab: Callable[..., Lab], number: int, code: int) -> None:
+def test_after_another_process_was_killed(lab: Callable[..., Lab], name: str, message: str) -> None:
     one = lab()
     one.wait_for_ranks(3)
-    one.process.send_signal(number)
-    seen, complaint = one.ends()
-    assert seen == code
-    assert complaint.strip() in ("", "collwise: interrupted")
-
-
-def test_after_the_switch_was_killed(lab: Callable[..., Lab]) -> None:
-    one = lab()
-    one.wait_for_ranks(3)
-    (switch,) = [number for number, name in one.descendants() if name == "collwise-switch"]
-    os.kill(switch, signal.SIGKILL)
-    code, complaint = one.ends()
+    one.kill(name)
+    code, errors = one.ends()
     assert code == 1
-    assert "the switch ended (exit code -9), and all ranks with it" in complaint
-
-
-def test_after_the_keeper_was_killed(lab: Callable[..., Lab]) -> None:
-    one = lab()
-    one.wait_for_ranks(3)
-    (keeper,) = [number for number, name in one.descendants() if name == "collwise-lab"]
-    os.kill(keeper, signal.SIGKILL)
-    code, complaint = one.ends()
-    assert code == 1
-    assert "the lab's keeper was killed, and all ranks with it" in complaint
-
-
-def test_two_labs_at_once(lab: Callable[..., Lab]) -> None:
-    labs = [lab("--mpi", "none") for _ in range(2)]
-    for one in labs:
-        one.wait_for_ranks(1)
-    assert not labs[0].namespaces & labs[1].namespaces
-    for one in labs:
-        one.process.terminate()
-    assert [one.ends()[0] for one in labs] == [143, 143]
+    assert f"{message}, and all ranks with it" in errors
 
 
 def test_a_stopped_leftover_is_found_and_ended(lab: Callable[..., Lab]) -> None:
     one = lab("--mpi", "none")
     one.wait_for_ranks(1)
-    (keeper,) = [number for number, name in one.descendants() if name == "collwise-lab"]
-    os.kill(keeper, signal.SIGSTOP)
+    supervisor = one.kill("collwise-lab", signal.SIGSTOP)
     one.process.kill()
     one.process.wait(LIMIT_S)
-    found = leftovers.find()
-    assert (keeper, one.process.pid) in found
-    leftovers.remove([x for x in found if x.maker == one.process.pid])
-    assert one.ends()[0] == -9
+    orphans = leftovers.find(grace_s=0.1)
+    assert (supervisor, one.process.pid) in orphans
+    leftovers.remove([orphan for orphan in orphans if orphan.maker == one.process.pid])
+    assert one.ends()[0] == -signal.SIGKILL
 
 
 def test_from_python(capfd: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +261,7 @@ def test_kills_at_random_moments(lab: Callable[..., Lab], tmp_path: Path, seed: 
     before = _everything(tmp_path)
     one = lab("--mpi", "mpich" if seed % 2 else "none")
     time.sleep(chance.uniform(0.5, 6))
-    victims = [one.process.pid, *(number for number, _ in one.descendants())]
+    victims = [one.process.pid, *one.descendants()]
     with contextlib.suppress(ProcessLookupError):
         os.kill(chance.choice(victims), signal.SIGKILL)
     time.sleep(0.2)
@@ -257,16 +272,16 @@ def test_kills_at_random_moments(lab: Callable[..., Lab], tmp_path: Path, seed: 
 
 def _everything(folder: Path) -> set[str]:
     """Namespaces and devices on this machine, other people's included; files in a folder."""
-    found = {f"device {name}" for name in os.listdir("/sys/class/net")}  # noqa: PTH208
+    everything = {f"device {name}" for name in os.listdir("/sys/class/net")}  # noqa: PTH208
     for entry in Path("/proc").glob("[0-9]*/ns/*"):
         with contextlib.suppress(OSError):
-            found.add(str(entry.readlink()))
-    return found | {f"file {path}" for path in folder.rglob("*") if not path.is_dir()}
+            everything.add(str(entry.readlink()))
+    return everything | {f"file {path}" for path in folder.rglob("*") if not path.is_dir()}
 
 
 def _settle(before: set[str], folder: Path) -> None:
     """Until nothing new is there; what others make meanwhile goes, or the wait is too short."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LIMIT_S
     while new := _everything(folder) - before:
         assert time.monotonic() < deadline, new
         time.sleep(0.05)

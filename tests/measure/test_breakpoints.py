@@ -4,18 +4,20 @@ from random import Random
 
 import pytest
 
-from collwise.measure.breakpoints import Value, find_segments
+from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.campaign import SIZES
 
 
-def _curve(law: dict[int, tuple[float, float]], noise: float = 0, seed: int = 0) -> list[Value]:
+def _curve(
+    law: dict[int, tuple[float, float]], noise: float = 0, seed: int = 0
+) -> list[CurvePoint]:
     """law: from this size on, (start-up, per byte), in seconds."""
     random = Random(seed)
     points = []
     for nbytes in SIZES:
         start, slope = law[max(limit for limit in law if limit <= nbytes)]
         value = (start + slope * nbytes) * random.lognormvariate(0, noise)
-        points.append(Value(nbytes, value, noise))
+        points.append(CurvePoint(nbytes, value, noise))
     return points
 
 
@@ -71,5 +73,5 @@ def test_doubt_hides_a_small_jump() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_few_sizes_are_one_segment(count: int) -> None:
-    curve = [Value(2**i, 10.0**i) for i in range(count)]
+    curve = [CurvePoint(2**i, 10.0**i) for i in range(count)]
     assert find_segments(curve) == [0] * count

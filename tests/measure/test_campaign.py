@@ -12,7 +12,8 @@ from collwise.errors import InvalidArgument
 from collwise.measure import SIZES, Campaign, Measurement, Probe
 from collwise.measure.campaign import OPENING
 from collwise.measure.fit import Seconds
-from collwise.model.machine import Cost, Machine, Measured, measured
+from collwise.model.machine import Cost, Machine
+from collwise.model.measured_machine import Measured, measured
 from collwise.simulator import SimulatedProber
 
 LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "9/5", "2.5", "4", "10")]

@@ -192,13 +192,6 @@ def test_the_median_is_the_median(values: list[int]) -> None:
         assert low <= float(found.seconds) <= high
 
 
-def test_order_statistics_are_those_of_the_textbooks() -> None:
-    """95 % intervals of the median: for 6 … 8 samples all of them, for 9 … 11 one less, ..."""
-    cell = Cell(1, 8, 1, False)
-    inner = {n: find_median(cell, [float(i) for i in range(n)]).interval_s for n in (6, 8, 9, 20)}
-    assert inner == {6: (0, 5), 8: (0, 7), 9: (1, 7), 20: (5, 14)}
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e-9, Fraction(-1)])
 def test_what_is_no_duration(value: Seconds) -> None:
     with pytest.raises(InvalidArgument, match="timing sample"):

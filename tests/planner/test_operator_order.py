@@ -9,7 +9,7 @@ from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan
 from collwise.planner.operator_order import OPERATORS, legal
-from collwise.schedule.problem import keeps
+from collwise.schedule.problem import satisfies
 
 POSTAL = Machine.postal(t0_s="1e-5", lam=4)
 
@@ -75,7 +75,7 @@ def test_a_plan_takes_what_is_legal_and_says_why_not(collective: str, op: str, d
     asked = legal(collective, op, dtype)
     assert made.problem.order == asked.order
     for algorithm in algorithms_for(collective):
-        fits = keeps(algorithm.order(made.problem), asked.order)
+        fits = satisfies(algorithm.order(made.problem), asked.order)
         assert fits or asked.reason in made.excluded[algorithm.name]
         assert fits == any(c.name == algorithm.name for c in made.candidates)
     assert asked.reason in str(made)
@@ -94,4 +94,4 @@ def test_only_exact_sums_go_by_the_census() -> None:
 
 def test_every_operator_has_an_order() -> None:
     for op in OPERATORS:
-        assert legal("allreduce", op, "int32").item == 4
+        assert legal("allreduce", op, "int32").itemsize == 4

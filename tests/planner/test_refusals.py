@@ -8,7 +8,7 @@ import pytest
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.planner.choose import plan
-from collwise.schedule.problem import COMBINING
+from collwise.schedule.collectives import COLLECTIVES
 from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
 
@@ -32,7 +32,6 @@ from tests.planner.machines import HOCKNEY, POSTAL
         ({"collective": "braodcast"}, UnknownName, "did you mean broadcast"),
         ({"collective": "sort"}, UnknownName, "collective 'sort': there is none; known: "),
         ({"collective": "allgather"}, UnknownName, "write s_to_p, as it is called here"),
-        ({"collective": "allgatherv", "sources": [0]}, UnknownName, "write s_to_p, as it is"),
         ({"collective": "bcast"}, UnknownName, "write broadcast, as it is called here"),
         ({"collective": None}, UnknownName, r"collective \(None\): there is none; known: all"),
         ({"collective": ["reduce"]}, UnknownName, r"collective \(a list\): there is none; kno"),
@@ -66,9 +65,20 @@ def test_wishes_about_combining_where_nothing_is_combined(
 
 def test_what_nobody_says_about_combining() -> None:
     good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL}
-    for collective in COMBINING:
+    for collective in (c.name for c in COLLECTIVES.values() if c.combines):
         told = plan(collective, **good, op="sum", dtype="float64")
         assert plan(collective, **good) == told
+
+
+def test_aliases_mean_the_same() -> None:
+    asked: dict[str, Any] = {"ranks": 6, "nbytes": 8, "sources": [0, 4], "machine": POSTAL}
+    expected = plan("s_to_p", **asked, algorithm="ring")
+    for collective in ("s_to_p", "allgatherv"):
+        for algorithm in ("ring", "s_to_p/ring", "allgatherv/ring"):
+            made = plan(collective, **asked, algorithm=algorithm)
+            assert made == expected
+            assert made.problem.collective == "s_to_p"
+    assert algorithms_for("allgatherv") == algorithms_for("s_to_p")
 
 
 def test_near_names_are_those_of_the_registry() -> None:

@@ -15,7 +15,7 @@ import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.model import postal
-from collwise.model.bounds import bounds
+from collwise.model.bounds import broadcast_unsegmented
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Complete, Mesh, Topology, parse
@@ -214,19 +214,20 @@ def test_bounds_that_are_met() -> None:
 def test_contributions_may_be_cheaper_together() -> None:
     """On this machine 1000 bytes take less than 999: two of 999 travel together."""
     assert STEEP.message(1998).latency < STEEP.message(999).latency
-    _, unsegmented = bounds("s_to_p", STEEP, 8, 2 * 999, [999, 999])
+    unsegmented = s_to_p(8, [0, 1], 999, STEEP).unsegmented_bound
     least = [
         min(getattr(STEEP.message(x), n) for x in (999, 1000, 1998))
         for n in STEEP.message(1)._fields
     ]
     assert unsegmented.time == postal.broadcast_time(8, least[1] / least[0]) * least[0]
-    alone = bounds("s_to_p", STEEP, 8, 999, [999])[1]
-    assert alone.time == bounds("broadcast", STEEP, 8, 999)[1].time > unsegmented.time
+    alone = s_to_p(8, [0], 999, STEEP).unsegmented_bound
+    assert alone.time == broadcast_unsegmented(STEEP, 8, 999).time > unsegmented.time
 
 
 def test_what_the_bounds_argue() -> None:
     machine = Machine.hockney(alpha_s=1, beta_s=1)
-    every, unsegmented = bounds("s_to_p", machine, 4, 300, [100, 200])
+    made = s_to_p(4, [0, 1], [100, 200], machine)
+    every, unsegmented = made.bound, made.unsegmented_bound
     assert every.time == 301
     assert every.argument == (
         "all bytes of others reach a rank at its best rate, and the last one arrives"
@@ -234,8 +235,8 @@ def test_what_the_bounds_argue() -> None:
     assert unsegmented.time == 2 * 201  # the larger one down a tree
     assert unsegmented.argument == "T_λ(p)·t0, if every contribution goes in one message"
     # If all give, each has its own: who gives least has to get most.
-    assert bounds("s_to_p", machine, 2, 300, [100, 200])[0].time == 201
-    assert bounds("s_to_p", machine, 4, 0, [])[0].argument == "nothing has to be sent"
+    assert s_to_p(2, [0, 1], [100, 200], machine).bound.time == 201
+    assert s_to_p(4, [0], 0, machine).bound.argument == "nothing has to be sent"
 
 
 # --- plans as things ---

@@ -65,7 +65,7 @@ def _point(nbytes: int, t0_s: float, lam: float, segment: int = 0, mode: Mode = 
     return MeasuredSize(**(fields | changes))
 
 
-def _win(nbytes: int, **changes: Any) -> RaceResult:
+def _race_result(nbytes: int, **changes: Any) -> RaceResult:
     fields: dict[str, Any] = {
         "collective": "broadcast",
         "form": "persistent",
@@ -106,7 +106,7 @@ PROFILE = Profile(
             repetitions=1,
         ),
     ),
-    wins=(_win(512),),
+    race_results=(_race_result(512),),
 )
 
 
@@ -172,36 +172,38 @@ def test_the_quality_of_the_whole() -> None:
 
 
 def test_newer_races_replace_older_ones() -> None:
-    newer = _win(512, decision="library", algorithm="broadcast/flat", settings={})
-    other = _win(64)
-    learned = PROFILE.with_wins([newer, other])
-    assert learned.wins == (other, newer)
-    assert PROFILE.wins == (_win(512),)
+    newer = _race_result(512, decision="library", algorithm="broadcast/flat", settings={})
+    other = _race_result(64)
+    learned = PROFILE.with_race_results([newer, other])
+    assert learned.race_results == (other, newer)
+    assert PROFILE.race_results == (_race_result(512),)
     assert Profile.from_json(learned.to_json()) == learned
 
 
 def test_races_between_other_numbers_of_sources_are_others() -> None:
-    few, many = (_win(512, collective="s_to_p", sources=count) for count in (2, 8))
-    learned = PROFILE.with_wins([many, few, _win(512, collective="s_to_p", sources=8)])
-    assert [win.sources for win in learned.wins] == [0, 2, 8]
+    few, many = (_race_result(512, collective="s_to_p", sources=count) for count in (2, 8))
+    learned = PROFILE.with_race_results(
+        [many, few, _race_result(512, collective="s_to_p", sources=8)]
+    )
+    assert [result.sources for result in learned.race_results] == [0, 2, 8]
     assert Profile.from_json(learned.to_json()) == learned
 
 
 def test_profiles_from_before_there_were_sources_load() -> None:
     document = json.loads(PROFILE.to_json())
-    for win in document["wins"]:
-        del win["sources"]
+    for result in document["wins"]:
+        del result["sources"]
     assert Profile.from_json(json.dumps(document)) == PROFILE
 
 
 def test_settings_are_json_values() -> None:
     with pytest.raises(TypeError, match="Fraction"):
-        _win(8, settings={"alpha": Fraction(9, 16)})
+        _race_result(8, settings={"alpha": Fraction(9, 16)})
 
 
 def test_an_interval_has_its_ends_in_order() -> None:
     with pytest.raises(ValueError, match="speedup_low"):
-        _win(8, speedup_low=3.0)
+        _race_result(8, speedup_low=3.0)
     with pytest.raises(ValueError, match=r"lam_interval.*wrong order"):
         _point(8, 1e-6, 1.0, lam_interval=(2.0, 1.0))
 
@@ -274,7 +276,7 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "unknown at the top": (_edited("foo", value=1), "unknown field `foo`"),
     "a field missing": (_edited("fingerprint", "layout", value=...), r"`layout`.*\$\.fingerprint"),
     "two winners": (
-        lambda: _edited("wins", value=[json.loads(msgspec.json.encode(_win(8)))] * 2)(),
+        lambda: _edited("wins", value=[json.loads(msgspec.json.encode(_race_result(8)))] * 2)(),
         "two of them are about the same",
     ),
     "experiment 3": (_edited("medians", 0, "experiment", value=3), r"\$\.medians\[0\]\.experiment"),
@@ -426,7 +428,7 @@ def test_dying_before_the_end_keeps_the_old_file(
 
     monkeypatch.setattr(os, step, die)
     with pytest.raises(KeyboardInterrupt):
-        PROFILE.with_wins([_win(1)]).save(path)
+        PROFILE.with_race_results([_race_result(1)]).save(path)
     assert Profile.load(path) == PROFILE
     assert _names(tmp_path) == ["profile.json"]
 

@@ -253,7 +253,7 @@ def test_a_race_as_json(gain: float) -> None:
     assert found["lower_bound_s"] == made.plan.lower_bound_s
     assert list(found["forms"]) == [decision.form for decision in made.decisions]
     assert found["forms"]["persistent"].items() <= found.items()
-    wins = {win.form: win for win in session(made).profile.wins}
+    wins = {win.form: win for win in session(made).profile.race_results}
     for decision in made.decisions:
         told, race = found["forms"][decision.form], decision.race
         label = told["algorithm"] + BLOCKING * (decision.form == "blocking")
@@ -301,7 +301,7 @@ def test_a_session_as_json() -> None:
     made = as_json(document(found))
     assert made["races"] == [as_json(race_document(o)) for o in found.outcomes]
     assert made["profile"] == json.loads(found.profile.to_json())
-    assert len(made["profile"]["wins"]) == len(found.profile.wins) > 0
+    assert len(made["profile"]["wins"]) == len(found.profile.race_results) > 0
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)

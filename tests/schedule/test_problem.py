@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model.topology import near_square
+from collwise.schedule.collectives import ABOUT, check_about
 from collwise.schedule.operations import Block
-from collwise.schedule.problem import COMBINING, GATHERING, Order, Problem, Source, check_about
+from collwise.schedule.problem import Order, Problem, Source
 
 
 def s_to_p(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:
@@ -77,15 +78,18 @@ def test_sources_of_many_kinds(sources: Any) -> None:
         ({"shape": (10,)}, "s_to_p over 10 ranks: shape = (10,); give (rows, columns), such as"),
         ({"shape": 10}, "s_to_p over 10 ranks: shape = 10; give (rows, columns), such as"),
         ({"root": 3}, "s_to_p with root 3: it has no root: all ranks get the result; leave the"),
-        ({"item": 3}, "s_to_p of elements of 3 bytes: nbytes = 8, which is no multiple; give the"),
         (
-            {"item": 4, "nbytes": [4, 2, 2]},
+            {"itemsize": 3},
+            "s_to_p of elements of 3 bytes: nbytes = 8, which is no multiple; give the",
+        ),
+        (
+            {"itemsize": 4, "nbytes": [4, 2, 2]},
             "s_to_p over 10 ranks: source 3 has 2 bytes, an element 4; give the bytes of whole",
         ),
     ],
 )
 def test_problems_that_are_none(given: dict[str, Any], text: str) -> None:
-    sources = {"sources": [5]} if given.get("item") == 3 else {}
+    sources = {"sources": [5]} if given.get("itemsize") == 3 else {}
     with pytest.raises(InvalidArgument) as caught:
         s_to_p(**{**sources, **given})
     assert str(caught.value).startswith(text)
@@ -134,14 +138,14 @@ def test_where_there_are_no_sources(collective: str) -> None:
 
 @pytest.mark.parametrize("order", ["same", "rank"])
 def test_where_nothing_is_combined(order: Order) -> None:
-    for collective in ("broadcast", *GATHERING):
+    for collective in ("broadcast", *ABOUT["sources"]):
         Problem(collective, 4, 0, order="any")
         with pytest.raises(InvalidArgument) as caught:
             Problem(collective, 4, 0, order=order)
         assert str(caught.value) == (
             f"{collective} with order: it is for reduce and allreduce only; leave out order"
         )
-    for collective in COMBINING:
+    for collective in ABOUT["order"]:
         assert Problem(collective, 4, 0, order=order).order == order
 
 

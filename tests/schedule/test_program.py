@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -20,7 +21,7 @@ from collwise.schedule.operations import (
     size_of,
     writes,
 )
-from collwise.schedule.problem import COMBINING, GATHERING, ORDERS, ROOTLESS, Problem, keeps
+from collwise.schedule.problem import ORDERS, Problem, satisfies
 from collwise.schedule.program import Columns, Schedule, Written, tabulate
 
 A, B = Block(0, 0, 6), Block(0, 6, 4)
@@ -134,18 +135,21 @@ def test_what_an_operation_reads_writes_and_spoils() -> None:
 def test_orders_from_the_weakest() -> None:
     assert ORDERS == ("any", "same", "rank")
     for i in range(3):
-        assert [keeps(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(3)]
+        assert [satisfies(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(3)]
     wrong: Any = "rnak"
     with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
-        keeps("any", wrong)
+        satisfies("any", wrong)
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"item": 3}, "reduce of elements of 3 bytes: nbytes = 8, which is no multiple; give the"),
-        ({"item": 0}, "reduce of `item`: item = 0; give an integer of at least 1"),
-        ({"item": 4.0}, "reduce of `item`: item = 4.0; give an integer of at least 1"),
+        (
+            {"itemsize": 3},
+            "reduce of elements of 3 bytes: nbytes = 8, which is no multiple; give the",
+        ),
+        ({"itemsize": 0}, "reduce of `itemsize`: itemsize = 0; give an integer of at least 1"),
+        ({"itemsize": 4.0}, "reduce of `itemsize`: itemsize = 4.0; give an integer of at least 1"),
         ({"order": "rnak"}, "order 'rnak': there is none; did you mean rank?"),
         ({"order": 3}, "order (3): there is none; known: any, rank, same"),
     ],
@@ -157,8 +161,7 @@ def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str
 
 
 def test_all_ranks_get_the_result_of_what_has_no_root() -> None:
-    assert set(ROOTLESS) < {*COMBINING, *GATHERING}
-    for collective in ROOTLESS:
+    for collective in (name for name, kind in COLLECTIVES.items() if not kind.rooted):
         with pytest.raises(InvalidArgument) as caught:
             Problem(collective, 4, 8, root=2)
         assert str(caught.value) == (

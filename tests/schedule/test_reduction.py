@@ -122,7 +122,7 @@ def test_up_a_tree_in_segments() -> None:
 def test_an_exchange_of_halves() -> None:
     """Two ranks, 3 elements: rank 0 completes the larger half, and both put them together."""
     low, high = block(0, 8), block(8, 4)
-    exchange = Exchange(Problem("allreduce", 2, 12, item=4), (Stage(2, True),))
+    exchange = Exchange(Problem("allreduce", 2, 12, itemsize=4), (Stage(2, True),))
     assert operations(exchange, 2) == [
         [
             Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low),
@@ -133,7 +133,7 @@ def test_an_exchange_of_halves() -> None:
             Send(0, high), Recv(0, low),
         ],
     ]  # fmt: skip
-    to_root = Exchange(Problem("reduce", 2, 12, item=4), (Stage(2, True),))
+    to_root = Exchange(Problem("reduce", 2, 12, itemsize=4), (Stage(2, True),))
     assert operations(to_root, 2) == [
         [Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low), Recv(1, high)],
         [Send(0, low, IN), Recv(0, high, S1), Combine(S1, IN, S0, high), Send(0, high, S0)],

@@ -11,7 +11,7 @@ from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import COMBINING, GATHERING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.simulator.data_values import values
 from tests.algorithms.examples import root_of, roots, settings_of, sources_for
@@ -37,10 +37,10 @@ def test_every_algorithm_gives_what_numpy_gives(algorithm: Algorithm) -> None:
             inputs = [np.arange(count, dtype=np.int64) ** 2 + 5 * rank for rank in range(p)]
             for root in roots(algorithm, p):
                 at = root_of(algorithm, root)
-                schedule = algorithm.schedule(p, 8 * count, at, item=8, **sources, **settings)
-                if algorithm.collective in COMBINING:
+                schedule = algorithm.schedule(p, 8 * count, at, itemsize=8, **sources, **settings)
+                if algorithm.kind.combines:
                     right = sum(inputs[1:], inputs[0])
-                elif algorithm.collective in GATHERING:
+                elif algorithm.kind.has_sources:
                     right = np.concatenate([inputs[rank] for rank in sorted(sources["sources"])])
                 else:
                     right = inputs[at]
@@ -54,7 +54,7 @@ def test_sources_may_give_different_lengths_or_nothing(algorithm: Algorithm) -> 
     settings = settings_of(algorithm, 6)
     inputs = [None, np.array([1.5]), None, np.zeros(0), np.array([2.0, 3.0]), np.array([9.0])]
     sources, nbytes = [4, 1, 3], [16, 8, 0]
-    schedule = algorithm.schedule(6, nbytes, item=8, sources=sources, **settings)
+    schedule = algorithm.schedule(6, nbytes, itemsize=8, sources=sources, **settings)
     found = values(schedule, inputs)
     assert [vector.tolist() for vector in found if vector is not None] == 6 * [[1.5, 2.0, 3.0]]
     assert len({id(vector) for vector in found}) == 6
@@ -72,7 +72,7 @@ def test_sources_may_give_different_lengths_or_nothing(algorithm: Algorithm) -> 
     ],
 )
 def test_sources_that_do_not_give_what_was_said(inputs: list[Vector | None], seen: str) -> None:
-    schedule = ALGORITHMS["s_to_p/ring"].schedule(3, [16, 8], item=8, sources=[0, 2])
+    schedule = ALGORITHMS["s_to_p/ring"].schedule(3, [16, 8], itemsize=8, sources=[0, 2])
     with pytest.raises(InvalidArgument) as refusal:
         values(schedule, inputs)
     assert refusal.value.asked == "the values of s_to_p of 24 bytes from 2 to 3 ranks (1 × 3)"
@@ -88,12 +88,12 @@ def compose(one: Vector, other: Vector) -> Vector:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
 def test_the_declared_order_is_kept(algorithm: Algorithm) -> None:
-    if algorithm.collective not in COMBINING:
+    if not algorithm.kind.combines:
         return
     for p in RANKS:
         for root in roots(algorithm, p):
             settings = settings_of(algorithm, p, segment=32)
-            made = algorithm.schedule(p, 16 * (p + 2), root, item=16, **settings)
+            made = algorithm.schedule(p, 16 * (p + 2), root, itemsize=16, **settings)
             inputs = [np.arange(2 * p + 4, dtype=np.int64) % 3 + 1 + rank for rank in range(p)]
             found = outputs(algorithm, made, values(made, inputs, compose))
             if made.problem.order == "rank":
@@ -107,7 +107,7 @@ ALL = Block(0, 0, 8)
 
 
 def reduction(*lists: list[Operation]) -> Schedule:
-    return Schedule(Problem("reduce", len(lists), 8, item=8), Written(tuple(map(tuple, lists))))
+    return Schedule(Problem("reduce", len(lists), 8, itemsize=8), Written(tuple(map(tuple, lists))))
 
 
 def test_lists_mean_what_they_say_in_list_order() -> None:

@@ -33,6 +33,21 @@ def test_sizes_are_exact(nbytes: int, text: str) -> None:
     assert formatting.size(nbytes) == text
 
 
+def test_chosen_times_and_rates_keep_their_digits() -> None:
+    assert [formatting.chosen_time(s) for s in (200e-6, 5e-3, 1.5, 87.5e-9)] == [
+        "200 µs",
+        "5 ms",
+        "1.5 s",
+        "87.5 ns",
+    ]
+    assert [formatting.rate(bits) for bits in (500, 64_000, 10_000_000, 1_000_000_000)] == [
+        "500 bit/s",
+        "64 kbit/s",
+        "10 Mbit/s",
+        "1 Gbit/s",
+    ]
+
+
 def test_an_interval_shares_the_unit_of_its_middle() -> None:
     assert formatting.time_between(0.9e-3, 1.1e-3, 1e-3) == "0.900 … 1.10"
     assert formatting.time_between(1.0e-6, 1.2e-3, 1e-5) == "1.00 … 1200"

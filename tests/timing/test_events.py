@@ -13,7 +13,8 @@ from tests.algorithms.examples import settings_of, sources_for
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written

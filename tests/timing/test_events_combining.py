@@ -9,7 +9,8 @@ from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
@@ -28,7 +29,7 @@ SLOW = measured([[(8, 1, 2)]]).with_combining([(4, 3), (8, 5)])
 
 
 def schedule(*lists: Sequence[Operation], collective: str = "reduce") -> Schedule:
-    problem = Problem(collective, len(lists), 8, item=4)
+    problem = Problem(collective, len(lists), 8, itemsize=4)
     return Schedule(problem, Written(tuple(map(tuple, lists))))
 
 
@@ -197,7 +198,7 @@ def test_hockney_nothing_overtakes_where_all_can_go_on() -> None:
 def test_the_census_for_a_latency_that_is_not_the_machines(p: int) -> None:
     """It sends on before it combines: it completes where sends wait for their receivers, too."""
     for lam in (1, 2, 3, 7):
-        census = ALGORITHMS["allreduce/census_delay_receive"].schedule(p, 12, item=4, lam=lam)
+        census = ALGORITHMS["allreduce/census_delay_receive"].schedule(p, 12, itemsize=4, lam=lam)
         check_flow(census)
         for machine in (HOCKNEY, SLOW, POSTAL):
             timing = ideal(census, machine)
@@ -223,19 +224,19 @@ def test_where_all_ranks_are_alike_one_stands_for_all(
     for p in (2, 4, 8):
         lam = LATENCIES[p % 7]
         settings = settings_of(algorithm, p, lam=lam, radix=2)
-        made = algorithm.schedule(p, 24 * p, item=8, **settings)
+        made = algorithm.schedule(p, 24 * p, itemsize=8, **settings)
         finish = ideal(made, machine).finish
         for rank in (0, p - 1):
             assert set(finish) == {ideal_alike(made.rank(rank), machine)}
 
 
 def test_of_ranks_that_differ_one_stands_for_none() -> None:
-    uneven = Exchange(Problem("allreduce", 4, 20, item=4), (Stage(2, True), Stage(2, True)))
+    uneven = Exchange(Problem("allreduce", 4, 20, itemsize=4), (Stage(2, True), Stage(2, True)))
     assert not uneven.is_alike()
     assert len({ideal_alike(uneven.operations(rank), HOCKNEY) for rank in range(4)}) > 1
-    even = Exchange(Problem("allreduce", 4, 16, item=4), (Stage(2, True), Stage(2, True)))
+    even = Exchange(Problem("allreduce", 4, 16, itemsize=4), (Stage(2, True), Stage(2, True)))
     assert even.is_alike()
-    left_over = Exchange(Problem("allreduce", 5, 16, item=4), (Stage(2, True), Stage(2, True)))
-    to_root = Exchange(Problem("reduce", 4, 16, item=4), (Stage(2, True), Stage(2, True)))
+    left_over = Exchange(Problem("allreduce", 5, 16, itemsize=4), (Stage(2, True), Stage(2, True)))
+    to_root = Exchange(Problem("reduce", 4, 16, itemsize=4), (Stage(2, True), Stage(2, True)))
     assert not left_over.is_alike()
     assert not to_root.is_alike()

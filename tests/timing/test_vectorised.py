@@ -18,13 +18,13 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.model.topology import Complete
 from collwise.schedule.operations import Block, Message, Operation, Recv, Send
-from collwise.schedule.problem import COMBINING, GATHERING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, Schedule, Written
 from collwise.simulator import simulate
-from collwise.simulator.trace import MANY
 from collwise.timing import Timing, ideal
-from collwise.timing.event_queues import queues
-from collwise.timing.vectorised import ColumnTiming, column_timing
+from collwise.timing.port_queues import port_queues
+from collwise.timing.trace import VECTORISED_FROM
+from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "3", "4", "7")]
 POSTAL = [Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES]
@@ -35,7 +35,7 @@ LOGGP = [
 ]
 FINE = Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846")
 """One message takes more ticks than int64 holds."""
-SENDING = [a for a in ALGORITHMS.values() if a.collective not in COMBINING]
+SENDING = [a for a in ALGORITHMS.values() if not a.kind.combines]
 TREES = [a for a in SENDING if a.collective == "broadcast" and not a.segmented]
 A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
 
@@ -45,20 +45,20 @@ def schedule_of(
 ) -> Schedule:
     """A schedule with some value for every parameter; where ranks gather, of a few sources."""
     chosen = settings_of(algorithm, p, **wanted)
-    if algorithm.collective not in GATHERING:
+    if not algorithm.kind.has_sources:
         return algorithm.schedule(p, nbytes, root, **chosen)
     sources = sorted({0, p // 3, p - 1, root})
     lengths = [nbytes // (1 + i) for i in range(len(sources))]
     return algorithm.schedule(p, lengths, sources=sources, **chosen)
 
 
-def played(schedule: Schedule, machine: Machine) -> ColumnTiming:
-    found = column_timing(schedule, machine)
+def played(schedule: Schedule, machine: Machine) -> VectorisedTiming:
+    found = vectorised_timing(schedule, machine)
     assert found is not None, schedule
     return found
 
 
-def assert_same(found: ColumnTiming, expected: Timing) -> None:
+def assert_same(found: VectorisedTiming, expected: Timing) -> None:
     assert found.finish == expected.finish
     assert found.completion == expected.completion
     assert found.completion_s == expected.completion_s
@@ -109,7 +109,7 @@ def test_every_root(machine: Machine) -> None:
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     """Long queues: hundreds of messages at one port."""
-    quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.collective in GATHERING
+    quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.kind.has_sources
     p = 60 if quadratic else 300
     for machine in (POSTAL[2], HOCKNEY):
         schedule = schedule_of(algorithm, p, 1000, p // 2, segment=250)
@@ -126,8 +126,8 @@ def test_loggp_down_trees(algorithm: Algorithm, machine: Machine) -> None:
 
 def test_loggp_otherwise_is_played_event_by_event() -> None:
     """The order of arrival would matter: said by None, and done by `simulate`."""
-    schedule = ALGORITHMS["broadcast/chain_segmented"].schedule(MANY, 40, segment=20)
-    assert column_timing(schedule, LOGGP[0]) is None
+    schedule = ALGORITHMS["broadcast/chain_segmented"].schedule(VECTORISED_FROM, 40, segment=20)
+    assert vectorised_timing(schedule, LOGGP[0]) is None
     trace = simulate(schedule, LOGGP[0])
     assert isinstance(trace.simulated, Timing)
     assert trace.finish == ideal(schedule, LOGGP[0]).finish
@@ -175,9 +175,9 @@ def test_any_order(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
     try:
         expected = ideal(schedule, machine)
     except InvalidSchedule:
-        assert column_timing(schedule, machine) is None
+        assert vectorised_timing(schedule, machine) is None
         return
-    found = column_timing(schedule, machine)
+    found = vectorised_timing(schedule, machine)
     if found is None:
         assert any(map(sends_too_early, lists))
     else:
@@ -218,7 +218,7 @@ def written(*lists: Sequence[Operation]) -> Schedule:
     ids=["there and back", "twice", "too early", "a circle of two", "of three", "behind a circle"],
 )
 def test_what_is_refused(schedule: Schedule, machine: Machine) -> None:
-    assert column_timing(schedule, machine) is None
+    assert vectorised_timing(schedule, machine) is None
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.describe())
@@ -232,7 +232,7 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
         [Recv(1, A)],
     )
     assert_same(played(early, machine), ideal(early, machine))
-    assert column_timing(early, LOGGP[0]) is None
+    assert vectorised_timing(early, LOGGP[0]) is None
     inside = written(
         [Send(1, A), Send(2, A)],
         [Recv(0, A), Send(2, nothing), Send(3, nothing)],
@@ -244,9 +244,9 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
 
 def test_combining_is_refused() -> None:
     for algorithm in ALGORITHMS.values():
-        if algorithm.collective in COMBINING:
+        if algorithm.kind.combines:
             schedule = algorithm.schedule(8, 64, **settings_of(algorithm, 8))
-            assert column_timing(schedule, POSTAL[0]) is None
+            assert vectorised_timing(schedule, POSTAL[0]) is None
 
 
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
@@ -306,10 +306,10 @@ def test_what_waits_for_what() -> None:
         [Recv(1, A), Recv(1, B)],
         [Recv(1, (*B, *A))],
     )
-    found = queues(schedule)
+    found = port_queues(schedule)
     assert found is not None
     told = zip(
-        found.source.tolist(), found.place_at_source.tolist(), found.need.tolist(), strict=True
+        found.source.tolist(), found.place_at_source.tolist(), found.ready_at.tolist(), strict=True
     )
     assert list(told) == [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 3, 2), (1, 4, 2)]
     assert found.nbytes.tolist() == [4, 4, 4, 8, 4]
@@ -318,7 +318,7 @@ def test_what_waits_for_what() -> None:
 @pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, LOGGP[0], FINE], ids=lambda m: m.kind)
 def test_many_ranks_are_played_in_columns(machine: Machine) -> None:
     algorithm = ALGORITHMS["broadcast/knomial"]
-    for p, kind in ((MANY - 1, Timing), (MANY, ColumnTiming)):
+    for p, kind in ((VECTORISED_FROM - 1, Timing), (VECTORISED_FROM, VectorisedTiming)):
         schedule = algorithm.schedule(p, 512, 3, k=3)
         trace, expected = simulate(schedule, machine), ideal(schedule, machine)
         assert isinstance(trace.simulated, kind)
@@ -333,14 +333,14 @@ def test_many_ranks_are_played_in_columns(machine: Machine) -> None:
 
 
 def test_what_is_not_for_columns_is_played_event_by_event() -> None:
-    reduce = ALGORITHMS["reduce/binomial"].schedule(MANY, 64)
-    flat = ALGORITHMS["broadcast/flat"].schedule(MANY, 64)
+    reduce = ALGORITHMS["reduce/binomial"].schedule(VECTORISED_FROM, 64)
+    flat = ALGORITHMS["broadcast/flat"].schedule(VECTORISED_FROM, 64)
     by_hand = Schedule(flat.problem, Written(flat.lists))
     wormhole = Machine.wormhole(send_s=1, receive_s=1, hop_s=0, beta_s=0)
     for schedule, machine, topology in (
         (reduce, POSTAL[2], None),
         (by_hand, POSTAL[2], None),
-        (flat, POSTAL[2], Complete(MANY)),
+        (flat, POSTAL[2], Complete(VECTORISED_FROM)),
         (flat, wormhole, None),
     ):
         trace = simulate(schedule, machine, topology)
@@ -349,7 +349,7 @@ def test_what_is_not_for_columns_is_played_event_by_event() -> None:
 
 
 def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
-    lists = [[Recv(1, A)], *([] for _ in range(MANY - 1))]
+    lists = [[Recv(1, A)], *([] for _ in range(VECTORISED_FROM - 1))]
     with pytest.raises(InvalidSchedule, match="rank 0, step 0"):
         simulate(written(*lists), POSTAL[0])
 
@@ -362,7 +362,7 @@ def test_a_million_ranks() -> None:
     assert trace.completion == postal.broadcast_time(1 << 20, lam) * t0
     assert len(trace.finish_s) == 1 << 20
     assert max(trace.finish_s) == trace.completion_s == seconds(trace.completion)
-    assert isinstance(trace.simulated, ColumnTiming)
+    assert isinstance(trace.simulated, VectorisedTiming)
     times, counts = np.unique(trace.simulated.received, return_counts=True)
     informed = np.cumsum(counts) + 1
     for ticks, ranks in zip(times.tolist()[::20], informed.tolist()[::20], strict=True):

@@ -13,13 +13,13 @@ from tests.timing.networks import Twin, random_schedule
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
-from collwise.model.bounds import bounds
-from collwise.model.machine import Hockney, Machine, Wormhole, measured
+from collwise.model.machine import Hockney, Machine, Wormhole
+from collwise.model.measured_machine import measured
 from collwise.model.topology import Complete, Embedded, Hypercube, Mesh, Topology, Torus
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import GATHERING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Timing, Wait, ideal, ideal_alike
+from collwise.timing import LinkWait, Timing, ideal, ideal_alike
 from collwise.verifier import check_ports
 
 F = Fraction
@@ -101,7 +101,7 @@ def test_who_waits_for_whom_on_a_line() -> None:
     timing = ideal(messages(5, (0, 3), (1, 2), (3, 0)), WORM, LINE)
     assert told(timing) == {
         (0, 3): (0, 6, 8, 10, None),
-        (1, 2): (5, 9, 11, 13, Wait(EAST(1), 0)),
+        (1, 2): (5, 9, 11, 13, LinkWait(EAST(1), 0)),
         (3, 0): (0, 6, 8, 10, None),
     }
     assert [p.route for p in timing.passages][2] == (WEST(3), WEST(2), WEST(1))
@@ -114,8 +114,8 @@ def test_what_is_reserved_later_is_not_filled_in_front() -> None:
     timing = ideal(messages(5, (0, 2), (1, 4), (2, 3)), WORM, LINE)
     assert told(timing) == {
         (0, 2): (0, 5, 7, 9, None),
-        (1, 4): (4, 10, 12, 14, Wait(EAST(1), 0)),
-        (2, 3): (9, 13, 15, 17, Wait(EAST(2), 1)),
+        (1, 4): (4, 10, 12, 14, LinkWait(EAST(1), 0)),
+        (2, 3): (9, 13, 15, 17, LinkWait(EAST(2), 1)),
     }
 
 
@@ -124,8 +124,8 @@ def test_requests_that_are_ready_together_are_served_by_source() -> None:
     timing = ideal(messages(5, (2, 3), (1, 4), (0, 2)), HOCKNEY, LINE)
     assert told(timing) == {
         (0, 2): (0, 3, 5, 5, None),
-        (1, 4): (5, 8, 10, 10, Wait(EAST(1), 0)),
-        (2, 3): (10, 13, 15, 15, Wait(EAST(2), 1)),
+        (1, 4): (5, 8, 10, 10, LinkWait(EAST(1), 0)),
+        (2, 3): (10, 13, 15, 15, LinkWait(EAST(2), 1)),
     }
 
 
@@ -138,7 +138,7 @@ def test_requests_are_served_by_ready_time() -> None:
     assert told(timing) == {
         (0, 1): (0, 3, 5, 5, None),
         (2, 4): (0, 3, 11, 11, None),
-        (0, 3): (11, 14, 16, 16, Wait(EAST(2), 1)),
+        (0, 3): (11, 14, 16, 16, LinkWait(EAST(2), 1)),
     }
     assert timing.passages[2].ready == 5
 
@@ -156,7 +156,7 @@ def test_hockney_holds_links_as_long_as_ports() -> None:
     timing = ideal(messages(5, (0, 3), (1, 2)), HOCKNEY, LINE)
     assert told(timing) == {
         (0, 3): (0, 3, 5, 5, None),
-        (1, 2): (5, 8, 10, 10, Wait(EAST(1), 0)),
+        (1, 2): (5, 8, 10, 10, LinkWait(EAST(1), 0)),
     }
     assert timing.passages[1].entry == timing.passages[1].start
     assert timing.link_busy() == {EAST(0): 5, EAST(1): 10, EAST(2): 5}
@@ -177,7 +177,7 @@ def test_a_mesh_where_two_routes_turn_into_one_column() -> None:
     timing = ideal(messages(6, (0, 5), (1, 2), (3, 4)), WORM, Mesh(2, 3))
     assert told(timing) == {
         (0, 5): (0, 6, 8, 10, None),
-        (1, 2): (5, 9, 11, 13, Wait(4, 0)),
+        (1, 2): (5, 9, 11, 13, LinkWait(4, 0)),
         (3, 4): (0, 4, 6, 8, None),
     }
 
@@ -287,6 +287,9 @@ def equal_to_twin(made: Schedule, machine: Hockney | Wormhole, topology: Topolog
             (t.source, t.place_at_source, p.ready, t.start, p.header, t.sent, t.received, p.waited)
             for t, p in zip(timing.transfers, timing.passages, strict=True)
         ]
+    assert [(s.source, s.place, s.start, s.sent, s.received) for s in twin.served] == [
+        (t.source, t.place_at_source, t.start, t.sent, t.received) for t in timing.transfers
+    ]
     assert sorted((c.rank, c.place, c.start, c.end) for c in timing.combines) == sorted(
         twin.combines
     )
@@ -325,9 +328,9 @@ def some_schedule(random: Random, p: int) -> Schedule:
     algorithm = random.choice(list(ALGORITHMS.values()))
     chosen = settings_of(algorithm, p, segment=16)
     sources = None
-    if algorithm.collective in GATHERING:
+    if algorithm.kind.has_sources:
         sources = sorted(random.sample(range(p), random.randrange(1, p + 1)))
-    return algorithm.schedule(p, 8 * random.randrange(1, 9), item=4, sources=sources, **chosen)
+    return algorithm.schedule(p, 8 * random.randrange(1, 9), itemsize=4, sources=sources, **chosen)
 
 
 @settings(deadline=None, max_examples=60)
@@ -364,12 +367,12 @@ def test_links_delay_and_nothing_is_faster_than_the_bound(
     alone = ideal(made, machine).completion
     assert ideal(made, machine, topology).completion >= alone
     problem = made.problem
-    if problem.collective not in GATHERING:
-        assert bounds(problem.collective, machine, problem.ranks, problem.nbytes)[0].time <= alone
+    if not problem.kind.has_sources:
+        assert problem.lower_bounds(machine)[0].time <= alone
 
 
 def test_one_for_all_knows_no_network() -> None:
-    ring = ALGORITHMS["allreduce/ring"].schedule(4, 32, item=4)
+    ring = ALGORITHMS["allreduce/ring"].schedule(4, 32, itemsize=4)
     assert ideal_alike(ring.rank(0), WORM) == ideal(ring, WORM).completion
 
 

@@ -70,4 +70,4 @@ def alone(nbytes: int = 8) -> Outcome:
 
 def session(*outcomes: Outcome) -> Tuning:
     """What `tune` gives for these."""
-    return Tuning(PROFILE.with_wins(win for o in outcomes for win in wins(o)), outcomes)
+    return Tuning(PROFILE.with_race_results(win for o in outcomes for win in wins(o)), outcomes)

@@ -126,8 +126,8 @@ def test_where_nothing_is_learned() -> None:
 def test_a_profile_knows_what_was_learned() -> None:
     """From races to the choice of a later run, through the profile's file."""
     found = session(outcome(512, 0.7, 0.7), outcome(65536, 1.6, 1.4), alone(8))
-    assert len(found.profile.wins) == 4
-    learned = Profile.from_json(found.profile.to_json()).wins
+    assert len(found.profile.race_results) == 4
+    learned = Profile.from_json(found.profile.to_json()).race_results
     won = found.outcomes[1].plan.choice.name
     assert learned_choice(learned, "broadcast", "persistent", RANKS, 65536) == won
     assert learned_choice(learned, "broadcast", "blocking", RANKS, 100_000) == won

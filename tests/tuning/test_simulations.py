@@ -166,7 +166,7 @@ def test_unknown_algorithms() -> None:
 
 
 def test_an_order_that_an_algorithm_does_not_keep() -> None:
-    problem = Problem("allreduce", 6, 48, item=8, order="rank")
+    problem = Problem("allreduce", 6, 48, itemsize=8, order="rank")
     found, excluded = simulations(problem, POSTAL, reason="somebody wants it")
     assert found
     assert "somebody wants it" in excluded["allreduce/ring"]

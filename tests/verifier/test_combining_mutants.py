@@ -29,7 +29,7 @@ from collwise.schedule.operations import (
     size_of,
     writes,
 )
-from collwise.schedule.problem import COMBINING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
 from collwise.verifier import check_flow
@@ -175,7 +175,7 @@ def makes_sense(problem: Problem, lists: Lists) -> bool:
     """What can be said of each operation by itself."""
     for rank, operations in enumerate(lists):
         for op in operations:
-            item = problem.item
+            item = problem.itemsize
             if size_of(op) == 0 or any(b.length < 0 for b in op.blocks):
                 return False
             if any(
@@ -234,7 +234,7 @@ class Mutant:
         root = random.randrange(p) if algorithm.collective == "reduce" else 0
         count = random.choice((1, 2, p, p + 3))
         settings = settings_of(algorithm, p, lam=random.choice((1, 2, 3)))
-        valid = algorithm.schedule(p, count * item, root, item=item, **settings)
+        valid = algorithm.schedule(p, count * item, root, itemsize=item, **settings)
         self.problem = valid.problem
         if random.random() < 0.3:  # with less promised, more mutants are right
             self.problem = replace(valid.problem, order="any")
@@ -394,7 +394,7 @@ def copy_aside(m: Mutant) -> None:
 
 def changed(m: Mutant, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     i = m.random.randrange(len(blocks))
-    by = m.random.choice((-1, 1)) * m.random.choice((1, m.problem.item))
+    by = m.random.choice((-1, 1)) * m.random.choice((1, m.problem.itemsize))
     block = blocks[i]
     block = m.random.choice(
         (
@@ -507,7 +507,7 @@ MAY_BE_RIGHT = {
     exchange_ranks,
 }
 """Those of which some are as right as what they were made of."""
-COMBINE = [a for a in ALGORITHMS.values() if a.collective in COMBINING]
+COMBINE = [a for a in ALGORITHMS.values() if a.kind.combines]
 
 
 def judged(algorithm: Algorithm, mutation: Mutation, seed: int) -> bool | None:

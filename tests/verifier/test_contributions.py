@@ -10,7 +10,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.verifier import POSTCONDITIONS, Postcondition, verify
+from collwise.verifier import Postcondition, postcondition, verify
 from collwise.verifier.contributions import Expressions
 
 IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
@@ -86,10 +86,10 @@ def test_what_a_reduce_and_an_allreduce_promise() -> None:
     reduce_, allreduce_ = Problem("reduce", 3, 8, root=1), Problem("allreduce", 3, 8)
     mine = ((Slot.INPUT, Block(1, 0, 8)),)
     owed = ((Slot.OUTPUT, Block(1, 0, 8)),)
-    assert POSTCONDITIONS["reduce"](reduce_, 1) == Postcondition(mine, owed, combined=True)
-    assert POSTCONDITIONS["reduce"](reduce_, 2) == Postcondition(mine, (), combined=True)
+    assert postcondition(reduce_, 1) == Postcondition(mine, owed, combined=True)
+    assert postcondition(reduce_, 2) == Postcondition(mine, (), combined=True)
     both = ((Slot.INPUT, ALL),), ((Slot.OUTPUT, ALL),)
-    assert POSTCONDITIONS["allreduce"](allreduce_, 2) == Postcondition(*both, combined=True)
+    assert postcondition(allreduce_, 2) == Postcondition(*both, combined=True)
 
 
 def test_equal_expressions_have_one_number() -> None:
@@ -384,7 +384,7 @@ def test_what_is_said(story: str) -> None:
 
 
 def test_elements_may_be_cut_where_nothing_is_combined() -> None:
-    cut = Problem("broadcast", 2, 8, item=8)
+    cut = Problem("broadcast", 2, 8, itemsize=8)
     lists = ((Send(1, (A,)), Send(1, (B,))), (Recv(0, (A,)), Recv(0, (B,))))
     verify(Schedule(cut, Written(lists)))
 
@@ -392,12 +392,12 @@ def test_elements_may_be_cut_where_nothing_is_combined() -> None:
 def test_the_ranks_are_the_users() -> None:
     """Virtual ranks start from the root; what is told are the user's, and so is the order."""
     lists = ((recv(1), combine(IN, OUT)), (send(0),), ())
-    rooted = Problem("reduce", 3, 8, root=1, item=4)
+    rooted = Problem("reduce", 3, 8, root=1, itemsize=4)
     error = violation(Schedule(rooted, Written(lists)))
     assert error.rank == 1
     assert error.block == Block(1, 0, 8)
     assert error.seen == "the contribution of rank 0 is missing"
     whole = ((*lists[0], recv(2, S0), combine(OUT, S0)), (send(0),), (send(0),))
     verify(Schedule(rooted, Written(whole)))
-    ordered = Problem("reduce", 3, 8, root=1, item=4, order="rank")
+    ordered = Problem("reduce", 3, 8, root=1, itemsize=4, order="rank")
     assert "order of the ranks" in violation(Schedule(ordered, Written(whole))).seen

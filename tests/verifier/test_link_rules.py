@@ -13,7 +13,7 @@ from collwise.model.topology import Complete, Hypercube, Mesh
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Timing, Wait, ideal
+from collwise.timing import LinkWait, Timing, ideal
 from collwise.verifier import check_ports, verify
 
 F = Fraction
@@ -48,7 +48,7 @@ def changed(timing: Timing, index: int, **new: Any) -> Timing:
 @pytest.mark.parametrize("machine", [WORM, HOCKNEY])
 def test_what_the_engine_says_is_right(machine: Machine) -> None:
     timing = ideal(crossing(), machine, LINE)
-    assert [p.waited for p in timing.passages] == [None, Wait(4, 0), None]
+    assert [p.waited for p in timing.passages] == [None, LinkWait(4, 0), None]
     check_ports(crossing(), timing, machine, LINE)
 
 
@@ -64,11 +64,19 @@ BAD: dict[str, tuple[int, dict[str, Any], str]] = {
     "a wait for nobody": (1, {"waited": None}, "begins 5 s late, and waits for nobody"),
     "a wait for another link": (
         1,
-        {"waited": Wait(12, 0)},
+        {"waited": LinkWait(12, 0)},
         "waits for link 12, which was not held",
     ),
-    "a wait for another message": (1, {"waited": Wait(4, 2)}, "waits for link 4, which was not"),
-    "a wait for no message": (1, {"waited": Wait(4, 9)}, "waits for link 4, which was not held"),
+    "a wait for another message": (
+        1,
+        {"waited": LinkWait(4, 2)},
+        "waits for link 4, which was not",
+    ),
+    "a wait for no message": (
+        1,
+        {"waited": LinkWait(4, 9)},
+        "waits for link 4, which was not held",
+    ),
 }
 
 
@@ -128,7 +136,7 @@ def test_on_one_port_two_sends_take_turns() -> None:
 
 
 def test_verify_takes_a_topology() -> None:
-    made = ALGORITHMS["allreduce/recursive_doubling"].schedule(8, 64, item=8)
+    made = ALGORITHMS["allreduce/recursive_doubling"].schedule(8, 64, itemsize=8)
     for machine in (WORM, HOCKNEY):
         verify(made, machine, Hypercube(3))
         verify(made, machine, Complete(8))

@@ -15,7 +15,6 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot, size_of
-from collwise.schedule.problem import GATHERING
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
 from collwise.verifier import verify
@@ -44,7 +43,7 @@ class Broken:
         p = self.random.randrange(4, 12)
         self.nbytes = self.random.randrange(p, 60)
         settings = settings_of(algorithm, p, segment=-(-self.nbytes // 3))
-        if algorithm.collective in GATHERING:
+        if algorithm.kind.has_sources:
             sources = self.random.sample(range(p), self.random.randint(2, p))
             lengths = [self.random.randint(2, 9) for _ in sources]
             self.valid = algorithm.schedule(p, lengths, sources=sources, **settings)

@@ -13,9 +13,10 @@ from tests.algorithms.examples import settings_of
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
-from collwise.model.machine import Machine, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import COMBINING, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Combining, Timing, ideal
 from collwise.verifier import check_ports
@@ -219,9 +220,9 @@ def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
 def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None:
     """Ideal time is as early as possible: no combine can be done earlier, alone."""
     random = Random(seed)
-    algorithm = random.choice([a for a in ALGORITHMS.values() if a.collective in COMBINING])
+    algorithm = random.choice([a for a in ALGORITHMS.values() if a.kind.combines])
     p = random.randrange(2, 9)
-    schedule = algorithm.schedule(p, 40, item=4, **settings_of(algorithm, p, lam=1))
+    schedule = algorithm.schedule(p, 40, itemsize=4, **settings_of(algorithm, p, lam=1))
     timing = ideal(schedule, machine)
     chosen = random.randrange(len(timing.combines))
     by = Fraction(1, 1000)

@@ -20,7 +20,7 @@ from collwise.schedule.program import Schedule, Written
 from collwise.verifier import check_flow
 from collwise.verifier.deadlock import awaited_receives
 from collwise.verifier.partition import Partition
-from collwise.verifier.postconditions import POSTCONDITIONS
+from collwise.verifier.postconditions import postcondition
 
 Lists = list[list[Operation]]
 SEEDS = 120
@@ -240,7 +240,7 @@ def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
     for seed in range(SEEDS):
         _, schedule = broken(algorithm, seed)
         problem, lists = schedule.problem, schedule.lists
-        promises = [POSTCONDITIONS["s_to_p"](problem, rank) for rank in range(problem.ranks)]
+        promises = [postcondition(problem, rank) for rank in range(problem.ranks)]
         for operations, moved in zip(lists, Partition(lists, promises).moved, strict=True):
             received = [isinstance(op, Recv) for op in operations]
             for op, waits, count in zip(

@@ -81,7 +81,7 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
     one that does; with ranks left over, what they take at most before and after.
     """
     core = prod(stage.radix for stage in stages)
-    unit = problem.item * prod(stage.radix for stage in stages if stage.divided)
+    unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
     nbytes = -(-problem.nbytes // unit) * unit
     even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
     time = ideal_alike(Exchange(even, stages).operations(0), machine)
@@ -97,7 +97,7 @@ def circular_time(
     """Seconds of a program of p blocks around a circle: exact where all are equally long, or on up
     to LARGEST_PLAYED ranks; else the time for the next length where they are.
     """
-    unit = problem.item * problem.ranks
+    unit = problem.itemsize * problem.ranks
     if problem.nbytes % unit and problem.ranks <= LARGEST_PLAYED:
         return played(problem, machine, program(problem))
     even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
@@ -116,7 +116,7 @@ def by_strategy(strategy: tuple[int, ...]) -> tuple[Stage, ...]:
 
 def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
     """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
-    item = problem.item
+    item = problem.itemsize
     return hybrid.best_for(
         lambda items: machine.message(items * item).latency,
         lambda items: machine.combine(items * item) or 0,

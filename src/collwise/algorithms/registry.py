@@ -11,7 +11,8 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine
-from collwise.schedule.problem import COMBINING, Order, Problem, keeps
+from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
+from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
 
 Settings: TypeAlias = Mapping[str, Any]
@@ -57,6 +58,11 @@ class Algorithm:
         return self.name.partition("/")[0]
 
     @property
+    def kind(self) -> Collective:
+        """The collective's entry in the table."""
+        return COLLECTIVES[self.collective]
+
+    @property
     def short_name(self) -> str:
         """The name without its collective."""
         return self.name.partition("/")[2]
@@ -85,7 +91,8 @@ class Algorithm:
         nbytes: int | Sequence[int],
         root: int = 0,
         *,
-        item: int = 1,
+        itemsize: int = 1,
+        item: int | None = None,
         order: Order | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
@@ -93,20 +100,27 @@ class Algorithm:
     ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
-        item: bytes of an element, inside which nothing is cut.   order: in which contributions have
-        to be combined; None for whichever the algorithm has.   sources, shape: as `Problem.of`.
+        itemsize: bytes of an element, none of which is cut; `item` is its older name.
+        order: in which contributions have to be combined; None for whichever the algorithm has.
+        sources, shape: as `Problem.of`.
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
         problem = Problem.of(
-            self.collective, ranks, nbytes, root, item=item, sources=sources, shape=shape
+            self.collective,
+            ranks,
+            nbytes,
+            root,
+            itemsize=itemsize if item is None else item,
+            sources=sources,
+            shape=shape,
         )
-        kept = self.order(problem) if self.collective in COMBINING else "any"
+        kept = self.order(problem) if self.kind.combines else "any"
         return self.solve(replace(problem, order=kept if order is None else order), settings)
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
         """The schedule for a problem as it stands; raises as `schedule` does."""
-        if self.collective in COMBINING and not keeps(self.order(problem), problem.order):
+        if self.kind.combines and not satisfies(self.order(problem), problem.order):
             raise InvalidArgument(
                 f"{self.name} in the order {problem.order!r}",
                 f"it combines in the order {self.order(problem)!r}",
@@ -122,7 +136,8 @@ class Algorithm:
         nbytes: int | Sequence[int],
         root: int = 0,
         *,
-        item: int = 1,
+        itemsize: int = 1,
+        item: int | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
         **settings: Any,
@@ -133,7 +148,13 @@ class Algorithm:
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
         problem = Problem.of(
-            self.collective, ranks, nbytes, root, item=item, sources=sources, shape=shape
+            self.collective,
+            ranks,
+            nbytes,
+            root,
+            itemsize=itemsize if item is None else item,
+            sources=sources,
+            shape=shape,
         )
         return self.time_of(problem, machine, settings)
 
@@ -169,21 +190,20 @@ def collectives() -> tuple[str, ...]:
 
 
 def algorithms_for(collective: str) -> tuple[Algorithm, ...]:
-    """The algorithms of a collective, in registration order; raises UnknownName."""
-    found = tuple(a for a in ALGORITHMS.values() if a.collective == collective)
-    if not found:
-        raise UnknownName.of("collective", collective, collectives())
-    return found
+    """The algorithms of a collective (or an alias), in registration order; raises UnknownName."""
+    name = find_collective(collective).name
+    return tuple(a for a in ALGORITHMS.values() if a.collective == name)
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:
     """An algorithm by its name, with or without the collective; raises UnknownName."""
+    among = algorithms_for(collective) if collective else ALGORITHMS.values()
+    by_name = {algorithm.name: algorithm for algorithm in among}
     if isinstance(name, str):
-        full = name if "/" in name or collective is None else f"{collective}/{name}"
-        if full in ALGORITHMS and (collective is None or ALGORITHMS[full].collective == collective):
-            return ALGORITHMS[full]
-    known = [a.name for a in (algorithms_for(collective) if collective else ALGORITHMS.values())]
-    raise UnknownName.of("algorithm", name, known)
+        prefix, _, short = name.rpartition("/")
+        if found := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
+            return found
+    raise UnknownName.of("algorithm", name, by_name)
 
 
 def describe(name: str, settings: Settings) -> str:

@@ -100,10 +100,10 @@ def command(
         collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
-    from collwise.mpi.runtime.agreement import on_root
     from collwise.mpi.bench.measuring import run_campaign
-    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.bench.race_harness import RaceHarness
+    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.runtime.world import describe, world
     from collwise.planner.plans import source_lines
     from collwise.report.tuning_tables import RACE_SPARE, race_document, race_rows, race_summary

@@ -12,7 +12,8 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import near_square
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.schedule.problem import ABOUT, GATHERING, ORDERS, check_about
+from collwise.schedule.collectives import ABOUT, check_about, find_collective
+from collwise.schedule.problem import ORDERS
 
 USUAL_SOURCES = "every fourth rank, but at least two"
 """What races take if nobody says."""
@@ -21,7 +22,7 @@ MOST_SOURCES = 1 << 20
 MOST_PLAYED = 1 << 20
 """Ranks times sources: an s-to-p broadcast has to be played, and each rank gets every source's."""
 
-_ABOUT = {**ABOUT, "pattern": GATHERING}
+_ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
 """By option, the collectives about which it says something."""
 
 bytes_option = click.option(
@@ -199,12 +200,9 @@ class Collectives(click.ParamType[tuple[str, ...]]):
         names = [name.strip() for name in str(value).split(",") if name.strip()]
         if [name.lower() for name in names] == ["all"]:
             return collectives()
-        for name in names:
-            if name not in collectives():
-                raise UnknownName.of("collective", name, collectives())
         if not names:
             self.fail("give at least one collective", param, ctx)
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(find_collective(name).name for name in names))
 
 
 COLLECTIVES = Collectives()

@@ -41,8 +41,8 @@ def command(
 
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
-    from collwise.mpi.runtime.agreement import on_root
     from collwise.mpi.bench.measuring import run_campaign
+    from collwise.mpi.runtime.agreement import on_root
     from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.runtime.world import describe, world
     from collwise.report.tuning_tables import (

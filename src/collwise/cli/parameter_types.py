@@ -2,72 +2,46 @@
 
 import os
 import re
-from fractions import Fraction
-from math import isfinite
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
 from collwise.errors import InvalidArgument
-from collwise.model.exact import exact
+from collwise.system.quantities import parse_number, parse_size, parse_time
 
-_LARGEST = 1 << 50
-"""Bytes, a pebibyte: more is a slip of the keyboard, and overflows the columns of schedules."""
-_RANGE = Fraction(10) ** 99
-"""Numbers beyond this (or below its inverse) overflow when they become floats."""
-
-_TIMES = {
-    "s": Fraction(1),
-    "ms": Fraction(1, 10**3),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),  # the micro sign, and below it the Greek letter
-    "μs": Fraction(1, 10**6),
-    "ns": Fraction(1, 10**9),
-}
-_UNITS = {
-    "": 1,
-    "b": 1,
-    "k": 1 << 10,
-    "kb": 1 << 10,
-    "kib": 1 << 10,
-    "m": 1 << 20,
-    "mb": 1 << 20,
-    "mib": 1 << 20,
-    "g": 1 << 30,
-    "gb": 1 << 30,
-    "gib": 1 << 30,
-}
+_T = TypeVar("_T")
+_Context: TypeAlias = click.Context | None
+_Parameter: TypeAlias = click.Parameter | None
 
 
-def _short(value: Any) -> str:
-    """What was typed, in quotes; of very much, the beginning."""
-    text = str(value)
-    return repr(text if len(text) <= 40 else f"{text[:39]}…")
+class _Quantity(click.ParamType[_T]):
+    """A quantity that `parse` reads; a usage error (exit code 2) for what it refuses."""
+
+    def __init__(self, name: str, parse: Callable[[str], _T]) -> None:
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> _T:
+        """Read text; a default that is no text stands as it is."""
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]
+        try:
+            return self.parse(value)
+        except InvalidArgument as problem:
+            self.fail(f"{problem.seen}; {problem.remedy}", param, ctx)
 
 
-class Size(click.ParamType[int]):
-    """A number of bytes; k, M, G mean powers of 1024."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a size; a usage error (exit code 2) for anything else."""
-        if isinstance(value, int):
-            return value
-        text = str(value).strip().lower()
-        digits = text.rstrip("bkmgi")
-        unit = text[len(digits) :]
-        if not re.fullmatch(r"[0-9]+\s*", digits) or unit not in _UNITS:
-            most = f"{_LARGEST >> 30}G"
-            remedy = f"give a whole number of bytes, 0 to {most}, such as 512, 64k or 1M"
-            if re.search(r"\^|\*\*|\de\d", text):
-                remedy += "; powers are not worked out"
-            self.fail(f"{_short(value)} is no size; {remedy}", param, ctx)
-        if len(digits.lstrip("0")) > 20 or (nbytes := int(digits) * _UNITS[unit]) > _LARGEST:
-            remedy = f"give at most {_LARGEST >> 30}G"
-            self.fail(f"{_short(value)} is too large; {remedy}", param, ctx)
-        return nbytes
+def _parse_budget(text: str) -> float:
+    """Seconds that a command may work, more than 0."""
+    with suppress(InvalidArgument):
+        if (time := parse_time(text)) > 0:
+            return float(time)
+    raise InvalidArgument(
+        "a budget", f"{text!r} is no time to spend", "give seconds > 0, such as 5"
+    )
 
 
 class Sizes(click.ParamType[tuple[int, ...]]):
@@ -75,9 +49,7 @@ class Sizes(click.ParamType[tuple[int, ...]]):
 
     name = "bytes,bytes,…"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
+    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[int, ...]:
         """Read a list; its sizes ascend and are distinct."""
         if isinstance(value, tuple):
             return value
@@ -87,75 +59,12 @@ class Sizes(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(found))
 
 
-class Budget(click.ParamType[float]):
-    """Seconds that a command may work."""
-
-    name = "seconds"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read a time; a usage error for what is no number, 0, negative, NaN or infinite."""
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = 0.0
-        if not (seconds > 0 and isfinite(seconds)):
-            self.fail(f"{value!r} is no time to spend; give seconds > 0, such as 5", param, ctx)
-        return seconds
-
-
-class Exact(click.ParamType[Fraction]):
-    """A finite number as it is written: 1.7e-3, 4, 9/5."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """Read a number; a usage error for what is none, or is beyond all measure."""
-        if isinstance(value, Fraction):
-            return value
-        text, unit = self._parts(value)
-        if re.search(r"e[+-]?0*[1-9]\d{2}", text, re.IGNORECASE) or len(text) > 200:
-            self._beyond(value, param, ctx)  # before millions of digits are written out
-        try:
-            number = exact(text) * unit
-        except InvalidArgument as problem:
-            self.fail(f"{value!r} is no number; {problem.remedy}{self._advice}", param, ctx)
-        if number and not 1 / _RANGE < abs(number) < _RANGE:
-            self._beyond(value, param, ctx)
-        return number
-
-    _advice = ""
-
-    def _parts(self, value: str) -> tuple[str, Fraction]:
-        """The number in a text, and what it is to be multiplied with."""
-        return value, Fraction(1)
-
-    def _beyond(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
-        self.fail(f"{value[:20]!r} is beyond all measure; give 1e-98 to 1e98", param, ctx)
-
-
-class Seconds(Exact):
-    """A time: a number of seconds, or with a unit: 1.7e-3, 1.7ms, 54.6us."""
-
-    name = "seconds"
-    _advice = " seconds, or 1.8ms"
-
-    def _parts(self, value: str) -> tuple[str, Fraction]:
-        found = re.fullmatch(r"\s*(.*\d)\s*(s|ms|us|µs|μs|ns)\s*", value)
-        return (found[1], _TIMES[found[2]]) if found else (value, Fraction(1))
-
-
 class Shape(click.ParamType[tuple[int, int]]):
     """Rows and columns of a mesh: 4x8."""
 
     name = "ROWSxCOLUMNS"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
+    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[int, int]:
         """Read a shape; a usage error for anything else."""
         if isinstance(value, tuple):
             return value
@@ -194,10 +103,10 @@ def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> P
     return writable(ctx, param, path)
 
 
-SIZE = Size()
+SIZE = _Quantity("bytes", parse_size)
 SIZES = Sizes()
-BUDGET = Budget()
-EXACT = Exact()
-SECONDS = Seconds()
+BUDGET = _Quantity("seconds", _parse_budget)
+EXACT = _Quantity("number", parse_number)
+SECONDS = _Quantity("seconds", parse_time)
 SHAPE = Shape()
 RANKS = click.IntRange(min=1, max=2**31 - 1)  # MPI's ranks are C integers

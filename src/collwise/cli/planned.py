@@ -21,7 +21,8 @@ from collwise.cli.machine_options import Given, machine_from, machine_options
 from collwise.cli.parameter_types import RANKS, drawable
 from collwise.errors import InvalidArgument
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.schedule.problem import COMBINING, GATHERING, Problem
+from collwise.schedule.collectives import find_collective, kind_of
+from collwise.schedule.problem import Problem
 
 if TYPE_CHECKING:  # drawing loads Matplotlib
     from collwise.report.html_report import Drawn
@@ -77,15 +78,15 @@ def asked(options: Mapping[str, Any]) -> Asked:
     Raises UnknownName or InvalidArgument for what is no collective, machine or sources, and for
     options that say nothing about the collective.
     """
-    from collwise.algorithms.registry import algorithms_for
-
-    collective, ranks, shape = options["collective"], options["ranks"], options["shape"]
-    algorithms_for(collective)
+    collective = find_collective(options["collective"]).name  # its name for an alias
+    ranks, shape = options["ranks"], options["shape"]
     check_options([collective], options)
     op, dtype = options["op"] or OP, options["dtype"] or DTYPE
-    given = machine_from(options, ranks, shape, (op, dtype) if collective in COMBINING else None)
+    given = machine_from(
+        options, ranks, shape, (op, dtype) if kind_of(collective).combines else None
+    )
     sources, topology = options["sources"], given.topology
-    if collective in GATHERING and sources is None:
+    if kind_of(collective).has_sources and sources is None:
         raise InvalidArgument(
             f"{collective} over {ranks} ranks",
             "nothing says which ranks have data",
@@ -126,6 +127,6 @@ def long_work(doing: str, problem: Problem, given: Given) -> str:
     doing: what is done, such as "planning".
     """
     laws = given.topology is None and given.machine.independent_ports
-    if problem.ranks < LONG or (laws and problem.collective not in GATHERING):
+    if problem.ranks < LONG or (laws and not problem.kind.has_sources):
         return ""  # formulas say at once how long schedules take
     return f"{doing} {problem}: schedules are played message by message, which may take a while"

@@ -16,7 +16,6 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, is_in_place
 from collwise.mpi.buffers.operators import planning_name
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
-from collwise.mpi.execution.combine_executor import result_parts
 from collwise.schedule.collectives import COLLECTIVES, Collective
 
 ENVIRONMENT = "COLLWISE_CHECK"
@@ -102,7 +101,7 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
         in_place = is_in_place(sendbuf)
     sent = received if in_place else Buffer(sendbuf, writable=False)
     assert sent is not None
-    parts = result_parts(collective.name, comm.Get_size())
+    parts = comm.Get_size() if collective.output == "own block" else 1
     if received is not None and not in_place and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
         raise InvalidArgument(

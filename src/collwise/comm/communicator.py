@@ -23,7 +23,6 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, Source
 
 _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
@@ -116,14 +115,14 @@ class Comm(MPI.Intracomm):
         if not self._served:
             return None
         asked = Asked(problem)
-        if COLLECTIVES[problem.collective].combines:
+        if problem.kind.combines:
             name = np.dtype(DTYPE if dtype is None else dtype).name
             asked = self._decision.combine(
                 problem.collective,
                 problem.ranks,
                 problem.nbytes,
                 problem.root,
-                Elements(OP if op is None else op, name, problem.item),
+                Elements(OP if op is None else op, name, problem.itemsize),
             )
         return self._dispatch.plan(asked, form)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import NamedTuple
 
-from collwise.algorithms.registry import algorithms_for, collectives, find
+from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import checks_wanted
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
@@ -22,8 +22,8 @@ from collwise.planner.race_lookup import learned_choice
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
-from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.problem import ORDERS, Order, Problem, keeps
+from collwise.schedule.collectives import find_collective
+from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
 
 log = logging.getLogger("collwise")
 
@@ -106,7 +106,7 @@ class Decision:
 
     @property
     def _race_results(self) -> Sequence[RaceResult]:
-        return self.profile.wins if self.profile is not None else ()
+        return self.profile.race_results if self.profile is not None else ()
 
     def _machine_for(self, elements: Elements | None) -> Machine | None:
         """The machine to plan for, with the time that combining such elements takes."""
@@ -154,9 +154,9 @@ class Decision:
             )
             if name is None:
                 return None
-            if elements and not keeps(find(name, collective).order(problem), problem.order):
+            if elements and not satisfies(find(name, collective).order(problem), problem.order):
                 return None  # the race was won with another operator
-        simulated = COLLECTIVES[collective].has_sources and name is not None
+        simulated = problem.kind.has_sources and name is not None
         score = unpredicted if simulated and not timed else predicted
         try:
             plan = plan_for(problem, machine, name, reason=reason, score=score)
@@ -175,10 +175,10 @@ def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
             f"algorithms = {algorithms!r}",
             'give them by collective, such as {"broadcast": "postal_tree"}',
         )
-    for collective in algorithms:
-        algorithms_for(collective)
     return {
-        collective: LIBRARY if name == LIBRARY else find(name, collective).name
+        find_collective(collective).name: LIBRARY
+        if name == LIBRARY
+        else find(name, collective).name
         for collective, name in algorithms.items()
     }
 

@@ -15,7 +15,6 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
 from collwise.mpi.buffers.operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
-from collwise.mpi.execution.combine_executor import result_parts
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.interpreter import PersistentCollective
@@ -175,7 +174,7 @@ class Dispatch:
             return None
         assert sent is not None
         datatype = sent.unit.datatype
-        parts = result_parts(collective.name, self._ranks)
+        parts = self._ranks if collective.output == "own block" else 1
         if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
             return None
         if in_place or received is None:

@@ -28,7 +28,8 @@ from collwise.figures.style import (
     note,
     plain,
 )
-from collwise.measure.race import Interval, Race
+from collwise.measure.race import Race
+from collwise.measure.statistics import Interval
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, Mode
 from collwise.system import formatting

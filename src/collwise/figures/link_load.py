@@ -18,7 +18,7 @@ from collwise.errors import InvalidArgument
 from collwise.figures.style import BLUE, FAINT, INK, MUTED, PAPER, VERMILION, WIDTH, look
 from collwise.figures.titles import title
 from collwise.model.topology import Embedded, Mesh, Topology, Torus
-from collwise.schedule.problem import GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 from collwise.timing import Timing
 
@@ -118,7 +118,7 @@ def _shape(topology: Topology | None) -> tuple[int, int]:
 
 def _seen(problem: Problem) -> tuple[int, int]:
     """The mesh in which algorithms see the ranks; one row where they see none."""
-    return problem.shape if problem.collective in GATHERING else (1, problem.ranks)
+    return problem.shape if problem.kind.has_sources else (1, problem.ranks)
 
 
 def _draw_nodes(
@@ -135,7 +135,7 @@ def _draw_nodes(
         seats = topology.places
     marked = {source.rank for source in problem.sources}
     word = "source"
-    if problem.collective not in ROOTLESS:
+    if problem.kind.rooted:
         marked, word = {problem.root}, "root"
     half = drawn.half
     blank = PAPER if drawn.outline else FAINT

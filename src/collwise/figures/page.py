@@ -18,7 +18,8 @@ from markupsafe import Markup, escape
 from collwise.figures.curves import usable
 from collwise.figures.pictures import Picture
 from collwise.figures.style import THEME
-from collwise.measure.race import MARGIN, Interval, Race, median_interval
+from collwise.measure.race import MARGIN, Race
+from collwise.measure.statistics import Interval, median_interval
 from collwise.profiles.fingerprint import LABELS
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MedianTime, Mode

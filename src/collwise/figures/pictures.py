@@ -15,7 +15,6 @@ from collwise.figures.tree_diagram import tree
 from collwise.measure.race import Race
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
-from collwise.schedule.problem import COMBINING, GATHERING
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
@@ -69,9 +68,9 @@ def schedule_figures(
     in_time = timeline(timing, t0, schedule)
     if _on_links(timing, topology):
         return mesh(problem, timing, topology, name), in_time
-    if problem.collective in GATHERING:
+    if problem.kind.has_sources:
         return mesh(problem, timing, None, name), in_time
-    if problem.collective in COMBINING:
+    if problem.kind.combines:
         return (in_time,)  # what is combined does not come down a tree
     return tree(timing, schedule, t0), in_time
 
@@ -87,7 +86,7 @@ def schedule_pictures(
     what = f"{schedule.algorithm or schedule.problem.collective}, {_size(schedule)}"
     *in_space, in_time = map(svg, schedule_figures(timing, schedule, t0, topology))
     kind, caption = "Tree", _TREE
-    if schedule.problem.collective in GATHERING or _on_links(timing, topology):
+    if schedule.problem.kind.has_sources or _on_links(timing, topology):
         kind, caption = "Mesh", _MESH
     last = Picture(f"Timeline: {what}", _TIMELINE, in_time)
     return (*(Picture(f"{kind}: {what}", caption, drawn) for drawn in in_space), last)

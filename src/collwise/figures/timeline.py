@@ -28,7 +28,6 @@ from collwise.figures.style import (
     note,
 )
 from collwise.figures.titles import title
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing, Transfer
@@ -100,7 +99,7 @@ def _givers(schedule: Schedule | None) -> Collection[int]:
     if schedule is None:
         return ()
     problem = schedule.problem
-    if problem.collective in COMBINING:
+    if problem.kind.combines:
         return range(problem.ranks)
     return {source.rank for source in problem.sources} or {problem.root}
 

@@ -3,9 +3,10 @@
     with collwise.lab.Cluster(hosts=16, latency="5ms", rate="10mbit") as cluster:
         cluster.run(["python", "my_program.py"], ranks=16)
 
-Reading order: `units` and `network` (what is asked for), `wires` (when a packet arrives: pure),
-`kernel`, `hosts`, `switch` (namespaces, devices, packets), `keeper` (the process that owns them
-all), `cluster` and `launching` (what users call), `report` (how good it was).
+Every host is a set of namespaces with a TUN device; a user-space switch carries the packets.
+Reading order: `network` (the description), `link_model` (when a packet arrives: pure arithmetic),
+`kernel`, `hosts` and `switch` (system calls, namespaces, packets), `supervisor` (the process that
+owns them all), `mpi_launch` and `cluster` (what users call), `lab_report` (how exact it was).
 """
 
 from importlib import import_module
@@ -26,7 +27,7 @@ __all__ = ["Cluster", "Network", "Report"]
 
 
 def __getattr__(name: str) -> Any:
-    # The keeper imports this package and must start fast: nothing is loaded before it is used.
+    # The supervisor imports this package without site-packages: modules are loaded when used.
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

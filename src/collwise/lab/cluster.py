@@ -2,14 +2,11 @@
 
 import contextlib
 import os
-import select
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
@@ -24,8 +21,8 @@ from collwise.system.launcher import alone
 _START_S = 30.0
 _CLOSE_S = 10.0
 
-# `import collwise` loads SciPy, which takes a second; the keeper needs none of it.
-_KEEPER = """
+# `import collwise` loads NumPy and more; the supervisor needs none of it.
+_SUPERVISOR = """
 import sys, types
 package = types.ModuleType("collwise")
 package.__path__ = [sys.argv.pop(1)]
@@ -35,8 +32,8 @@ main()
 """
 
 
-class Finished(NamedTuple):
-    """What came of a command.
+class CompletedCommand(NamedTuple):
+    """The result of a command.
 
     code: its exit code; 128 + n if signal n ended it.   report: how well the switch kept time.
     stdout, stderr: what it printed, if that was captured.
@@ -55,7 +52,7 @@ class Cluster:
     network: a `Network` or its TOML file, instead of these three.
     mpi: "mpich" or "openmpi", "none" for commands without a launcher; what is installed if None.
     addresses: a range such as "10.77.0.0/24"; a free one if None.
-    quiet: let waiting ranks sleep where a compiler makes it possible.
+    quiet: preload the poll shim, which lets waiting ranks sleep, if there is a C compiler.
 
     Raises LabUnavailable if this machine cannot do it, InvalidArgument for values out of range,
     NoMPI without the library.  Nothing outlives it, nor the process that made it.
@@ -77,19 +74,13 @@ class Cluster:
         self._quiet = quiet
         self._mpi = mpi
         self._process: subprocess.Popen[bytes] | None = None
-        self._watch = -1
         self.names = [f"h{number}" for number in range(self.network.hosts)]
 
     def __enter__(self) -> "Cluster":
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def start(self) -> None:
@@ -102,10 +93,10 @@ class Cluster:
         leftovers.remove(leftovers.find())
         self._control, theirs = control_messages.pair()
         package = Path(__file__).resolve().parents[1]
-        try:
+        with theirs:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", "-B", "-c", _KEEPER, str(package)),
+                    *(sys.executable, "-I", "-S", "-B", "-c", _SUPERVISOR, str(package)),
                     *(str(theirs.fileno()), str(os.getpid())),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -114,10 +105,7 @@ class Cluster:
                 start_new_session=True,
                 cwd="/",
             )
-        finally:
-            theirs.close()
-        self._watch = os.pidfd_open(self._process.pid)
-        wanted = {
+        configuration = {
             "names": self.names,
             "addresses": self.addresses,
             "netmask": netmask,
@@ -125,14 +113,14 @@ class Cluster:
             "latencies_ns": self.network.latencies_ns,
             "trunk_rates": self.network.trunk_rates,
             "trunks": self.network.trunks,
-            "quiet": self._quiet,
+            "poll_shim": self._quiet,
         }
         try:
             with contextlib.suppress(BrokenPipeError):
-                control_messages.send(self._control, wanted)
+                control_messages.send(self._control, configuration)
             answer = self._receive(_START_S)
-            if answer is None or "ready" not in answer:
-                seen = "the lab's keeper ended" if answer is None else str(answer.get("failed"))
+            if "ready" not in answer:
+                seen = answer.get("failed", f"no answer within {_START_S:g} s")
                 raise LabUnavailable(
                     f"a lab of {self.network}",
                     f"the system refused ({seen})",
@@ -154,8 +142,6 @@ class Cluster:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        finally:
-            os.close(self._watch)
 
     def run(
         self,
@@ -167,125 +153,122 @@ class Cluster:
         folder: Path | None = None,
         timeout_s: float | None = None,
         capture: bool | Literal["stdout"] = False,
-    ) -> Finished:
-        """Run a command under the MPI launcher, one rank per host unless said otherwise.
+    ) -> CompletedCommand:
+        """Run a command under the MPI launcher, by default with one rank on each host.
 
-        ranks: all hosts full, if not given; they fill one host after the other.
-        environment: instead of this process's.   folder: where it runs; here if not given.
-        timeout_s: after so many seconds it is ended, and LabFailed says so.
-        capture: return what it prints (or its standard output only) instead of letting it through.
+        ranks: as many as fit, if None; they fill one host after the other.
+        environment: this process's, if None.   folder: where it runs; the current one if None.
+        timeout_s: after so many seconds the command is killed and LabFailed raised.
+        capture: return its output (or its standard output only) instead of letting it through.
         Standard input goes to it (to rank 0) unless all its output is captured.
         """
         if self._process is None:
             raise InvalidArgument("running in a lab", "it is not started", "use `with Cluster(…)`")
-        words = [str(word) for word in command]
-        given = alone(os.environ if environment is None else environment)
-        place = (folder or Path.cwd()).absolute()
-        each, count = self._places(ranks, ranks_per_host)
-        check_command(words, given, place)
-        started = launch(
-            self.library, self._mpiexec, words, self.names, count, each, quiet=self._has_shim
+        arguments = [str(argument) for argument in command]
+        variables = alone(os.environ if environment is None else environment)
+        folder = (folder or Path.cwd()).absolute()
+        per_host, count = self._count_ranks(ranks, ranks_per_host)
+        check_command(arguments, variables, folder)
+        arguments, forced = launch(
+            self.library,
+            self._mpiexec,
+            arguments,
+            self.names,
+            count,
+            per_host,
+            has_shim=self._has_shim,
         )
-        told = {**given, **started.environment, LAB: self.network.description}
-        message = {"run": started.arguments, "environment": told, "folder": str(place)}
-        with _streams(capture) as streams:
+        variables |= {**forced, LAB: self.network.description}
+        message = {"run": arguments, "environment": variables, "folder": str(folder)}
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with contextlib.ExitStack() as files:
+            stdin = files.enter_context(Path(os.devnull).open("rb")) if capture is True else None
+            stdout = files.enter_context(_anonymous_file()) if capture else None
+            stderr = files.enter_context(_anonymous_file()) if capture is True else None
+            streams = [f.fileno() if f else n for n, f in enumerate((stdin, stdout, stderr))]
             try:
                 control_messages.send(self._control, message, streams)
-                answer = self._await_end(timeout_s, words)
+                answer = self._await_end(timeout_s, str(command[0]))
             except BaseException:
-                # Whatever happened, nothing may run on that nobody waits for.
+                # Whatever happened, no command may go on that nobody waits for.
                 self._stop()
                 raise
-            printed = [_content(stream) if stream > 2 else None for stream in streams[1:]]
-        code = answer["ended"]
-        return Finished(code if code >= 0 else 128 - code, self._report(answer["report"]), *printed)
+            code = answer["ended"]
+            return CompletedCommand(
+                code if code >= 0 else 128 - code,
+                self._report(answer["report"]),
+                _content(stdout),
+                _content(stderr),
+            )
 
     def check(
         self, command: Sequence[str], ranks: int | None = None, ranks_per_host: int | None = None
     ) -> None:
-        """Raise what `start` and `run` would raise, as far as it can be known before."""
+        """Raise what `start` and `run` would raise, as far as that is known beforehand."""
         requirements.check()
-        self._places(ranks, ranks_per_host)
+        self._count_ranks(ranks, ranks_per_host)
         check_command(command, os.environ, Path.cwd())
         find_library(self._mpi)
         addresses.choose(self.network.hosts, self._range)
 
-    def _places(self, ranks: int | None, ranks_per_host: int | None) -> tuple[int, int]:
+    def _count_ranks(self, ranks: int | None, per_host: int | None) -> tuple[int, int]:
         """Ranks on each host, and in all."""
         hosts = self.network.hosts
-        each = ranks_per_host or (1 if ranks is None else -(-ranks // hosts))
-        count = hosts * each if ranks is None else ranks
-        if each < 1 or count < 1:
+        per_host = per_host or (1 if ranks is None else -(-ranks // hosts))
+        count = hosts * per_host if ranks is None else ranks
+        if per_host < 1 or count < 1:
             raise InvalidArgument(f"{count} ranks", "at least one is needed", "give 1 or more")
-        if count > each * hosts:
+        if count > per_host * hosts:
             raise InvalidArgument(
-                f"{count} ranks on {hosts} hosts with {each} on each",
-                f"there are {each * hosts} places",
+                f"{count} ranks on {hosts} hosts with {per_host} on each",
+                f"there are {per_host * hosts} places",
                 "raise --ranks-per-host or --hosts",
             )
-        return each, count
+        return per_host, count
 
-    def _report(self, counted: dict[str, Any]) -> Report:
-        return msgspec.convert(
-            {
-                **counted,
-                "network": str(self.network),
-                "least_latency_s": self.network.least_latency_ns / 1e9,
-                "quiet": self._has_shim or not self._quiet,
-            },
-            Report,
-        )
+    def _report(self, statistics: dict[str, Any]) -> Report:
+        own = {
+            "network": str(self.network),
+            "least_latency_s": self.network.least_latency_ns / 1e9,
+            "quiet": self._has_shim or not self._quiet,
+        }
+        return msgspec.convert({**statistics, **own}, Report)
 
-    def _await_end(self, timeout_s: float | None, command: Sequence[str]) -> dict[str, Any]:
+    def _await_end(self, timeout_s: float | None, program: str) -> dict[str, Any]:
+        asked = f"running {program} on {self.network}"
         answer = self._receive(timeout_s)
-        if answer is None:
-            self.close()
-            raise LabFailed(
-                f"running {command[0]} on {self.network}",
-                "the lab's keeper was killed, and all ranks with it",
-                "start it again; if memory ran out, use fewer ranks",
-            )
-        if "lost" in answer or "failed" in answer:
-            self.close()
-            seen = answer.get("failed") or f"the switch ended (exit code {answer['lost']})"
-            raise LabFailed(
-                f"running {command[0]} on {self.network}",
-                f"{seen}, and all ranks with it",
-                "start it again; if it happens again, please report it",
-            )
         if "late" in answer:
             raise LabFailed(
-                f"running {command[0]} on {self.network}",
+                asked,
                 f"it did not end within {timeout_s:g} s",
                 "give it more time, or look where its ranks wait for each other",
             )
+        if "failed" in answer:
+            self.close()
+            raise LabFailed(
+                asked,
+                f"{answer['failed']}, and all ranks with it",
+                "start it again; if memory ran out, use fewer ranks; if not, please report it",
+            )
         return answer
 
-    def _receive(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """The keeper's next message; None if it is gone, {"late": True} if the time is over."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        control = self._control.fileno()
-        poll = select.poll()
-        for descriptor in (control, self._watch):
-            poll.register(descriptor, select.POLLIN)
-        while True:
-            left = None if deadline is None else max(deadline - time.monotonic(), 0) * 1e3
-            ready = [descriptor for descriptor, _ in poll.poll(left)]
-            if control in ready:
-                received = control_messages.receive(self._control)
-                return None if received is None else received[0]
-            if self._watch in ready:
-                return None
-            if deadline is not None and time.monotonic() >= deadline:
-                return {"late": True}
+    def _receive(self, timeout_s: float | None) -> dict[str, Any]:
+        """The supervisor's next message; {"late": True} if none comes in time."""
+        self._control.settimeout(timeout_s)
+        try:
+            received = control_messages.receive(self._control)
+        except (TimeoutError, BlockingIOError):
+            return {"late": True}
+        return {"failed": "the lab's supervisor was killed"} if received is None else received[0]
 
     def _stop(self) -> None:
-        """End the running command."""
+        """Kill the running command, or else everything."""
         if self._process is None:
             return
         try:
             control_messages.send(self._control, {"stop": True})
-            if self._receive(_CLOSE_S) is None:
+            if "ended" not in self._receive(_CLOSE_S):
                 self.close()
         except (OSError, KeyboardInterrupt):
             self.close()
@@ -297,54 +280,33 @@ def _network(
     rate: str | None,
     network: Network | str | Path | None,
 ) -> Network:
+    asked = "an emulated network"
     if network is None:
-        missing = [
-            name
-            for name, value in (("hosts", hosts), ("latency", latency), ("rate", rate))
-            if value is None
-        ]
         if hosts is None or latency is None or rate is None:
-            raise InvalidArgument(
-                "an emulated network",
-                f"{' and '.join(missing)} missing",
-                "give hosts, latency and rate, or a network file",
-            )
+            values = {"hosts": hosts, "latency": latency, "rate": rate}
+            missing = " and ".join(name for name, value in values.items() if value is None)
+            remedy = "give hosts, latency and rate, or a network file"
+            raise InvalidArgument(asked, f"{missing} missing", remedy)
         return Network.uniform(hosts, latency, rate)
     if latency is not None or rate is not None:
+        seen = "a network file and a latency or rate beside it"
+        raise InvalidArgument(asked, seen, "say it in the file")
+    if not isinstance(network, Network):
+        network = Network.load(Path(network))
+    if hosts not in (None, network.hosts):
+        seen = f"the network file has {network.hosts}"
         raise InvalidArgument(
-            "an emulated network",
-            "a network file and a latency or rate beside it",
-            "say it in the file",
+            f"{hosts} emulated hosts", seen, "leave out the number, or correct it"
         )
-    found = network if isinstance(network, Network) else Network.load(Path(network))
-    if hosts is not None and hosts != found.hosts:
-        raise InvalidArgument(
-            f"{hosts} emulated hosts",
-            f"the network file has {found.hosts}",
-            "leave out the number, or correct it",
-        )
-    return found
+    return network
 
 
-@contextlib.contextmanager
-def _streams(capture: bool | Literal["stdout"]) -> Iterator[list[int]]:
-    """Standard input, output and error for a command."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    made = []
-    if capture:
-        made.append(os.memfd_create("stdout"))
-    if capture is True:
-        made += [os.memfd_create("stderr"), os.open(os.devnull, os.O_RDONLY)]
-    streams = [0, 1, 2] if not made else [0, made[0], 2] if len(made) == 1 else [made[2], *made[:2]]
-    try:
-        yield streams
-    finally:
-        for descriptor in made:
-            os.close(descriptor)
+def _anonymous_file() -> BinaryIO:
+    return os.fdopen(os.memfd_create("output"), "w+b")
 
 
-def _content(descriptor: int) -> str:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        file.seek(0)
-        return file.read().decode(errors="replace")
+def _content(file: BinaryIO | None) -> str | None:
+    if file is None:
+        return None
+    file.seek(0)
+    return file.read().decode(errors="replace")

@@ -1,6 +1,6 @@
-"""What the Linux kernel does for a lab, called by its own names.
+"""The Linux system calls that a lab needs, under their own names.
 
-Python has `os.unshare` and `os.setns` since 3.12 only, and no `mount` or `prctl` at all.
+Python has `os.unshare` and `os.setns` only since 3.12, and no `mount` or `prctl` at all.
 """
 
 import ctypes
@@ -22,9 +22,9 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NAME = 15
-_PR_SET_TIMERSLACK = 29
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PR_SET_TIMERSLACK = 29
 
 _TUNSETIFF = 0x400454CA
 _IFF_TUN = 0x0001
@@ -44,71 +44,46 @@ _NLMSG_ERROR = 2
 _TC_H_ROOT = 0xFFFFFFFF
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_BURST = 1, 6
-_ETHERNET = 1  # how the kernel counts a packet's bytes: as they are
+_LINK_LAYER_ETHERNET = 1  # count the bytes of a packet as they are
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _checked(result: int, what: str) -> None:
+def _check(result: int, call: str) -> None:
     if result != 0:
         code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), what)
+        raise OSError(code, os.strerror(code), call)
 
 
 def unshare(kinds: int) -> None:
-    """Give this process new namespaces of these kinds."""
-    _checked(_libc.unshare(kinds), "unshare")
+    """Move this process into new namespaces of these kinds (CLONE_NEW…)."""
+    _check(_libc.unshare(kinds), "unshare")
 
 
 def setns(descriptor: int) -> None:
-    """Enter the namespace of an open descriptor."""
-    _checked(_libc.setns(descriptor, 0), "setns")
+    """Move this process into the namespace of an open descriptor."""
+    _check(_libc.setns(descriptor, 0), "setns")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount, as the system call does."""
-    result = _libc.mount(
-        source.encode(),
-        target.encode(),
-        kind.encode() or None,
-        ctypes.c_ulong(flags),
-        data.encode() or None,
-    )
-    _checked(result, f"mount {source} on {target}")
+    """Mount a file system; flags are MS_…."""
+    texts = [text.encode() or None for text in (source, target, kind, data)]
+    result = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
+    _check(result, f"mount {source} on {target}")
 
 
-def sethostname(name: str) -> None:
-    """Name this process's UTS namespace."""
-    _checked(_libc.sethostname(name.encode(), len(name.encode())), "sethostname")
-
-
-def die_with_parent(signal: int) -> None:
-    """Have the kernel send this signal when the parent's thread ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal)
-
-
-def set_timer_slack(nanoseconds: int) -> None:
-    """How late the kernel may wake this thread to spare power."""
-    _prctl(_PR_SET_TIMERSLACK, nanoseconds)
-
-
-def set_name(name: str) -> None:
-    """The name of this process in lists of processes, 15 characters."""
-    buffer = ctypes.create_string_buffer(name.encode()[:15])
-    _checked(_libc.prctl(_PR_SET_NAME, buffer, 0, 0, 0), "prctl")
-
-
-def _prctl(option: int, value: int) -> None:
-    _checked(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), "prctl")
+def prctl(option: int, value: int | bytes) -> None:
+    """Set an attribute (PR_SET_…) of this process or thread."""
+    argument = value if isinstance(value, bytes) else ctypes.c_ulong(value)
+    _check(_libc.prctl(option, argument, 0, 0, 0), "prctl")
 
 
 def open_tun(name: str) -> int:
     """Make a TUN device in this network namespace; it lives as long as the descriptor is open."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(
-            descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
-        )
+        request = struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
+        fcntl.ioctl(descriptor, _TUNSETIFF, request)
     except BaseException:
         os.close(descriptor)
         raise
@@ -117,38 +92,39 @@ def open_tun(name: str) -> int:
 
 def configure(
     device: str,
+    address: str,
+    netmask: str,
     *,
-    address: str | None = None,
-    netmask: str | None = None,
     mtu: int | None = None,
     queue: int | None = None,
 ) -> None:
-    """Set what is given of a device of this network namespace, and bring it up."""
+    """Give a device of this network namespace its address, and bring it up.
+
+    mtu: bytes of its largest packet.   queue: packets that wait for it.  Unchanged if None.
+    """
     name = device.encode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        for request, number in ((_SIOCSIFMTU, mtu), (_SIOCSIFTXQLEN, queue)):
+        for code, number in ((_SIOCSIFMTU, mtu), (_SIOCSIFTXQLEN, queue)):
             if number is not None:
-                fcntl.ioctl(control, request, struct.pack("16si20x", name, number))
-        for request, text in ((_SIOCSIFADDR, address), (_SIOCSIFNETMASK, netmask)):
-            if text is not None:
-                inet = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(text))
-                fcntl.ioctl(control, request, struct.pack("16s16s8x", name, inet))
-        seen = fcntl.ioctl(control, _SIOCGIFFLAGS, struct.pack("16sH22x", name, 0))
-        (flags,) = struct.unpack_from("H", seen, 16)
+                fcntl.ioctl(control, code, struct.pack("16si20x", name, number))
+        for code, text in ((_SIOCSIFADDR, address), (_SIOCSIFNETMASK, netmask)):
+            inet = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(text))
+            fcntl.ioctl(control, code, struct.pack("16s16s8x", name, inet))
+        answer = fcntl.ioctl(control, _SIOCGIFFLAGS, struct.pack("16sH22x", name, 0))
+        (flags,) = struct.unpack_from("H", answer, 16)
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH22x", name, flags | _IFF_UP))
 
 
-def shape(device: str, rate: int, burst: int) -> None:
-    """Let packets out of a device at a rate (bits per second), `burst` bytes of them at once.
+def add_token_bucket(device: str, rate: int, burst: int) -> None:
+    """Limit what a device lets out by a token bucket filter (`tc qdisc replace … tbf`).
 
-    What waits then waits where TCP sees it, as behind a real network card.
+    rate: bits per second.   burst: bytes of the bucket.
+    Packets then wait where TCP sees them, as behind a real network card.
     """
-    speed = rate // 8
-    spec = struct.pack("BBHhHI", 0, _ETHERNET, 0, 0, 0, speed)
-    bucket = spec + bytes(12) + struct.pack("III", 1 << 27, 0, 0)
-    options = _attribute(_TCA_TBF_PARMS, bucket) + _attribute(
-        _TCA_TBF_BURST, struct.pack("I", burst)
-    )
+    parameters = struct.pack("BBHhHI", 0, _LINK_LAYER_ETHERNET, 0, 0, 0, rate // 8)
+    parameters += bytes(12) + struct.pack("III", 1 << 27, 0, 0)
+    options = _attribute(_TCA_TBF_PARMS, parameters)
+    options += _attribute(_TCA_TBF_BURST, struct.pack("I", burst))
     body = struct.pack("BxxxiIII", 0, socket.if_nametoindex(device), 0, _TC_H_ROOT, 0)
     body += _attribute(_TCA_KIND, b"tbf\0") + _attribute(_TCA_OPTIONS, options)
     flags = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_REPLACE | _NLM_F_CREATE
@@ -162,5 +138,5 @@ def shape(device: str, rate: int, burst: int) -> None:
 
 
 def _attribute(kind: int, content: bytes) -> bytes:
-    padding = bytes(-len(content) % 4)
-    return struct.pack("HH", 4 + len(content), kind) + content + padding
+    """A netlink attribute, padded to four bytes."""
+    return struct.pack("HH", 4 + len(content), kind) + content + bytes(-len(content) % 4)

@@ -1,20 +1,19 @@
-"""What `collwise doctor` says about emulated hosts."""
+"""What `collwise doctor` checks about emulated hosts."""
 
 import time
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from collwise.errors import CollwiseError
-from collwise.lab import leftovers
+from collwise.lab import leftovers, requirements
 from collwise.lab.cluster import Cluster
-from collwise.lab.requirements import requirements
 
 _LIMIT_S = 10.0
-_WHAT = "emulated hosts (lab)"
+_SUBJECT = "emulated hosts (lab)"
 
 
-class Seen(NamedTuple):
-    """One thing looked at; a machine without emulated hosts is not wrong."""
+class LabFinding(NamedTuple):
+    """One thing checked.  That a machine cannot emulate hosts is a note, and not wrong."""
 
     status: Literal["ok", "note", "wrong"]
     what: str
@@ -22,26 +21,26 @@ class Seen(NamedTuple):
     remedy: str = ""
 
 
-def checkup() -> Iterator[Seen]:
-    """End leftovers, look at what a lab needs, and start one with two hosts."""
-    if left := leftovers.find():
-        leftovers.remove(left)
-        numbers = ", ".join(str(one.process) for one in left)
-        yield Seen("note", "leftovers of a lab", f"its maker is gone; ended: processes {numbers}")
-    found = requirements()
-    if missing := [one for one in found if one.needed and not one.met]:
+def checkup() -> Iterator[LabFinding]:
+    """Kill leftovers, check what a lab needs, and start one with two hosts."""
+    if orphans := leftovers.find():
+        leftovers.remove(orphans)
+        numbers = ", ".join(str(orphan.process) for orphan in orphans)
+        seen = f"its maker is gone; ended: processes {numbers}"
+        yield LabFinding("note", "leftovers of a lab", seen)
+    unmet = requirements.unmet()
+    if missing := [requirement for requirement in unmet if requirement.needed]:
         for one in missing:
-            yield Seen("note", _WHAT, f"needs {one.what}: {one.seen}", one.remedy)
+            yield LabFinding("note", _SUBJECT, f"needs {one.what}: {one.problem}", one.remedy)
         return
+    begin = time.monotonic()
     try:
-        begin = time.monotonic()
         with Cluster(2, "1ms", "100mbit", mpi="none") as cluster:
             cluster.run(["true"], capture=True, timeout_s=_LIMIT_S)
-        took = time.monotonic() - begin
     except CollwiseError as problem:
-        yield Seen("wrong", _WHAT, problem.seen, problem.remedy)
+        yield LabFinding("wrong", _SUBJECT, problem.seen, problem.remedy)
         return
-    yield Seen("ok", _WHAT, f"two hosts started and ended in {took:.1f} s")
-    for one in found:
-        if not one.met:
-            yield Seen("note", _WHAT, f"no {one.what.removeprefix('a ')}", one.remedy)
+    took_s = time.monotonic() - begin
+    yield LabFinding("ok", _SUBJECT, f"two hosts started and ended in {took_s:.1f} s")
+    for one in unmet:
+        yield LabFinding("note", _SUBJECT, f"no {one.what.removeprefix('a ')}", one.remedy)

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from collwise.lab.units import rate_words
 from collwise.system import formatting
 
 LATE_SHARE = 0.05
@@ -84,7 +83,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return [
             f"lab      {self.network}",
             f"switch   {formatting.count(self.packets, 'packet')},"
-            f" {rate_words(float(f'{mean:.3g}'))} in {formatting.time(self.elapsed_s)};"
+            f" {formatting.rate(float(f'{mean:.3g}'))} in {formatting.time(self.elapsed_s)};"
             f" lateness p50 {formatting.time(self.lateness_p50_s)},"
             f" p95 {formatting.time(self.lateness_p95_s)},"
             f" max {formatting.time(self.lateness_max_s)};"

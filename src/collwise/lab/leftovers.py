@@ -1,4 +1,4 @@
-"""Labs whose maker is gone.  They end by themselves; one that hangs is found and ended here."""
+"""Labs whose maker has ended.  They end by themselves; one that hangs is found and killed here."""
 
 import contextlib
 import os
@@ -8,52 +8,52 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "collwise.lab.supervisor"
-"""In the command line of every keeper, whose last argument is its maker's process id."""
+"""In the command line of every supervisor, whose last argument is its maker's process id."""
 _GRACE_S = 2.0
 
 
 class Leftover(NamedTuple):
-    """A keeper without its maker."""
+    """The process ids of a supervisor and of its maker, which has ended."""
 
     process: int
     maker: int
 
 
-def find(folder: Path = Path("/proc")) -> list[Leftover]:
-    """All leftovers on this machine, apart from those that are just ending."""
-    seen = _orphans(folder)
-    deadline = time.monotonic() + _GRACE_S
-    while seen and time.monotonic() < deadline:
+def find(folder: Path = Path("/proc"), grace_s: float = _GRACE_S) -> list[Leftover]:
+    """All leftovers on this machine that have not ended by themselves after `grace_s` seconds."""
+    orphans = _orphans(folder)
+    deadline = time.monotonic() + grace_s
+    while orphans and time.monotonic() < deadline:
         time.sleep(0.05)
-        seen = [one for one in seen if one in _orphans(folder)]
-    return seen
+        remaining = _orphans(folder)
+        orphans = [orphan for orphan in orphans if orphan in remaining]
+    return orphans
 
 
-def remove(found: list[Leftover]) -> None:
-    """End leftovers; the kernel takes back everything they held."""
-    for one in found:
+def remove(leftovers: list[Leftover]) -> None:
+    """Kill leftovers; the kernel frees everything they held."""
+    for leftover in leftovers:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(one.process, signal.SIGKILL)
+            os.kill(leftover.process, signal.SIGKILL)
 
 
 def _orphans(folder: Path) -> list[Leftover]:
-    found = []
+    orphans = []
     for entry in folder.iterdir():
         if not entry.name.isdigit():
             continue
-        words = _read(entry / "cmdline").split("\0")
-        if len(words) < 3 or not any(MARK in word for word in words) or not words[-2].isdigit():
+        *arguments, last, _ = ["", *_read(entry / "cmdline").split("\0")]
+        if not last.isdigit() or not any(MARK in argument for argument in arguments):
             continue
-        maker = int(words[-2])
-        born, of_maker = _born(entry), _born(folder / str(maker))
-        # A later process may have got the maker's number.
-        if born is not None and (of_maker is None or of_maker > born):
-            found.append(Leftover(int(entry.name), maker))
-    return found
+        started, maker_started = _start_time(entry), _start_time(folder / last)
+        # A later process may have got the maker's id.
+        if started is not None and (maker_started is None or maker_started > started):
+            orphans.append(Leftover(int(entry.name), int(last)))
+    return orphans
 
 
-def _born(process: Path) -> int | None:
-    """When a process started, in ticks since the system did; None if it is gone or dead."""
+def _start_time(process: Path) -> int | None:
+    """When a process started, in clock ticks since the system did; None if it has ended."""
     fields = _read(process / "stat").rpartition(")")[2].split()
     return int(fields[19]) if len(fields) > 19 and fields[0] not in "ZX" else None
 

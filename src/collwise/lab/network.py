@@ -1,6 +1,6 @@
-"""The network that is asked for: hosts, rates, latencies; all alike, or from a file.
+"""The description of a network: uniform, or from a file.
 
-A file (TOML) has groups of hosts, and links between groups:
+A TOML file has groups of hosts, and links between groups:
 
     latency = "5 ms"            # between any two hosts, unless said otherwise below
     rate = "10 Mbit/s"          # of each host's port
@@ -24,20 +24,28 @@ A group of one host is a host of its own; a link between two such groups is a pa
 """
 
 import os
-import tomllib
 from dataclasses import dataclass
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from collwise.errors import InvalidArgument
-from collwise.lab.units import latency_ns, latency_words, rate_bits, rate_words
+from collwise.system import formatting
+from collwise.system.quantities import parse_rate, parse_time
 
-MOST_PER_CORE = 16
-_LEAST_MOST = 32
-_MOST = 250
+_HOSTS_PER_CORE = 16
+_HOSTS_ANYWHERE = 32
+_HOSTS_AT_MOST = 250
+
+_LATENCIES_S = (Fraction(1, 10_000), 2)
+"""One-way latencies that the switch can keep: below, its own lateness would show; above, TCP's
+timers would."""
+_RATES = (64_000, 500_000_000)
+"""Bits per second: below, one packet takes longer than TCP waits; above, there are more packets
+than the switch can carry."""
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,30}$")]
 
@@ -90,82 +98,101 @@ class Network:
         return min((rows[i][j] for i, j in combinations(range(self.hosts), 2)), default=rows[0][0])
 
     def __str__(self) -> str:
-        return f"{self.hosts} host{'s' * (self.hosts > 1)}, {self.description}"
+        return f"{formatting.count(self.hosts, 'host')}, {self.description}"
 
     @classmethod
     def uniform(cls, hosts: int, latency: str, rate: str) -> "Network":
         """All hosts alike.  Raises InvalidArgument."""
         _check_count(hosts)
-        delay, bits = latency_ns(latency), rate_bits(rate)
-        return cls(
-            (bits,) * hosts,
-            ((delay,) * hosts,) * hosts,
-            (),
-            None,
-            f"{latency_words(delay)} one way, {rate_words(bits)}",
-        )
+        delay, bits = _latency_ns(latency), _rate_bits(rate)
+        description = f"{formatting.chosen_time(delay / 1e9)} one way, {formatting.rate(bits)}"
+        return cls((bits,) * hosts, ((delay,) * hosts,) * hosts, (), None, description)
 
     @classmethod
     def load(cls, path: Path) -> "Network":
         """Read a file of groups and links.  Raises InvalidArgument, which names the place."""
-        asked = f"the network file {path}"
-        remedy = "mend it; docs/lab.md shows the form"
+        remedy = "correct it; docs/lab.md shows the form"
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-            file = msgspec.convert(document, _File)
+            return cls._of(msgspec.toml.decode(path.read_bytes(), type=_File))
         except OSError as problem:
-            raise InvalidArgument(
-                asked, problem.strerror or str(problem), "name another file"
-            ) from None
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            raise InvalidArgument(asked, f"it is no TOML ({problem})", remedy) from None
+            seen, remedy = problem.strerror or str(problem), "name another file"
         except msgspec.ValidationError as problem:
-            raise InvalidArgument(asked, str(problem), remedy) from None
-        try:
-            return cls._built(file)
+            seen = str(problem)
+        except (UnicodeDecodeError, msgspec.DecodeError) as problem:
+            seen = f"it is no TOML ({problem})"
         except InvalidArgument as problem:
-            raise InvalidArgument(
-                asked, f"{problem.asked}: {problem.seen}", problem.remedy
-            ) from None
+            seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
+        raise InvalidArgument(f"the network file {path}", seen, remedy)
 
     @classmethod
-    def _built(cls, file: _File) -> "Network":
+    def _of(cls, file: _File) -> "Network":
         names = [group.name for group in file.groups]
         for name in names:
             if names.count(name) > 1:
                 raise InvalidArgument(f"the group {name!r}", "there are two", "name them apart")
         _check_count(sum(group.hosts for group in file.groups))
-        usual = latency_ns(file.latency)
-        count = len(names)
-        between = [[usual] * count for _ in names]
-        trunk_of: list[list[int | None]] = [[None] * count for _ in names]
+        rates = [_rate_bits(group.rate or file.rate) for group in file.groups]
+        # Between groups: latencies, and trunks by number.
+        delays = dict.fromkeys(product(range(len(names)), repeat=2), _latency_ns(file.latency))
+        trunks: dict[tuple[int, int], int] = {}
         trunk_rates: list[int] = []
         for number, group in enumerate(file.groups):
             if group.latency is not None:
-                between[number][number] = latency_ns(group.latency)
-        linked: set[frozenset[str]] = set()
-        for link in file.links:
-            one, other = _ends(link, names, linked)
-            if link.latency is not None:
-                between[one][other] = between[other][one] = latency_ns(link.latency)
-            if link.rate is not None:
-                for a, b in ((one, other), (other, one)):
-                    trunk_of[a][b] = len(trunk_rates)
-                    trunk_rates.append(rate_bits(link.rate))
-        member = [number for number, group in enumerate(file.groups) for _ in range(group.hosts)]
-        rates = [rate_bits(group.rate or file.rate) for group in file.groups]
+                delays[number, number] = _latency_ns(group.latency)
+        for link, (one, other) in zip(file.links, _ends(file.links, names), strict=True):
+            for pair in ((one, other), (other, one)):
+                if link.latency is not None:
+                    delays[pair] = _latency_ns(link.latency)
+                if link.rate is not None:
+                    trunks[pair] = len(trunk_rates)
+                    trunk_rates.append(_rate_bits(link.rate))
+        # Equal networks have equal descriptions.
+        parts = [
+            f"{group.name} {group.hosts} × {formatting.chosen_time(delays[g, g] / 1e9)}"
+            f" {formatting.rate(rates[g])}"
+            for g, group in enumerate(file.groups)
+        ]
+        for a, b in combinations(range(len(names)), 2):
+            trunk = trunks.get((a, b))
+            shared = "" if trunk is None else f" {formatting.rate(trunk_rates[trunk])} shared"
+            delay = formatting.chosen_time(delays[a, b] / 1e9)
+            parts.append(f"{names[a]}–{names[b]} {delay}{shared}")
+        group_of = [g for g, group in enumerate(file.groups) for _ in range(group.hosts)]
         return cls(
-            tuple(rates[g] for g in member),
-            tuple(tuple(between[a][b] for b in member) for a in member),
+            tuple(rates[g] for g in group_of),
+            tuple(tuple(delays[a, b] for b in group_of) for a in group_of),
             tuple(trunk_rates),
-            tuple(tuple(trunk_of[a][b] for b in member) for a in member) if trunk_rates else None,
-            _words(file, rates, between, trunk_of, trunk_rates),
+            tuple(tuple(trunks.get((a, b)) for b in group_of) for a in group_of)
+            if trunks
+            else None,
+            "; ".join(parts),
         )
+
+
+def _ends(links: list[_Link], names: list[str]) -> list[tuple[int, int]]:
+    """The numbers of the groups that each link joins."""
+    joined: list[tuple[int, int]] = []
+    for link in links:
+        one, other = link.between
+        asked = f"the link between {one!r} and {other!r}"
+        for name in link.between:
+            if name not in names:
+                remedy = "groups: " + ", ".join(names)
+                raise InvalidArgument(asked, f"there is no group {name!r}", remedy)
+        if one == other:
+            remedy = "a group's own latency goes to the group"
+            raise InvalidArgument(asked, "both ends are one group", remedy)
+        ends = names.index(one), names.index(other)
+        if ends in joined or ends[::-1] in joined:
+            remedy = "keep one; a link holds in both directions"
+            raise InvalidArgument(asked, "there are two", remedy)
+        joined.append(ends)
+    return joined
 
 
 def _check_count(hosts: int) -> None:
     cores = os.cpu_count() or 1
-    most = min(_MOST, max(_LEAST_MOST, MOST_PER_CORE * cores))
+    most = min(_HOSTS_AT_MOST, max(_HOSTS_ANYWHERE, _HOSTS_PER_CORE * cores))
     if not 1 <= hosts <= most:
         raise InvalidArgument(
             f"{hosts} emulated hosts",
@@ -174,40 +201,24 @@ def _check_count(hosts: int) -> None:
         )
 
 
-def _ends(link: _Link, names: list[str], linked: set[frozenset[str]]) -> tuple[int, int]:
-    """The numbers of the groups that a link joins."""
-    asked = f"the link between {link.between[0]!r} and {link.between[1]!r}"
-    for name in link.between:
-        if name not in names:
-            raise InvalidArgument(
-                asked, f"there is no group {name!r}", "groups: " + ", ".join(names)
-            )
-    ends = frozenset(link.between)
-    if len(ends) == 1:
-        raise InvalidArgument(
-            asked, "both ends are one group", "a group's own latency goes to the group"
-        )
-    if ends in linked:
-        raise InvalidArgument(asked, "there are two", "keep one; a link holds in both directions")
-    linked.add(ends)
-    return names.index(link.between[0]), names.index(link.between[1])
+def _latency_ns(text: str) -> int:
+    """Nanoseconds of a one-way latency such as "5ms"."""
+    asked = f"a latency of {text!r}"
+    latency_s = parse_time(text, asked, unit_needed=True)
+    low, high = _LATENCIES_S
+    if not low <= latency_s <= high:
+        bounds = f"{formatting.chosen_time(low)} to {formatting.chosen_time(high)}"
+        seen = f"an emulated network can keep {bounds}"
+        raise InvalidArgument(asked, seen, "choose a latency in this range")
+    return round(latency_s * 10**9)
 
 
-def _words(
-    file: _File,
-    rates: list[int],
-    between: list[list[int]],
-    trunk_of: list[list[int | None]],
-    trunk_rates: list[int],
-) -> str:
-    """The network in one line; equal networks have equal lines."""
-    groups = file.groups
-    parts = [
-        f"{group.name} {group.hosts} × {latency_words(between[i][i])} {rate_words(rates[i])}"
-        for i, group in enumerate(groups)
-    ]
-    for i, j in combinations(range(len(groups)), 2):
-        trunk = trunk_of[i][j]
-        shared = "" if trunk is None else f" {rate_words(trunk_rates[trunk])} shared"
-        parts.append(f"{groups[i].name}–{groups[j].name} {latency_words(between[i][j])}{shared}")
-    return "; ".join(parts)
+def _rate_bits(text: str) -> int:
+    """Bits per second of a rate such as "10mbit" or "1.25 MB/s"."""
+    asked = f"a rate of {text!r}"
+    bits = parse_rate(text, asked)
+    low, high = _RATES
+    if not low <= bits <= high:
+        seen = f"an emulated network can keep {formatting.rate(low)} to {formatting.rate(high)}"
+        raise InvalidArgument(asked, seen, "choose a rate in this range")
+    return round(bits)

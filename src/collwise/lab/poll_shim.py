@@ -1,4 +1,4 @@
-"""The shim that lets waiting ranks sleep (`poll_shim.c`), compiled where a compiler is there."""
+"""The poll shim (`poll_shim.c`) lets waiting ranks sleep; it is compiled if there is a compiler."""
 
 import os
 import shutil
@@ -8,19 +8,20 @@ from pathlib import Path
 LONGEST_US = 1000
 """Microseconds that a waiting rank sleeps at most; data wakes it at once."""
 LONGEST_SHARED_US = 50
-"""The same where ranks also wait for messages in memory, which wake nobody."""
-WAITING = "COLLWISE_LAB_QUIET_US"
+"""The same where ranks also wait for messages in shared memory, which wake nobody."""
+LONGEST_VARIABLE = "COLLWISE_LAB_POLL_US"
+"""The environment variable that tells the shim how long to sleep."""
 NAME = "poll_shim.so"
 _LIMIT_S = 30
 
 
 def compiler() -> str | None:
-    """A C compiler, if there is one."""
-    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    """The path of a C compiler; None if there is none."""
+    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
 def compile_into(folder: Path) -> bool:
-    """Compile the shim into a folder; False without a compiler that works."""
+    """Compile the shim into a folder; False if there is no compiler, or it fails."""
     if (program := compiler()) is None:
         return False
     source = Path(__file__).with_name("poll_shim.c")
@@ -29,8 +30,7 @@ def compile_into(folder: Path) -> bool:
             [program, "-O2", "-shared", "-fPIC", "-o", str(folder / NAME), str(source), "-ldl"],
             check=True,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             env={**os.environ, "TMPDIR": str(folder)},
             timeout=_LIMIT_S,
         )

@@ -10,98 +10,78 @@ from collwise.errors import LabUnavailable
 from collwise.lab.poll_shim import compiler
 
 _CAPABILITIES = {12: "CAP_NET_ADMIN", 21: "CAP_SYS_ADMIN"}
-_NICE = 23
+_CAP_SYS_NICE = 23
 
 
 class Requirement(NamedTuple):
-    """One thing that a lab needs, or that makes it better."""
+    """One thing that a lab needs, or (if not `needed`) that only improves it.
+
+    problem: why it is not met; None if it is.   remedy: what to do about it.
+    """
 
     what: str
-    met: bool
-    needed: bool
-    """A lab cannot start without it."""
-    seen: str
+    problem: str | None
     remedy: str
+    needed: bool = True
 
 
-def requirements() -> list[Requirement]:
-    """Everything a lab needs, in the order in which to mend it."""
-    linux = platform.system() == "Linux"
-    found = [
-        Requirement(
-            "Linux",
-            linux,
-            True,
-            platform.system() or "an unknown system",
-            "run it on Linux (a virtual machine will do)",
-        )
-    ]
-    if not linux:
-        return found
-    allowed = _effective_capabilities()
-    missing = [name for bit, name in _CAPABILITIES.items() if not allowed >> bit & 1]
-    tun, entering = _tun(), shutil.which("nsenter")
-    return [
-        *found,
+def unmet() -> list[Requirement]:
+    """The requirements that this machine does not meet, in the order in which to fix them."""
+    system = platform.system()
+    if system != "Linux":
+        remedy = "run it on Linux (a virtual machine will do)"
+        return [Requirement("Linux", system or "an unknown system", remedy)]
+    capabilities = _effective_capabilities()
+    lacking = [f"no {name}" for bit, name in _CAPABILITIES.items() if not capabilities >> bit & 1]
+    requirements = [
         Requirement(
             "root, or CAP_NET_ADMIN and CAP_SYS_ADMIN",
-            not missing,
-            True,
-            "no " + " and no ".join(missing) if missing else "there",
+            " and ".join(lacking) or None,
             "run it as root (sudo, or a privileged container)",
         ),
         Requirement(
             "/dev/net/tun",
-            tun is None,
-            True,
-            tun or "there",
+            _tun_problem(),
             "load it (`modprobe tun`); in a container pass --device /dev/net/tun",
         ),
         Requirement(
             "nsenter",
-            entering is not None,
-            True,
-            entering or "not on the PATH",
+            None if shutil.which("nsenter") else "not on the PATH",
             "install util-linux",
         ),
         Requirement(
             "a C compiler, for the shim that lets waiting ranks sleep",
-            compiler() is not None,
-            False,
-            compiler() or "none on the PATH",
+            None if compiler() else "none on the PATH",
             "install gcc or clang, or expect late packets with more ranks than cores",
+            needed=False,
         ),
         Requirement(
             "real-time priority for the switch (CAP_SYS_NICE)",
-            bool(allowed >> _NICE & 1),
-            False,
-            "allowed" if allowed >> _NICE & 1 else "not allowed",
+            None if capabilities >> _CAP_SYS_NICE & 1 else "not allowed",
             "run it as root, or expect late packets",
+            needed=False,
         ),
     ]
+    return [requirement for requirement in requirements if requirement.problem is not None]
 
 
 def check() -> None:
-    """Raise LabUnavailable, which names everything that is missing."""
-    missing = [one for one in requirements() if one.needed and not one.met]
-    if missing:
+    """Raise LabUnavailable, which names everything that a lab needs and that is missing."""
+    if missing := [requirement for requirement in unmet() if requirement.needed]:
         raise LabUnavailable(
             "emulated hosts on this machine",
-            "; ".join(f"needs {one.what}: {one.seen}" for one in missing),
+            "; ".join(f"needs {one.what}: {one.problem}" for one in missing),
             "; ".join(one.remedy for one in missing),
         )
 
 
 def _effective_capabilities() -> int:
-    for line in (
-        Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    ):
-        if line.startswith("CapEff:"):
-            return int(line.split()[1], 16)
-    return 0
+    """The effective capabilities of this process, as a bit mask."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return int(status.partition("\nCapEff:")[2].split()[0], 16)
 
 
-def _tun() -> str | None:
+def _tun_problem() -> str | None:
     """Why /dev/net/tun cannot be used; None if it can."""
     try:
         os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))

@@ -1,7 +1,8 @@
 """The process that owns a lab: process 1 of a PID namespace, holder of all other namespaces.
 
-When it ends, for whatever reason, the kernel ends every process of the lab and takes back its
-namespaces and devices.  It ends when the process that made the lab ends or hangs up.
+When it ends, for whatever reason, the kernel ends every process of the lab and frees its
+namespaces and devices.  It ends when its maker, the process that made the lab, ends or hangs up.
+It runs without site-packages, so this module and what it imports use the standard library only.
 """
 
 import contextlib
@@ -11,13 +12,15 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from collwise.lab import control_messages, hosts, kernel, poll_shim
-from collwise.lab.hosts import Host
-from collwise.lab.switch import carry
-from collwise.lab.wires import Wires
+from collwise.lab.link_model import LinkModel
+from collwise.lab.switch import forward
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _ENTER = """#!/bin/sh
 # Stands in for ssh: enters the host that is named and runs a command there.
@@ -39,105 +42,109 @@ exec nsenter --net=/proc/1/fd/$1 --uts=/proc/1/fd/$2 --ipc=/proc/1/fd/$3 --mount
 """
 
 
-def main() -> NoReturn:
-    """Become a keeper: `control` descriptor and the maker's process id are the arguments."""
+def main() -> None:
+    """Become a supervisor.  Arguments: the `control` descriptor and the maker's process id."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    maker = int(sys.argv[2])
-    watched = os.pidfd_open(os.getppid())
-    if os.getppid() != maker:
-        os._exit(1)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    control.set_inheritable(False)
+    maker = os.pidfd_open(os.getppid())
+    if os.getppid() != int(sys.argv[2]):
+        os._exit(1)  # the maker had ended before it could be watched
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    try:
+    with _ending(control):
         kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
         child = os.fork()
-    except OSError as problem:
-        control_messages.send(
-            control, {"failed": f"{problem.filename or 'fork'}: {problem.strerror}"}
-        )
-        os._exit(1)
-    if child:
-        # This one stays outside, so that the maker has somebody to wait for.
+        if child == 0:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            kernel.prctl(kernel.PR_SET_NAME, b"collwise-lab")
+            Supervisor(control, maker).serve()
+            os._exit(0)
+        # This process stays in the maker's PID namespace, so that the maker can wait for it.
         control.close()
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
-    code = 1
+
+
+@contextlib.contextmanager
+def _ending(control: socket.socket | None = None) -> Iterator[None]:
+    """End this process with code 1 unless the block does; report an exception on `control`."""
     try:
-        kernel.die_with_parent(signal.SIGKILL)
-        kernel.set_name("collwise-lab")
-        Keeper(control, watched).serve()
-        code = 0
-    except OSError as problem:
-        place = f"{problem.filename}: " if problem.filename else ""
-        with contextlib.suppress(OSError):
-            control_messages.send(control, {"failed": place + (problem.strerror or str(problem))})
-    except Exception as problem:  # told to the maker, who raises it
-        with contextlib.suppress(OSError):
-            control_messages.send(control, {"failed": f"{type(problem).__name__}: {problem}"})
+        yield
+    except Exception as problem:  # reported to the maker, who raises it
+        reason = f"{type(problem).__name__}: {problem}"
+        if isinstance(problem, OSError) and problem.strerror:
+            place = f"{problem.filename}: " if problem.filename else ""
+            reason = place + problem.strerror
+        if control is not None:
+            with contextlib.suppress(OSError):
+                control_messages.send(control, {"failed": reason})
     finally:
-        os._exit(code)
+        os._exit(1)
 
 
-class Keeper:
-    """Makes hosts and switch, then runs commands for the maker until it hangs up."""
+class Supervisor:
+    """Makes hosts and switch, then runs commands for the maker until it hangs up.
+
+    control: the socket to the maker.   maker: a process descriptor of it.
+    """
 
     def __init__(self, control: socket.socket, maker: int) -> None:
         self._control = control
         self._maker = maker
-        self._running: int | None = None
+        self._command: int | None = None
         received = control_messages.receive(control)
         if received is None:
             os._exit(0)
-        wanted, _ = received
-        self._wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        names, addresses = wanted["names"], wanted["addresses"]
+        configuration, _ = received
+        names, addresses = configuration["names"], configuration["addresses"]
         hosts.prepare(names, addresses)
-        shim = wanted["quiet"] and poll_shim.compile_into(Path(hosts.SHELF))
-        base = hosts.own_namespaces()
-        self._base = base
+        has_shim = configuration["poll_shim"] and poll_shim.compile_into(Path(hosts.SHARED))
+        self._base = hosts.own_namespaces()
         self._hosts = [
-            hosts.make_host(name, address, wanted["netmask"], rate, base)
-            for name, address, rate in zip(names, addresses, wanted["rates"], strict=True)
+            hosts.make_host(name, address, configuration["netmask"], rate, self._base)
+            for name, address, rate in zip(names, addresses, configuration["rates"], strict=True)
         ]
-        enter = Path(hosts.SHELF, "enter")
-        enter.write_text(_wrapper(self._hosts), encoding="utf-8")
-        enter.chmod(0o755)
-        self._switch, self._switch_end = self._start_switch(wanted)
-        self._before = self._counters()
+        self._write_enter_script()
+        self._switch, self._switch_end = self._start_switch(configuration)
+        self._counters = hosts.counters(self._hosts, self._base)
+        self._wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-        control_messages.send(control, {"ready": True, "shim": shim})
+        control_messages.send(control, {"ready": True, "shim": has_shim})
 
-    def _start_switch(self, wanted: dict[str, Any]) -> tuple[int, socket.socket]:
+    def _write_enter_script(self) -> None:
+        cases = []
+        for host in self._hosts:
+            descriptors = " ".join(str(host.namespaces[kind]) for kind in hosts.KINDS)
+            cases.append(f'  {host.name}) command="$*"; set -- {descriptors} ;;')
+        script = Path(hosts.SHARED, "enter")
+        script.write_text(_ENTER % "\n".join(cases), encoding="utf-8")
+        script.chmod(0o755)
+
+    def _start_switch(self, configuration: dict[str, Any]) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
-            code = 1
-            try:
-                kernel.die_with_parent(signal.SIGKILL)
-                kernel.set_name("collwise-switch")
+            with _ending():
+                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+                kernel.prctl(kernel.PR_SET_NAME, b"collwise-switch")
                 ours.close()
                 self._control.close()
                 for host in self._hosts:
                     for descriptor in host.namespaces.values():
                         os.close(descriptor)
-                wires = Wires(
-                    wanted["rates"],
-                    wanted["latencies_ns"],
-                    wanted["trunk_rates"],
-                    wanted["trunks"],
-                )
-                carry([h.tun for h in self._hosts], [h.address for h in self._hosts], wires, theirs)
-                code = 0
-            finally:
-                os._exit(code)
+                fields = ("rates", "latencies_ns", "trunk_rates", "trunks")
+                links = LinkModel(*(configuration[field] for field in fields))
+                tuns, addresses = zip(*((h.tun, h.address) for h in self._hosts), strict=True)
+                forward(tuns, addresses, links, theirs)
+                os._exit(0)
         theirs.close()
         for host in self._hosts:
             os.close(host.tun)
         return child, ours
 
     def serve(self) -> None:
-        """Do what the maker says until it hangs up or ends, or the switch ends."""
+        """Do what the maker asks until it hangs up or ends, or the switch ends."""
         poll = select.poll()
         for descriptor in (self._control.fileno(), self._maker, self._wake):
             poll.register(descriptor, select.POLLIN)
@@ -152,92 +159,78 @@ class Keeper:
                 received = control_messages.receive(self._control)
                 if received is None:
                     return
-                self._obey(*received)
-
-    def _obey(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        if "run" in message:
-            self._ask_switch()  # what was counted before does not belong to this command
-            self._before = self._counters()
-            self._running = self._start(message, descriptors)
-            for descriptor in descriptors:
-                os.close(descriptor)
-        elif "stop" in message:
-            # Asked politely, launchers print banners, and wait for ranks that wait for each other.
-            self._end_all()
+                message, descriptors = received
+                if "run" in message:
+                    self._reset_counters()
+                    self._command = self._start(message, descriptors)
+                elif "stop" in message:
+                    # SIGTERM would make launchers print banners, and wait for ranks that wait for
+                    # each other.
+                    self._kill_all()
+                for descriptor in descriptors:
+                    os.close(descriptor)
 
     def _start(self, message: dict[str, Any], descriptors: list[int]) -> int:
+        """Start a command on the first host, with these standard streams."""
         child = os.fork()
-        if child:
-            return child
-        try:
-            os.setsid()
-            signal.set_wakeup_fd(-1)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-                signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-            hosts.enter(self._hosts[0].namespaces)
-            os.chdir(message["folder"])
-            for target, descriptor in enumerate(descriptors):
-                os.dup2(descriptor, target)
-            os.execvpe(message["run"][0], message["run"], message["environment"])
-        except OSError as problem:
-            os.write(2, f"collwise lab: {message['run'][0]}: {problem.strerror}\n".encode())
-        finally:
-            os._exit(127)
+        if child == 0:
+            with _ending():
+                os.setsid()
+                signal.set_wakeup_fd(-1)
+                for number in (*_SIGNALS, signal.SIGCHLD, signal.SIGPIPE):
+                    signal.signal(number, signal.SIG_DFL)
+                program, environment = message["run"][0], message["environment"]
+                try:
+                    hosts.enter(self._hosts[0].namespaces)
+                    os.chdir(message["folder"])
+                    for target, descriptor in enumerate(descriptors):
+                        os.dup2(descriptor, target)
+                    os.execvpe(program, message["run"], environment)
+                except OSError as problem:
+                    os.write(2, f"collwise lab: {program}: {problem.strerror}\n".encode())
+                    os._exit(127)
+        return child
 
     def _reap(self) -> None:
-        while True:
-            try:
-                child, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if child == 0:
-                return
-            if child == self._switch:
-                control_messages.send(self._control, {"lost": os.waitstatus_to_exitcode(status)})
-                raise SystemExit(1)
-            if child == self._running:
-                self._running = None
-                self._end_all()
-                counted = self._ask_switch()
-                now = self._counters()
-                counted["host_drops"] = now["drops"] - self._before["drops"]
-                counted["resent"] = now["resent"] - self._before["resent"]
-                code = os.waitstatus_to_exitcode(status)
-                control_messages.send(self._control, {"ended": code, "report": counted})
+        """Collect the processes that have ended; report the command's end to the maker."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                child, status = ended
+                if child == self._switch:
+                    self._lose_switch(status)
+                if child == self._command:
+                    self._command = None
+                    self._kill_all()
+                    report = self._reset_counters()
+                    code = os.waitstatus_to_exitcode(status)
+                    control_messages.send(self._control, {"ended": code, "report": report})
 
-    def _end_all(self) -> None:
-        """End every process of the lab but the keeper and the switch."""
+    def _kill_all(self) -> None:
+        """Kill every process of the lab except the supervisor and the switch."""
         kept = {os.getpid(), self._switch}
         for entry in os.listdir("/proc"):  # noqa: PTH208
             if entry.isdigit() and int(entry) not in kept:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(entry), signal.SIGKILL)
 
-    def _ask_switch(self) -> dict[str, Any]:
+    def _reset_counters(self) -> dict[str, Any]:
+        """What switch and hosts counted since this was last called."""
+        answer = b""
         try:
             self._switch_end.sendall(b"?\n")
-            answer = b""
             while not answer.endswith(b"\n"):
                 part = self._switch_end.recv(1 << 16)
                 if not part:
                     raise BrokenPipeError
                 answer += part
         except OSError:
-            _, status = os.waitpid(self._switch, 0)
-            control_messages.send(self._control, {"lost": os.waitstatus_to_exitcode(status)})
-            raise SystemExit(1) from None
-        found: dict[str, Any] = json.loads(answer)
-        return found
+            self._lose_switch(os.waitpid(self._switch, 0)[1])
+        before, self._counters = self._counters, hosts.counters(self._hosts, self._base)
+        increases = {name: count - before[name] for name, count in self._counters.items()}
+        return {**json.loads(answer), **increases}
 
-    def _counters(self) -> dict[str, int]:
-        each = [hosts.counters(host, self._base) for host in self._hosts]
-        return {name: sum(one[name] for one in each) for name in ("drops", "resent")}
-
-
-def _wrapper(made: list[Host]) -> str:
-    cases = []
-    for host in made:
-        descriptors = " ".join(str(host.namespaces[kind]) for kind in hosts.KINDS)
-        cases.append(f'  {host.name}) command="$*"; set -- {descriptors} ;;')
-    return _ENTER % "\n".join(cases)
+    def _lose_switch(self, status: int) -> NoReturn:
+        code = os.waitstatus_to_exitcode(status)
+        failed = f"the switch ended (exit code {code})"
+        control_messages.send(self._control, {"failed": failed})
+        os._exit(1)

@@ -1,4 +1,4 @@
-"""The process that carries packets between hosts, on time."""
+"""The user-space switch: the process that carries packets between hosts, on time."""
 
 import gc
 import json
@@ -11,22 +11,23 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from collwise.lab.wires import Wires
+from collwise.lab import kernel
+from collwise.lab.link_model import LinkModel
 
 READ_AHEAD_NS = 2_000_000
 """A sender's packets wait in its own queue, where TCP sees them, until its port is nearly free."""
 _LARGEST_US = 100_000
 _WINDOW_NS = 250_000_000
-_LATE_WINDOW_US = 500
+_LATE_WINDOW_NS = 500_000
 _MOST_WINDOWS = 1000
-PRIORITY = 50
+_PRIORITY = 50
 
 
-class Lateness:
+class Statistics:
     """How late packets were delivered, and how busy the switch was."""
 
     def __init__(self) -> None:
-        self._counts = array("Q", bytes(8 * (_LARGEST_US + 1)))
+        self._lateness = array("Q", bytes(8 * (_LARGEST_US + 1)))  # a histogram in microseconds
         self.packets = self.nbytes = self.drops = self.worst_ns = 0
         self._began_ns = self._window_ns = time.monotonic_ns()
         self._began_cpu_ns = self._window_cpu_ns = time.process_time_ns()
@@ -38,7 +39,7 @@ class Lateness:
         """Count one packet."""
         self.packets += 1
         self.nbytes += nbytes
-        self._counts[min(late_ns // 1000, _LARGEST_US)] += 1
+        self._lateness[min(late_ns // 1000, _LARGEST_US)] += 1
         if late_ns > self._window_worst_ns:
             self._window_worst_ns = late_ns
 
@@ -49,26 +50,22 @@ class Lateness:
         cpu = time.process_time_ns()
         self._busiest = max(self._busiest, (cpu - self._window_cpu_ns) / length)
         self.worst_ns = max(self.worst_ns, self._window_worst_ns)
-        if (
-            self._window_worst_ns > _LATE_WINDOW_US * 1000
-            and len(self._late_windows) < _MOST_WINDOWS
-        ):
+        if self._window_worst_ns > _LATE_WINDOW_NS and len(self._late_windows) < _MOST_WINDOWS:
             self._late_windows.append((self._window_ns / 1e9, now_ns / 1e9))
         self._window_ns, self._window_cpu_ns, self._window_worst_ns = now_ns, cpu, 0
 
     def quantile_us(self, share: float) -> int:
         """The lateness that this share of the packets does not exceed."""
         left = share * self.packets
-        for late_us, count in enumerate(self._counts):
+        for late_us, count in enumerate(self._lateness):
             left -= count
             if count and left <= 0:
                 return late_us
         return 0
 
     def document(self) -> dict[str, Any]:
-        """All of it, for the report."""
-        now = time.monotonic_ns()
-        elapsed = max(now - self._began_ns, 1)
+        """The fields of the report that the switch knows."""
+        elapsed = max(time.monotonic_ns() - self._began_ns, 1)
         load = (time.process_time_ns() - self._began_cpu_ns) / elapsed
         return {
             "elapsed_s": elapsed / 1e9,
@@ -84,76 +81,74 @@ class Lateness:
         }
 
 
-def become_punctual() -> bool:
-    """Have the kernel wake this process before any other; False if it may not be so."""
-    from collwise.lab import kernel
-
-    kernel.set_timer_slack(1)
+def _become_realtime() -> bool:
+    """Have the kernel run this process before any other; False if that is not permitted."""
+    kernel.prctl(kernel.PR_SET_TIMERSLACK, 1)
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
     except OSError:
         return False
     return True
 
 
-def carry(
-    tuns: Sequence[int], addresses: Sequence[str], wires: Wires, control: socket.socket
+def forward(
+    tuns: Sequence[int], addresses: Sequence[str], links: LinkModel, control: socket.socket
 ) -> None:
-    """Carry packets until `control` is closed at its other end.
+    """Forward packets until the other end of `control` is closed.
 
-    A line on `control` asks for what was counted since the last one; it is answered by a line.
+    A line on `control` asks for the statistics since the last request; the answer is one line.
     """
-    punctual = become_punctual()
-    numbers = {socket.inet_aton(address): number for number, address in enumerate(addresses)}
+    realtime = _become_realtime()
+    host_of = {socket.inet_aton(address): number for number, address in enumerate(addresses)}
     source_of = {tun: number for number, tun in enumerate(tuns)}
-    ready = select.epoll()
-    asks = control.fileno()
-    for descriptor in (asks, *tuns):
-        ready.register(descriptor, select.EPOLLIN)
-    full: list[tuple[int, int]] = []  # (when to read it again, TUN)
-    counted = Lateness()
+    epoll = select.epoll()
+    requests = control.fileno()
+    for descriptor in (requests, *tuns):
+        epoll.register(descriptor, select.EPOLLIN)
+    paused: list[tuple[int, int]] = []  # (when to read it again, TUN)
+    statistics = Statistics()
     clock, read, write = time.monotonic_ns, os.read, os.write
     while True:
         now = clock()
-        for due, target, packet in wires.collect(now):
+        for due, target, packet in links.deliver(now):
             try:
                 write(tuns[target], packet)
             except OSError:
-                counted.drops += 1
-            counted.add(clock() - due, len(packet))
-        counted.tick(now)
-        while full and full[0][0] <= now:
-            ready.modify(heappop(full)[1], select.EPOLLIN)
-        events = ready.poll(0)
+                statistics.drops += 1
+            statistics.add(clock() - due, len(packet))
+        statistics.tick(now)
+        while paused and paused[0][0] <= now:
+            epoll.modify(heappop(paused)[1], select.EPOLLIN)
+        events = epoll.poll(0)
         if not events:
-            coming = wires.next_event
-            if full and (coming is None or full[0][0] < coming):
-                coming = full[0][0]
+            coming = links.next_event
+            if paused and (coming is None or paused[0][0] < coming):
+                coming = paused[0][0]
             wait = None if coming is None else max(coming - clock(), 0) / 1e9
             # epoll itself waits in whole milliseconds; select on it, in microseconds.
-            select.select([ready], [], [], wait)
+            select.select([epoll], [], [], wait)
             continue
         for descriptor, _ in events:
-            if descriptor == asks:
+            if descriptor == requests:
                 if not control.recv(64):
                     return
-                told = {**counted.document(), "punctual": punctual}
-                control.sendall(json.dumps(told).encode() + b"\n")
-                counted = Lateness()
+                answer = {**statistics.document(), "punctual": realtime}
+                control.sendall(json.dumps(answer).encode() + b"\n")
+                statistics = Statistics()
                 continue
             try:
                 packet = read(descriptor, 65536)
             except BlockingIOError:
                 continue
-            number = numbers.get(packet[16:20])
-            if number is None or packet[0] >> 4 != 4:
-                counted.drops += 1
+            receiver = host_of.get(packet[16:20])
+            if receiver is None or packet[0] >> 4 != 4:
+                statistics.drops += 1
                 continue
             now = clock()
-            free = wires.accept(now, source_of[descriptor], number, packet)
+            free = links.send(now, source_of[descriptor], receiver, packet)
             if free > now + READ_AHEAD_NS:
-                ready.modify(descriptor, 0)
-                heappush(full, (free - READ_AHEAD_NS, descriptor))
+                epoll.modify(descriptor, 0)
+                heappush(paused, (free - READ_AHEAD_NS, descriptor))

@@ -5,12 +5,12 @@
     measurement = campaign.result()
 
 Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campaign has no clock:
-time is what it is told.  Its stages:
+`record` is given the times.  Its stages:
 
-* greeting: ranks meet, so that connecting is not measured; nothing is kept.
-* opening: sizes from the smallest up, a few repetitions each, so that a small budget buys a whole
-  picture of the small sizes rather than a poor one of all.  The cheapest probes of a size go first
-  and only tell what the others will cost; what does not fit into the budget is not begun.
+* greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
+* opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
+  small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
+  tell what the others will cost; what does not fit into the budget is not begun.
 * rounds: everything that is not yet known well enough, shuffled, half as often again as before;
   until all is known within the tolerance, or the budget ends.
 """
@@ -23,7 +23,7 @@ from math import isfinite
 from random import Random
 
 from collwise.errors import InvalidArgument
-from collwise.measure.breakpoints import Value, find_segments
+from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.fit import (
     Fit,
     Median,
@@ -33,8 +33,9 @@ from collwise.measure.fit import (
     find_median,
     fit_samples,
 )
+from collwise.measure.probe_costs import ProbeCosts
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
-from collwise.model.machine import Measured, measured
+from collwise.model.measured_machine import Measured, measured
 
 SIZES = (
     *(8, 32, 128, 512, 2048, 4096, 8192, 16384, 32768),
@@ -86,15 +87,12 @@ class Measurement:
 
     def machine_for(self, *, blocking: bool) -> Measured:
         """The machine as measured with one way of sending, exact."""
-        rows = [
-            (segment, fit)
-            for segment, fit in zip(self.segments, self.fits, strict=True)
-            if fit.blocking == blocking
-        ]
-        return measured(
-            [(fit.nbytes, fit.law.t0, fit.law.lam) for _, fit in group]
-            for _, group in groupby(rows, key=lambda row: row[0])
+        by_segment = groupby(zip(self.segments, self.fits, strict=True), key=lambda pair: pair[0])
+        pieces = (
+            [(f.nbytes, f.law.t0, f.law.lam) for _, f in pairs if f.blocking == blocking]
+            for _, pairs in by_segment
         )
+        return measured(piece for piece in pieces if piece)
 
     @property
     def machine(self) -> Measured:
@@ -133,8 +131,8 @@ class Campaign:
         if not (budget_s > 0 and isfinite(budget_s)):
             raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
         self.ranks = ranks
-        self.sizes = _whole_numbers(sizes, "message sizes", "bytes", 1)
-        self.ks = _whole_numbers(usual_ks(ranks) if ks is None else ks, "numbers of targets", "", 2)
+        self.sizes = _distinct(sizes, "message sizes", " of bytes", 1)
+        self.ks = _distinct(usual_ks(ranks) if ks is None else ks, "numbers of targets", "", 2)
         self.modes = tuple(dict.fromkeys(modes))
         if not self.modes:
             raise InvalidArgument("a campaign", "no way of sending", "give at least one mode")
@@ -143,7 +141,7 @@ class Campaign:
         self.elapsed_s = 0.0
         self._random = Random(seed)
         self._samples: dict[Cell, list[Seconds]] = {}
-        self._costs = _Costs()
+        self._costs = ProbeCosts()
         self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
         self._batches = self._stages()
         self._outstanding: list[Probe] = []
@@ -217,18 +215,18 @@ class Campaign:
         unusable: list[tuple[int, bool]] = []
         for mode in sorted(self.modes):
             sampled = [n for n in self.sizes if self._samples_of(n, mode)]
-            found = [fit for n in sampled if (fit := fit_samples(self._samples_of(n, mode)))]
-            if not found:
+            usable = [fit for n in sampled if (fit := fit_samples(self._samples_of(n, mode)))]
+            if not usable:
                 raise InvalidArgument(
                     f"t0 and λ after {self.elapsed_s:.3g} s of measuring",
                     "no message size gave a time that grows with the number of messages",
                     "give more time (--budget), or measure while nothing else runs here",
                 )
             # A t0 that might as well be 0 says less about its size than the sizes around it do.
-            found = [fit for fit in found if fit.is_significant] or found
-            fits += found
-            segments += _segments(found)
-            unusable += [(n, mode) for n in sampled if n not in {fit.nbytes for fit in found}]
+            usable = [fit for fit in usable if fit.is_significant] or usable
+            fits += usable
+            segments += _segments(usable)
+            unusable += [(n, mode) for n in sampled if n not in {fit.nbytes for fit in usable}]
         return Measurement(
             ranks=self.ranks,
             seed=self.seed,
@@ -293,9 +291,9 @@ class Campaign:
         """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
-            known = estimate(samples)
-            enough = min(map(len, samples.values()), default=0) >= min(FEWEST, self.repetitions)
-            if enough and known is not None and max(known[2:]) <= self.tolerance:
+            fewest = min(map(len, samples.values()), default=0)
+            law = estimate(samples) if fewest >= min(FEWEST, self.repetitions) else None
+            if law and max(law.t0_uncertainty, law.lam_uncertainty) <= self.tolerance:
                 self._open.remove((nbytes, mode))
         return [
             cell
@@ -315,11 +313,8 @@ class Campaign:
         ]
 
     def _samples_of(self, nbytes: int, mode: bool) -> dict[Cell, list[Seconds]]:
-        return {
-            cell: self._samples[cell]
-            for cell in self._cells(nbytes)
-            if cell.blocking == mode and cell in self._samples
-        }
+        cells = (cell for cell in self._cells(nbytes) if cell.blocking == mode)
+        return {cell: self._samples[cell] for cell in cells if cell in self._samples}
 
     def _unreached(self) -> tuple[int, ...]:
         reached = {cell.nbytes for cell in self._samples}
@@ -334,67 +329,20 @@ class Campaign:
         return self.elapsed_s + spent <= self.budget_s and self.elapsed_s < self.budget_s
 
 
-class _Costs:
-    """What probes cost in seconds: as seen, or as the nearest seen ones let expect."""
-
-    def __init__(self) -> None:
-        self._seen: dict[Cell, tuple[int, float]] = {}
-        self._overhead = (0, 0.0)
-
-    def add(self, cell: Cell, sample: float) -> None:
-        count, total = self._seen.get(cell, (0, 0.0))
-        self._seen[cell] = count + 1, total + sample
-
-    def add_overhead(self, probes: int, seconds: float) -> None:
-        """What a batch took beyond its samples."""
-        count, total = self._overhead
-        self._overhead = count + probes, total + max(seconds, 0.0)
-
-    def of(self, cell: Cell) -> float:
-        """Seconds for one probe, with its share of the overhead of batches."""
-        count, total = self._overhead
-        return self._time(cell) + (total / count if count else 0.0)
-
-    def _time(self, cell: Cell) -> float:
-        """The mean where seen; else from the same size with fewer targets, or other sizes."""
-        if cell in self._seen:
-            count, total = self._seen[cell]
-            return total / count
-        fewer = [c for c in self._seen if c[:2] == cell[:2] and c.k < cell.k]
-        if fewer:
-            nearest = max(fewer, key=lambda c: (c.k, c.blocking == cell.blocking))
-            return self._time(nearest) * cell.k / nearest.k
-        return self._extrapolated(cell)
-
-    def _extrapolated(self, cell: Cell) -> float:
-        """Along the straight line through the two nearest smaller sizes, never falling."""
-        known = sorted(c for c in self._seen if c == cell._replace(nbytes=c.nbytes))
-        if not known:
-            return 0.0  # every sample was thrown away
-        last = self._time(known[-1])
-        if len(known) < 2:
-            return last
-        slope = (last - self._time(known[-2])) / (known[-1].nbytes - known[-2].nbytes)
-        return last + max(slope, 0.0) * (cell.nbytes - known[-1].nbytes)
-
-
 def _segments(fits: Sequence[Fit]) -> list[int]:
     gaps, latencies = [], []
     for fit in fits:
         t0, lam = fit.uncertainty or (1.0, 1.0)
         latency = max(fit.law.latency, fit.law.t0)
-        gaps.append(Value(fit.nbytes, float(fit.law.t0), t0 / 2))
-        latencies.append(Value(fit.nbytes, float(latency), max(t0, lam) / 2))
+        gaps.append(CurvePoint(fit.nbytes, float(fit.law.t0), t0 / 2))
+        latencies.append(CurvePoint(fit.nbytes, float(latency), max(t0, lam) / 2))
     return find_segments(gaps, latencies)
 
 
-def _whole_numbers(values: Iterable[int], what: str, unit: str, least: int) -> tuple[int, ...]:
-    """Ascending and distinct, at least `least` of them.  Raises InvalidArgument otherwise."""
-    given = list(values)
-    if any(not isinstance(x, int) or x < 1 for x in given) or len(set(given)) < least:
-        raise InvalidArgument(
-            f"{what} for a measurement",
-            f"{given}",
-            f"give {least} or more different whole numbers{f' of {unit}' * bool(unit)}, >= 1",
-        )
-    return tuple(sorted(set(given)))
+def _distinct(values: Iterable[int], what: str, unit: str, least: int) -> tuple[int, ...]:
+    """Integers >= 1, ascending; raises InvalidArgument for fewer than `least` different ones."""
+    numbers = list(values)
+    if any(not isinstance(x, int) or x < 1 for x in numbers) or len(set(numbers)) < least:
+        remedy = f"give {least} or more different whole numbers{unit}, >= 1"
+        raise InvalidArgument(f"{what} for a measurement", f"{numbers}", remedy)
+    return tuple(sorted(set(numbers)))

@@ -1,7 +1,7 @@
 """What combining costs: γ by operator, type and length.  Nothing is timed here.
 
-A cell is one operator on vectors of one type and length; a rank times it alone, and the slowest
-rank's median counts.  In α + nβ + nγ, γ is the slope of the times over the bytes.
+A cell is one operator on vectors of one type and length.  All ranks time it, and the slowest rank's
+median counts.  In α + nβ + nγ, γ is the slope of the times over the bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collwise.measure.race import median_interval
+from collwise.measure.statistics import median_interval
 from collwise.profiles.records import CombineTime
 
 SIZES = (64, 1024, 16384, 131072, 1048576)
@@ -42,22 +42,19 @@ def cells(
 
 
 def slowest(samples: Sequence[Mapping[Cell, Sequence[float]]]) -> tuple[CombineTime, ...]:
-    """The records of a measurement: the slowest rank counts.
-
-    samples: seconds, by rank and cell.
-    """
-    found = []
+    """The records of a measurement, from the seconds that each rank took for each cell."""
+    records = []
     for cell in samples[0]:
-        medians = [median_interval(mine[cell]) for mine in samples if cell in mine]
-        worst = max(medians)
-        found.append(
+        of_ranks = [by_cell[cell] for by_cell in samples if cell in by_cell]
+        worst = max(map(median_interval, of_ranks))
+        records.append(
             CombineTime(
                 op=cell.op,
                 dtype=cell.dtype,
                 nbytes=cell.nbytes,
                 median_s=worst.middle,
                 interval_s=(worst.low, worst.high),
-                repetitions=min(len(mine[cell]) for mine in samples if cell in mine),
+                repetitions=min(map(len, of_ranks)),
             )
         )
-    return tuple(found)
+    return tuple(records)

@@ -5,34 +5,34 @@ t0 and λt0 (`Cell.terms`).  The medians over repetitions are fitted by least sq
 *relative* residuals (noise grows with the time it disturbs), in Fractions: without noise the
 system is consistent and its solution is the machine's, to the last digit.
 
-Intervals need no bootstrap.  The order statistics of the repetitions bound each median whatever the
-distribution is; t0 is a linear combination of the medians with known coefficients, λ to first order
-too; so the standard errors of the medians, which are independent, add in quadrature.  The intervals
-are symmetric on a logarithmic scale, as both are positive.  That is deterministic, and cheap enough
-to be also the rule by which a campaign stops.  What it cannot see is a model that does not hold:
-that is what the disagreement of the two experiments shows.
+Intervals need no bootstrap.  Order statistics bound each median; t0 is a linear combination of the
+medians with known coefficients, and so is λ to first order.  So the standard errors of the medians,
+which are independent, add in quadrature.  The intervals are symmetric on a logarithmic scale, since
+t0 and λ are positive.  A campaign uses them, too, to decide when it has measured enough.  They
+cannot show that the model does not hold; the disagreement of the two experiments shows that.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import exp, hypot, isfinite
-from statistics import NormalDist, median
-from typing import NamedTuple, TypeVar
+from math import exp, isfinite
+from statistics import NormalDist, median_high, median_low
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, Cell
+from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact
 
-CONFIDENCE = 0.95
-_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+Seconds: TypeAlias = Fraction | float
+Samples: TypeAlias = Mapping[Cell, Sequence[Seconds]]
+Bounds: TypeAlias = tuple[float, float]
+"""The lower and the upper end of a 95 % interval."""
 
-Seconds = Fraction | float
-Samples = Mapping[Cell, Sequence[Seconds]]
-Interval = tuple[float, float]
-
-_T = TypeVar("_T", Fraction, float)
+_ERRORS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Standard errors in half a 95 % interval of a normal distribution."""
 
 
 class Law(NamedTuple):
@@ -53,7 +53,7 @@ class Median:
 
     cell: Cell
     seconds: Fraction
-    interval_s: Interval | None
+    interval_s: Bounds | None
     """Order-statistic interval of the median; None for a single repetition."""
     repetitions: int
 
@@ -74,14 +74,14 @@ class Fit:
     """The fewest that any cell has."""
 
     @property
-    def t0_interval_s(self) -> Interval | None:
+    def t0_interval_s(self) -> Bounds | None:
         """The 95 % interval of t0."""
-        return self.uncertainty and _interval(float(self.law.t0), self.uncertainty[0])
+        return self.uncertainty and _bounds(float(self.law.t0), self.uncertainty[0])
 
     @property
-    def lam_interval(self) -> Interval | None:
+    def lam_interval(self) -> Bounds | None:
         """The 95 % interval of λ."""
-        return self.uncertainty and _interval(float(self.law.lam), self.uncertainty[1])
+        return self.uncertainty and _bounds(float(self.law.lam), self.uncertainty[1])
 
     @property
     def disagreement(self) -> Fraction | None:
@@ -109,36 +109,41 @@ def fit_samples(samples: Samples) -> Fit | None:
     """
     kinds = {(cell.nbytes, cell.blocking) for cell in samples}
     if len(kinds) != 1:
-        raise InvalidArgument(
-            "a fit", f"{len(kinds)} kinds of message", "give samples of one size and send mode"
-        )
+        seen = f"{len(kinds)} kinds of message"
+        raise InvalidArgument("a fit", seen, "give samples of one size and send mode")
     ((nbytes, blocking),) = kinds
     times = {cell: middle(values) for cell, values in samples.items()}
     law = fit_law(times)
     if law is None:
         return None
-    known = estimate(samples)
-    return Fit(
-        nbytes,
-        blocking,
-        law,
-        tuple(
-            fit_law({cell: t for cell, t in times.items() if cell.experiment == experiment})
-            for experiment in EXPERIMENTS
-        ),
-        None if known is None else (known.t0_uncertainty, known.lam_uncertainty),
-        min(map(len, samples.values())),
+    experiments = tuple(
+        fit_law({cell: t for cell, t in times.items() if cell.experiment == experiment})
+        for experiment in EXPERIMENTS
     )
+    in_floats = estimate(samples)
+    uncertainty = in_floats and (in_floats.t0_uncertainty, in_floats.lam_uncertainty)
+    return Fit(nbytes, blocking, law, experiments, uncertainty, min(map(len, samples.values())))
 
 
 def fit_law(times: Mapping[Cell, Number]) -> Law | None:
     """The t0 and λt0 that explain these times best, exactly; None if they are not positive."""
-    solution = _solve([(cell.terms, exact(t, "a time")) for cell, t in times.items()])
-    return None if solution is None else Law(*solution)
+    rows = [(*cell.terms, exact(time, "a time")) for cell, time in times.items()]
+    if any(t <= 0 for _, _, t in rows):
+        return None
+    uu = sum((u * u / (t * t) for u, _, t in rows), Fraction(0))
+    uv = sum((u * v / (t * t) for u, v, t in rows), Fraction(0))
+    vv = sum((v * v / (t * t) for _, v, t in rows), Fraction(0))
+    ut = sum((u / t for u, _, t in rows), Fraction(0))
+    vt = sum((v / t for _, v, t in rows), Fraction(0))
+    determinant = uu * vv - uv * uv
+    if not determinant:
+        return None  # equations of one kind: nothing tells t0 from λt0
+    law = Law((ut * vv - vt * uv) / determinant, (uu * vt - uv * ut) / determinant)
+    return law if law.t0 > 0 and law.latency > 0 else None
 
 
 class Estimate(NamedTuple):
-    """t0 (seconds) and λ in floats, with relative 95 % half-widths: a campaign's quick look."""
+    """t0 (seconds) and λ in floats, with the relative half-widths of their 95 % intervals."""
 
     t0: float
     lam: float
@@ -147,29 +152,25 @@ class Estimate(NamedTuple):
 
 
 def estimate(samples: Samples) -> Estimate | None:
-    """Fit in floats, with uncertainties; None if they cannot be told (yet)."""
-    times: list[tuple[tuple[int, int], float]] = []
-    spreads: list[float] = []
-    for cell, values in samples.items():
-        if len(values) < 2:
-            return None
-        ordered = sorted(map(float, values))
-        rank, z = _order_statistics(len(ordered))
-        times.append((cell.terms, median(ordered)))
-        spreads.append((ordered[-1 - rank] - ordered[rank]) / (2 * z))
-    solution = _solve(times)
-    if solution is None:
+    """The same fit in floats, with uncertainties; None if they cannot be told (yet)."""
+    if not samples or min(map(len, samples.values())) < 2:
         return None
-    t0, latency = solution
-    uu, uv, vv = _normal(times)
-    determinant = uu * vv - uv * uv
-    t0_error = lam_error = 0.0
-    for ((u, v), t), spread in zip(times, spreads, strict=True):
-        by_t0 = (vv * u - uv * v) / (t * t * determinant)
-        by_latency = (uu * v - uv * u) / (t * t * determinant)
-        t0_error = hypot(t0_error, by_t0 * spread)
-        lam_error = hypot(lam_error, (by_latency - latency / t0 * by_t0) / t0 * spread)
-    return Estimate(t0, latency / t0, _Z * t0_error / t0, _Z * lam_error * t0 / latency)
+    medians = [median_interval(values) for values in samples.values()]
+    times = np.array([median.middle for median in medians])
+    if not times.all():
+        return None
+    counts = map(len, samples.values())
+    errors = np.array(list(map(standard_error, medians, counts))) / times
+    rows = np.array([cell.terms for cell in samples]) / times[:, None]
+    if np.linalg.matrix_rank(rows) < 2:
+        return None  # equations of one kind, or times too far apart to be weighed
+    by_t0, by_latency = np.linalg.pinv(rows)  # what a relative change of each median changes
+    t0, latency = float(by_t0.sum()), float(by_latency.sum())
+    if t0 <= 0 or latency <= 0:
+        return None
+    t0_error = np.linalg.norm(by_t0 / t0 * errors)
+    lam_error = np.linalg.norm((by_latency / latency - by_t0 / t0) * errors)
+    return Estimate(t0, latency / t0, float(_ERRORS * t0_error), float(_ERRORS * lam_error))
 
 
 def check_seconds(value: Seconds) -> Seconds:
@@ -181,70 +182,15 @@ def check_seconds(value: Seconds) -> Seconds:
 
 def find_median(cell: Cell, values: Sequence[Seconds]) -> Median:
     """The median of one cell's samples (one or more) with its interval."""
-    ordered = sorted(values)
-    interval = None
-    if len(ordered) > 1:
-        rank, _ = _order_statistics(len(ordered))
-        interval = float(ordered[rank]), float(ordered[-1 - rank])
-    return Median(cell, middle(ordered), interval, len(ordered))
+    interval = median_interval(values)[1:] if len(values) > 1 else None
+    return Median(cell, middle(values), interval, len(values))
 
 
 def middle(values: Sequence[Seconds]) -> Fraction:
     """The median, exact."""
-    ordered, half = sorted(values), len(values) // 2
-    if len(ordered) % 2:
-        return exact(ordered[half])
-    return (exact(ordered[half - 1]) + exact(ordered[half])) / 2
+    return (exact(median_low(values)) + exact(median_high(values))) / 2
 
 
-@lru_cache(maxsize=4096)
-def _order_statistics(count: int) -> tuple[int, float]:
-    """The i for which x[i] … x[−1−i] of `count` sorted samples bound the median, and their z.
-
-    The narrowest with at least 95 % confidence (all of them where there is none), and the number of
-    standard errors of a normal distribution that spans as much on either side.
-    """
-    below = tail = Fraction(1, 2**count)  # the median lies below x[0] with this probability
-    rank, binomial = 0, 1
-    while rank + 1 < count // 2:
-        binomial = binomial * (count - rank) // (rank + 1)
-        below += Fraction(binomial, 2**count)
-        if below > Fraction(1 - CONFIDENCE) / 2:
-            break
-        tail = below
-        rank += 1
-    return rank, NormalDist().inv_cdf(1 - float(tail))
-
-
-def _normal(times: Sequence[tuple[tuple[int, int], _T]]) -> tuple[_T, _T, _T]:
-    """The matrix of the normal equations, rows weighted by 1/T²."""
-    uu = uv = vv = 0 * times[0][1]
-    for (u, v), t in times:
-        uu += u * u / (t * t)
-        uv += u * v / (t * t)
-        vv += v * v / (t * t)
-    return uu, uv, vv
-
-
-def _solve(times: Sequence[tuple[tuple[int, int], _T]]) -> tuple[_T, _T] | None:
-    """Least squares of the relative residuals, on Fractions or floats alike."""
-    if not times or any(t <= 0 for _, t in times):
-        return None
-    if len({u for (u, _), _ in times}) < 2:
-        return None  # equations of one kind: nothing tells t0 from λt0
-    uu, uv, vv = _normal(times)
-    ut = vt = 0 * times[0][1]
-    for (u, v), t in times:
-        ut += u / t
-        vt += v / t
-    determinant = uu * vv - uv * uv
-    if determinant <= 0:
-        return None  # floats only: times too far apart to be weighed against each other
-    t0 = (ut * vv - vt * uv) / determinant
-    latency = (uu * vt - uv * ut) / determinant
-    return (t0, latency) if t0 > 0 and latency > 0 else None
-
-
-def _interval(value: float, uncertainty: float) -> Interval:
+def _bounds(value: float, uncertainty: float) -> Bounds:
     factor = exp(min(uncertainty, 50.0))
     return value / factor, value * factor

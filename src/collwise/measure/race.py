@@ -7,64 +7,16 @@ keeps its place unless another is significantly better, and by a margin.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collwise.measure.statistics import Interval, median_interval, ratio_interval
 
-from collwise.errors import InvalidArgument
-
-CONFIDENCE = 0.95
 MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
-
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
-
-
-class Interval(NamedTuple):
-    """An estimate with its confidence interval (95 %)."""
-
-    middle: float
-    low: float
-    high: float
-
-
-def median_interval(samples: ArrayLike) -> Interval:
-    """The median and its order-statistic interval, which assumes nothing about the distribution."""
-    ordered = np.sort(np.asarray(samples, dtype=float))
-    n = len(ordered)
-    if n == 0:
-        raise InvalidArgument("a median", "there are no samples", "time it at least once")
-    from scipy import stats  # here, since loading it takes a second
-
-    below = int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5))
-    low = max(below - 1, 0)
-    return Interval(float(np.median(ordered)), float(ordered[low]), float(ordered[n - 1 - low]))
-
-
-def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """median(first) / median(second) over the same repetitions: paired percentile bootstrap."""
-    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    ratio = float(np.median(a) / np.median(b))
-    if len(a) < 3:
-        return Interval(ratio, 0.0, float("inf"))
-    from scipy import stats
-
-    found = stats.bootstrap(
-        (a, b),
-        lambda x, y, axis: np.median(x, axis=axis) / np.median(y, axis=axis),
-        paired=True,
-        vectorized=True,
-        n_resamples=999,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Interval(ratio, float(found.low), float(found.high))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.exact import seconds
 from collwise.model.machine import Cost, Machine
@@ -123,32 +122,6 @@ def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bo
     return Bound(
         _informing(ranks, gap, latency), "T_λ(p)·t0, if every contribution goes in one message"
     )
-
-
-_BOUNDS = {
-    "broadcast": (broadcast, broadcast_unsegmented),
-    "reduce": (reduce, broadcast_unsegmented),
-    "allreduce": (allreduce, broadcast_unsegmented),
-}
-
-
-def bounds(
-    collective: str, machine: Machine, ranks: int, nbytes: int, given: Sequence[int] = ()
-) -> tuple[Bound, Bound]:
-    """The bound for every schedule of a collective, and that for unsegmented ones.
-
-    given: where sources have data, the bytes of each.
-    """
-    if collective == "s_to_p":
-        return s_to_p(machine, ranks, given), s_to_p_unsegmented(machine, ranks, given)
-    try:
-        every, unsegmented = _BOUNDS[collective]
-    except KeyError:
-        known = ", ".join((*_BOUNDS, "s_to_p"))
-        raise InvalidArgument(
-            f"a lower bound for {collective!r}", "there is none", f"known: {known}"
-        ) from None
-    return every(machine, ranks, nbytes), unsegmented(machine, ranks, nbytes)
 
 
 def _cost(machine: Machine, nbytes: int) -> Cost:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from collwise.errors import UnknownName
-from collwise.model.machine import Machine, Wormhole, measured
+from collwise.model.machine import Machine, Wormhole
+from collwise.model.measured_machine import measured
 from collwise.model.topology import Hypercube, Mesh, Topology, Torus
 
 

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY
-from collwise.model.bounds import bounds
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.planner.operator_order import DTYPE, OP, legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.problem import COMBINING, GATHERING, Order, Problem, check_about, keeps
+from collwise.schedule.collectives import check_about, kind_of
+from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.timing import ideal
 
 Score: TypeAlias = Callable[
@@ -129,13 +129,13 @@ def problem_for(
     check_about([collective], [name for name, wish in wishes.items() if wish is not None])
     if topology is not None:
         checked_topology(topology, ranks, f"{collective} on a topology")
-        if shape is None and collective in GATHERING:
+        if shape is None and kind_of(collective).has_sources:
             shape = topology.shape
     problem = Problem.of(collective, ranks, nbytes, root, sources=sources, shape=shape)
-    if collective not in COMBINING:
+    if not kind_of(collective).combines:
         return problem, ""
     allowed = legal(collective, OP if op is None else op, DTYPE if dtype is None else dtype, order)
-    return replace(problem, item=allowed.item, order=allowed.order), allowed.reason
+    return replace(problem, itemsize=allowed.itemsize, order=allowed.order), allowed.reason
 
 
 def plan_for(
@@ -185,8 +185,7 @@ def _plan(
         raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     choice = replace(ranked[0], verdict="chosen: the least predicted time")
-    given = [source.nbytes for source in problem.sources]
-    every, unsegmented = bounds(collective, machine, ranks, nbytes, given)
+    every, unsegmented = problem.lower_bounds(machine)
     return Plan(
         problem,
         machine,
@@ -218,7 +217,7 @@ def _candidates(
         if not choices:
             excluded[algorithm.name] = (
                 "too many messages to play when planning"
-                if problem.collective in GATHERING
+                if problem.kind.has_sources
                 else "does not apply at this size, or segments cannot help"
             )
             continue
@@ -232,8 +231,8 @@ def _candidates(
 
 def _kept(algorithm: Algorithm, problem: Problem) -> bool:
     """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
-    combines = problem.collective in COMBINING
-    return not combines or keeps(algorithm.order(problem), problem.order)
+    combines = problem.kind.combines
+    return not combines or satisfies(algorithm.order(problem), problem.order)
 
 
 def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:

@@ -31,7 +31,7 @@ class Legal(NamedTuple):
 
     order: Order
     reason: str
-    item: int
+    itemsize: int
 
 
 def legal(collective: str, op: str = OP, dtype: Any = DTYPE, order: Order | None = None) -> Legal:

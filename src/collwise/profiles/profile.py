@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
-from collwise.model.machine import Measured, measured
+from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import (
     UNITS,
@@ -47,7 +47,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     points: tuple[MeasuredSize, ...]
     medians: tuple[MedianTime, ...] = ()
     combining: tuple[CombineTime, ...] = ()
-    wins: tuple[RaceResult, ...] = ()
+    race_results: tuple[RaceResult, ...] = msgspec.field(default=(), name="wins")
 
     def __post_init__(self) -> None:
         if not self.points:
@@ -66,7 +66,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
             last[point.mode] = point.nbytes, point.segment
         if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
             raise ValueError("combining: an operator, type and length is there twice")
-        if len({win.key for win in self.wins}) < len(self.wins):
+        if len({result.key for result in self.race_results}) < len(self.race_results):
             raise ValueError("wins: two of them are about the same collective, ranks, size, root")
 
     @cached_property
@@ -102,10 +102,13 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
             lambda t: t.dtype == dtype,
             lambda t: True,
         ):
-            if found := [t for t in self.combining if like(t)]:
-                chosen = [t for t in found if (t.op, t.dtype) == (found[0].op, found[0].dtype)]
-                points = sorted((t.nbytes, t.median_s) for t in chosen)
-                return self.machine.with_combining(points)
+            if first := next(filter(like, self.combining), None):
+                points = [
+                    (t.nbytes, t.median_s)
+                    for t in self.combining
+                    if (t.op, t.dtype) == (first.op, first.dtype)
+                ]
+                return self.machine.with_combining(sorted(points))
         return self.machine
 
     @property
@@ -114,10 +117,11 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         known = [p.disagreement for p in self.points if p.disagreement is not None]
         return median(known) if known else None
 
-    def with_wins(self, wins: Iterable[RaceResult]) -> "Profile":
-        """The same profile with these races learned; a newer one replaces an older one."""
-        merged = {win.key: win for win in (*self.wins, *wins)}
-        return msgspec.structs.replace(self, wins=tuple(merged[key] for key in sorted(merged)))
+    def with_race_results(self, results: Iterable[RaceResult]) -> "Profile":
+        """The same profile with these results; a newer one replaces an older one."""
+        by_key = {result.key: result for result in (*self.race_results, *results)}
+        ordered = tuple(by_key[key] for key in sorted(by_key))
+        return msgspec.structs.replace(self, race_results=ordered)
 
     def check(self, fingerprint: Fingerprint) -> None:
         """Raise ForeignProfile, with every difference, unless measured on such a machine."""
@@ -132,8 +136,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
 
     def to_json(self) -> str:
         """The profile as a JSON document; `from_json` gives an equal profile back."""
-        text = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
-        return text.decode()
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
 
     def to_document(self) -> dict[str, Any]:
         """The profile as plain dictionaries and lists, for a larger JSON document."""

@@ -23,7 +23,6 @@ from collwise.model.machine import Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate, Plan
 from collwise.report.tuning_tables import rows
-from collwise.schedule.problem import GATHERING
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace
 from collwise.system import formatting
@@ -112,7 +111,7 @@ def _unit(
     timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None
 ) -> Fraction | None:
     """t0, if all messages have the same; None where times are better told in seconds."""
-    if schedule.problem.collective in GATHERING or topology is not None:
+    if schedule.problem.kind.has_sources or topology is not None:
         return None
     if isinstance(machine, Wormhole):
         return None

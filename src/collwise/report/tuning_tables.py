@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from collwise.measure.race import Interval
+from collwise.measure.statistics import Interval
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
-from collwise.schedule.problem import GATHERING, Problem
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 if TYPE_CHECKING:  # sessions run on MPI, and planning must not load it
@@ -310,7 +310,7 @@ def question_document(
         "ranks": problem.ranks,
         "nbytes": problem.nbytes,
         "root": problem.root,
-        "item": problem.item,
+        "item": problem.itemsize,
         "order": problem.order,
         "order_because": reason,
         **sources_document(problem),
@@ -322,7 +322,7 @@ def question_document(
 
 def sources_document(problem: Problem) -> dict[str, Any]:
     """Who has data and in which mesh, as JSON; nothing where that is no question."""
-    if problem.collective not in GATHERING:
+    if not problem.kind.has_sources:
         return {}
     return {
         "sources": [{"rank": source.rank, "nbytes": source.nbytes} for source in problem.sources],

@@ -1,13 +1,20 @@
-"""The collectives: what each one is, as one table.  Everything that depends on it is derived.
+"""The collectives: what each one is, as one table from which everything else is derived.
 
-A new collective is one entry here and one folder of algorithms.
+A new collective is one entry here, with its lower bound, and one folder of algorithms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
 
-from collwise.errors import UnknownName
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model import bounds
+from collwise.model.bounds import Bound
+from collwise.model.machine import Machine
+
+LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
+"""Of a machine, a number of ranks, the bytes of the vector (or a list, those of each source)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,35 +23,79 @@ class Collective:
 
     name: as in the names of its algorithms.   aliases: other names that users may write.
     methods: the methods of an MPI communicator that it serves, the most general first; each has a
-    persistent form, METHOD_init.   rooted: whether one rank, the root, is different from all
-    others.   combines: whether everybody's vectors are combined with an operator.   has_sources:
-    whether only some ranks, the sources, have data, and each as much as it likes.
+    persistent form, METHOD_init.
+    input: who has data at the start: the root, everyone (vectors of one length), or the sources,
+    some of the ranks, each with its own number of bytes.
+    output: who has a result at the end: the root, everyone (all of the result), or everyone its
+    own block (of p blocks of one length, rank r has block r).
+    combines: whether the result is everyone's vectors combined with an operator, not their data.
+    where: how a problem reads after "NAME of N bytes", with the names of `Problem`'s attributes.
+    bound, unsegmented_bound: no schedule is faster; none that sends everything in one message is.
     """
 
     name: str
     aliases: tuple[str, ...] = ()
-    methods: tuple[str, ...]
-    rooted: bool = False
+    methods: tuple[str, ...] = ()
+    input: Literal["root", "everyone", "sources"] = "root"
+    output: Literal["root", "everyone", "own block"] = "everyone"
     combines: bool = False
-    has_sources: bool = False
+    where: str = "on {ranks} ranks"
+    bound: LowerBound = bounds.broadcast
+    unsegmented_bound: LowerBound = bounds.broadcast_unsegmented
+
+    @property
+    def rooted(self) -> bool:
+        """Whether one rank, the root, is different from all others."""
+        return "root" in (self.input, self.output)
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether only some ranks, the sources, have data, and contributions differ in length."""
+        return self.input == "sources"
 
     def has_output(self, rank: int, root: int) -> bool:
         """Whether a rank gets a result."""
-        return not (self.rooted and self.combines) or rank == root
+        return self.output != "root" or rank == root
 
 
 COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
     {
         collective.name: collective
         for collective in (
-            Collective(name="broadcast", methods=("Bcast",), rooted=True),
-            Collective(name="reduce", methods=("Reduce",), rooted=True, combines=True),
-            Collective(name="allreduce", methods=("Allreduce",), combines=True),
+            Collective(
+                name="broadcast",
+                methods=("Bcast",),
+                input="root",
+                output="everyone",
+                where="from rank {root} to {ranks} ranks",
+                bound=bounds.broadcast,
+            ),
+            Collective(
+                name="reduce",
+                methods=("Reduce",),
+                input="everyone",
+                output="root",
+                combines=True,
+                where="from {ranks} ranks to rank {root}",
+                bound=bounds.reduce,
+            ),
+            Collective(
+                name="allreduce",
+                methods=("Allreduce",),
+                input="everyone",
+                output="everyone",
+                combines=True,
+                bound=bounds.allreduce,
+            ),
             Collective(
                 name="s_to_p",
                 aliases=("allgatherv",),
                 methods=("Allgatherv", "Allgather"),
-                has_sources=True,
+                input="sources",
+                output="everyone",
+                where="from {sources} to {ranks} ranks ({rows} × {columns})",
+                bound=bounds.s_to_p,
+                unsegmented_bound=bounds.s_to_p_unsegmented,
             ),
         )
     }
@@ -57,9 +108,52 @@ _NAMES = {
     for alias in (collective.name, *collective.aliases)
 }
 
+_COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
+_ROOTED = tuple(c.name for c in COLLECTIVES.values() if c.rooted)
+_WITH_SOURCES = tuple(c.name for c in COLLECTIVES.values() if c.has_sources)
+
+ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "op": _COMBINING,
+        "dtype": _COMBINING,
+        "order": _COMBINING,
+        "root": _ROOTED,
+        "sources": _WITH_SOURCES,
+        "shape": _WITH_SOURCES,
+    }
+)
+"""For each argument that not all collectives have, the names of those that do."""
+
 
 def find_collective(name: str) -> Collective:
     """A collective by its name or an alias; raises UnknownName."""
     if not isinstance(name, str) or name not in _NAMES:
         raise UnknownName.of("collective", name, _NAMES)
     return COLLECTIVES[_NAMES[name]]
+
+
+def kind_of(name: str) -> Collective:
+    """The collective of a schedule: the table's, by name or alias, or one without any methods.
+
+    Schedules written by hand may solve something that the table does not have.
+    """
+    return COLLECTIVES.get(_NAMES.get(name, ""), Collective(name=name))
+
+
+def check_about(
+    collectives: Sequence[str],
+    arguments: Iterable[str],
+    about: Mapping[str, tuple[str, ...]] = ABOUT,
+    mark: str = "",
+) -> None:
+    """Refuse arguments that none of the collectives has: InvalidArgument.
+
+    arguments: the names of those that were given.   mark: how they are written, as in --op.
+    """
+    for name in arguments:
+        if not set(about[name]) & set(collectives):
+            raise InvalidArgument(
+                f"{' and '.join(collectives)} with {mark}{name}",
+                f"it is for {' and '.join(about[name])} only",
+                f"leave out {mark}{name}",
+            )

@@ -63,7 +63,7 @@ class Exchange(ByRank):
     def is_alike(self) -> bool:
         """Whether all ranks do the same, each relative to its own place."""
         divisor = prod(stage.radix for stage in self.stages if stage.divided)
-        items = self.problem.nbytes // self.problem.item
+        items = self.problem.nbytes // self.problem.itemsize
         return items % divisor == 0 and not self.extra and not self.to_root
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
@@ -90,7 +90,7 @@ class Exchange(ByRank):
             seat = self._seat(number, position)
             parts = [span] * stage.radix
             if stage.divided:
-                parts = span.parts(stage.radix, self.problem.item)
+                parts = span.parts(stage.radix, self.problem.itemsize)
                 span = parts[seat.place]
                 ways_back.append((seat, parts))
             if stage.divided or not self.to_root:

@@ -1,31 +1,38 @@
-"""What a schedule promises: a collective, its sizes, who has data, in which order it combines."""
+"""The problem that a schedule solves: a collective, its sizes, who has data, combining order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.bounds import Bound
+from collwise.model.machine import Machine
 from collwise.model.sources import checked
 from collwise.model.topology import near_square
-from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.operations import Block
+from collwise.schedule.collectives import (
+    COLLECTIVES,
+    Collective,
+    check_about,
+    find_collective,
+    kind_of,
+)
+from collwise.schedule.operations import Block, Slot
 from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank"]
-"""How contributions are combined: in any order, in one that is the same on all ranks (they end with
-the same bits), or, beyond that, in the order of the ranks (for operators that do not commute)."""
+"""How contributions are combined: in any order; in one that is the same on all ranks, so that they
+end with the same bits; or in the order of the ranks, for operators that do not commute."""
 ORDERS: tuple[Order, ...] = ("any", "same", "rank")
-"""The weakest first: who keeps one of them keeps those before it."""
+"""The weakest first: each satisfies those before it."""
 
 
-def keeps(kept: Order, asked: Order) -> bool:
-    """Whether one order is as good as another that is asked for, or raise UnknownName for none."""
-    return ORDERS.index(kept) >= ORDERS.index(_known(asked))
+def satisfies(order: Order, required: Order) -> bool:
+    """Whether combining in `order` is as good as `required`; raises UnknownName for no order."""
+    return ORDERS.index(order) >= ORDERS.index(_known(required))
 
 
 def _known(order: Order) -> Order:
@@ -34,46 +41,7 @@ def _known(order: Order) -> Order:
     return order
 
 
-COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
-"""Collectives that combine everybody's vectors."""
-GATHERING = tuple(c.name for c in COLLECTIVES.values() if c.has_sources)
-"""Collectives in which any ranks, the sources, have data, and all ranks get everybody's."""
-ROOTLESS = tuple(c.name for c in COLLECTIVES.values() if not c.rooted)
-"""Collectives after which all ranks are alike; virtual rank 0 is rank 0."""
-
 NO_SOURCES = "it has no sources, and no mesh"
-
-ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "op": COMBINING,
-        "dtype": COMBINING,
-        "order": COMBINING,
-        "root": tuple(c.name for c in COLLECTIVES.values() if c.rooted),
-        "sources": GATHERING,
-        "shape": GATHERING,
-    }
-)
-"""By what can be asked for, the collectives about which it says something."""
-
-
-def check_about(
-    collectives: Sequence[str],
-    given: Iterable[str],
-    about: Mapping[str, tuple[str, ...]] = ABOUT,
-    mark: str = "",
-) -> None:
-    """Refuse what says nothing about any of the collectives: InvalidArgument.
-
-    given: the names of what was asked for.   mark: how such names are written, as in --op.
-    """
-    for name in given:
-        kinds = about[name]
-        if not set(kinds) & set(collectives):
-            raise InvalidArgument(
-                f"{' and '.join(collectives)} with {mark}{name}",
-                f"it is for {' and '.join(kinds)} only",
-                f"leave out {mark}{name}",
-            )
 
 
 class Source(NamedTuple):
@@ -85,12 +53,14 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """What a schedule promises: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
+    """What a schedule solves: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
 
-    item: bytes of an element >= 1, of which nbytes is a multiple; nothing is cut inside one.
+    collective: a name or alias of `COLLECTIVES`; any other for a schedule written by hand.
+    itemsize: bytes of an element, >= 1, of which nbytes is a multiple; no element is ever cut.
     order: for collectives that combine, the order in which they do.
-    sources: for those that gather, who has data, by rank; nbytes is all of it.   shape: rows and
-    columns of the mesh in which ranks are seen, row by row; near a square if not given.
+    sources: for those that have sources, which ranks have data; nbytes is the sum of theirs.
+    shape: for those, rows and columns of the mesh in which ranks are seen, row by row; (0, 0) for
+    one near a square.   nbytes where every rank ends with its own block: of all p blocks.
     Raises InvalidArgument for a size, a root, a source or a shape out of range.
     """
 
@@ -98,20 +68,21 @@ class Problem:
     ranks: int
     nbytes: int
     root: int = 0
-    item: int = 1
+    itemsize: int = 1
     order: Order = "any"
     sources: tuple[Source, ...] = ()
     shape: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "collective", self.kind.name)
         for name, word, least in (
             ("ranks", "over", 1),
             ("nbytes", "of", 0),
             ("root", "from", 0),
-            ("item", "of", 1),
+            ("itemsize", "of", 1),
         ):
             asked = f"{self.collective} {word} `{name}`"
-            # As Python's own integer: NumPy's overflow, and cannot tell their bits.
+            # As Python's own integer: NumPy's overflow, and have no bit_length.
             object.__setattr__(self, name, checked_integer(getattr(self, name), asked, name, least))
         if self.root >= self.ranks:
             raise InvalidArgument(
@@ -121,23 +92,29 @@ class Problem:
             )
         if _known(self.order) != "any":
             check_about([self.collective], ["order"])
-        if self.root and self.collective in ROOTLESS:
+        if self.root and not self.kind.rooted:
             raise InvalidArgument(
                 f"{self.collective} with root {self.root}",
                 "it has no root: all ranks get the result",
                 "leave the root out",
             )
-        if self.nbytes % self.item:
+        if self.nbytes % self.itemsize:
             raise InvalidArgument(
-                f"{self.collective} of elements of {self.item} bytes",
+                f"{self.collective} of elements of {self.itemsize} bytes",
                 f"nbytes = {self.nbytes}, which is no multiple",
                 "give the bytes of whole elements",
+            )
+        if self.kind.output == "own block" and self.nbytes % (unit := self.ranks * self.itemsize):
+            raise InvalidArgument(
+                f"{self.collective} of {self.nbytes} bytes over {self.ranks} ranks",
+                f"they are not {self.ranks} equal blocks of whole elements",
+                f"give a multiple of {unit} bytes",
             )
         self._check_sources()
 
     def _check_sources(self) -> None:
         asked = f"{self.collective} over {self.ranks} ranks"
-        if self.collective not in GATHERING:
+        if not self.kind.has_sources:
             if self.sources or self.shape != (0, 0):
                 raise InvalidArgument(asked, NO_SOURCES, "leave sources and shape out")
             return
@@ -155,16 +132,15 @@ class Problem:
         object.__setattr__(self, "sources", tuple(sorted(sources)))
         object.__setattr__(self, "shape", (rows, columns))
 
-    def _source(self, given: Source, asked: str) -> Source:
-        if not isinstance(given, tuple) or len(given) != len(Source._fields):
-            raise InvalidArgument(asked, f"a source is {given!r}", "give its rank and its bytes")
-        rank, nbytes = given
+    def _source(self, pair: Source, asked: str) -> Source:
+        if not isinstance(pair, tuple) or len(pair) != len(Source._fields):
+            raise InvalidArgument(asked, f"a source is {pair!r}", "give its rank and its bytes")
         source = Source(
-            checked_integer(rank, asked, "a source", 0),
-            checked_integer(nbytes, asked, "its nbytes", 1),
+            checked_integer(pair[0], asked, "a source", 0),
+            checked_integer(pair[1], asked, "its nbytes", 1),
         )
-        if source.nbytes % self.item:
-            seen = f"source {source.rank} has {source.nbytes} bytes, an element {self.item}"
+        if source.nbytes % self.itemsize:
+            seen = f"source {source.rank} has {source.nbytes} bytes, an element {self.itemsize}"
             raise InvalidArgument(asked, seen, "give the bytes of whole elements")
         return source
 
@@ -176,24 +152,25 @@ class Problem:
         nbytes: "int | Sequence[int]",
         root: int = 0,
         *,
-        item: int = 1,
+        itemsize: int = 1,
         order: Order = "any",
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
     ) -> "Problem":
         """A problem as people ask for it.
 
-        nbytes: bytes of the message or of everybody's vector; where sources are given, of each of
+        nbytes: bytes of the message or of everyone's vector; where sources are given, of each of
         theirs, or one number for each source.   sources: ranks; those with 0 bytes are left out.
         Otherwise as `Problem`, which says what is raised.
         """
-        if collective not in GATHERING:
+        if not kind_of(collective).has_sources:
             if isinstance(nbytes, Sequence):
                 asked, remedy = f"{collective} of several sizes", "give one number of bytes"
                 raise InvalidArgument(asked, f"nbytes = {nbytes!r}", remedy)
             if sources is not None or shape is not None:
                 raise InvalidArgument(collective, NO_SOURCES, "leave sources and shape out")
-            return cls(collective, ranks, nbytes, root, item, order)
+            return cls(collective, ranks, nbytes, root, itemsize, order)
+        collective = kind_of(collective).name
         asked = f"{collective} over {ranks} ranks"
         if sources is None:
             seen, remedy = "nothing says which ranks have data", "give the sources"
@@ -210,41 +187,81 @@ class Problem:
             seen = f"{len(sources)} sources, and bytes for {len(each)}"
             raise InvalidArgument(asked, seen, "give one number for all, or one for each")
         lengths = [checked_integer(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
-        given = (Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
-        return cls(
-            collective,
-            ranks,
-            sum(lengths),
-            root,
-            item,
-            order,
-            tuple(sorted(given)),
-            (0, 0) if shape is None else checked_shape(shape, asked),
-        )
+        having = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
+        mesh = (0, 0) if shape is None else checked_shape(shape, asked)
+        return cls(collective, ranks, sum(lengths), root, itemsize, order, having, mesh)
 
     def __str__(self) -> str:
-        rows, columns = self.shape
-        where = {
-            "broadcast": f"from rank {self.root} to {self.ranks} ranks",
-            "reduce": f"from {self.ranks} ranks to rank {self.root}",
-            "s_to_p": f"from {len(self.sources)} to {self.ranks} ranks ({rows} × {columns})",
-        }
-        return (
-            f"{self.collective} of {self.nbytes} bytes"
-            f" {where.get(self.collective, f'on {self.ranks} ranks')}"
+        where = self.kind.where.format(
+            ranks=self.ranks,
+            root=self.root,
+            sources=len(self.sources),
+            rows=self.shape[0],
+            columns=self.shape[1],
         )
+        return f"{self.collective} of {self.nbytes} bytes {where}"
+
+    @property
+    def kind(self) -> Collective:
+        """The collective's entry in the table."""
+        return kind_of(self.collective)
+
+    @property
+    def item(self) -> int:
+        """An older name of `itemsize`."""
+        return self.itemsize
 
     @property
     def whole(self) -> Block:
-        """Everything the root has."""
+        """Everything the root has, or everyone's whole vector."""
         return Block(self.root, 0, self.nbytes)
 
     @property
     def usual_shape(self) -> tuple[int, int]:
         """The mesh in which ranks are seen if nobody says; (0, 0) where there is none."""
-        return near_square(self.ranks) if self.collective in GATHERING else (0, 0)
+        return near_square(self.ranks) if self.kind.has_sources else (0, 0)
 
     @cached_property
     def gathered(self) -> tuple[Block, ...]:
         """Everything that all sources have, by rank."""
         return tuple(Block(rank, 0, nbytes) for rank, nbytes in self.sources)
+
+    @property
+    def input_slot(self) -> Slot:
+        """Where a rank's own data lies at the start: in its output, unless vectors are combined."""
+        return Slot.INPUT if self.kind.combines else Slot.OUTPUT
+
+    def input_of(self, rank: int) -> tuple[Block, ...]:
+        """The blocks that a rank has at the start, in `input_slot`."""
+        if self.kind.has_sources:
+            return self._contributions.get(rank, ())
+        return (self.whole,) if self.kind.input == "everyone" or rank == self.root else ()
+
+    @cached_property
+    def _contributions(self) -> dict[int, tuple[Block, ...]]:
+        return {block.owner: (block,) for block in self.gathered}
+
+    def output_of(self, rank: int) -> tuple[Block, ...]:
+        """The blocks that a rank has in its output at the end."""
+        if not self.kind.has_output(rank, self.root):
+            return ()
+        if self.kind.output == "own block":
+            length = self.nbytes // self.ranks
+            return (Block(self.root, rank * length, length),)
+        return self.gathered if self.kind.has_sources else (self.whole,)
+
+    def lower_bounds(self, machine: Machine) -> tuple[Bound, Bound]:
+        """The lower bound for every schedule, and that for unsegmented ones.
+
+        Raises UnknownName for a collective that is not in the table.
+        """
+        kind = find_collective(self.collective)
+        amount = [source.nbytes for source in self.sources] if kind.has_sources else self.nbytes
+        arguments = machine, self.ranks, amount
+        return kind.bound(*arguments), kind.unsegmented_bound(*arguments)
+
+
+COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
+GATHERING = tuple(c.name for c in COLLECTIVES.values() if c.has_sources)
+ROOTLESS = tuple(c.name for c in COLLECTIVES.values() if not c.rooted)
+keeps = satisfies

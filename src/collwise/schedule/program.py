@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from collwise.errors import InvalidArgument
+from collwise.schedule.dependencies import dependencies
 from collwise.schedule.operations import (
     Operation,
     Recv,
@@ -134,6 +135,11 @@ class Schedule:
         if self.problem.root == 0:
             return tuple(map(tuple, self.program.every(self.ranks)))
         return tuple(self.rank(r) for r in range(self.ranks))
+
+    @cached_property
+    def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:
+        """Per rank and operation: the earlier operations whose data it reads."""
+        return tuple(map(dependencies, self.lists))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,11 @@
-"""Schedules and measurements on assumed machines: nothing is sent, time is computed."""
+"""Schedules and measurements on assumed machines: nothing is sent, time is computed.
 
+This is the public door to `timing`: `simulate` and `Trace` come from there.  `simulated_prober`
+measures an assumed machine; `data_values` runs a schedule on real values.
+"""
+
+from collwise.simulator.data_values import values
 from collwise.simulator.simulated_prober import SimulatedProber
-from collwise.simulator.trace import Trace, simulate
+from collwise.timing import Trace, simulate
 
-__all__ = ["SimulatedProber", "Trace", "simulate"]
+__all__ = ["SimulatedProber", "Trace", "simulate", "values"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, reads
-from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 Vector: TypeAlias = NDArray[Any]
@@ -38,28 +38,17 @@ def values(
     other in a circle (`collwise.verify` says more).
     """
     problem = schedule.problem
-    combining = problem.collective in COMBINING
-    given = _given(problem)
+    given = {rank: block for rank in range(problem.ranks) for block in problem.input_of(rank)}
     dtype = _checked(problem, inputs, given)
     ranks = [
-        _Rank(problem, operations, given.get(number), inputs[number])
+        _Rank(problem, operations, number, inputs[number] if number in given else None)
         for number, operations in enumerate(schedule.lists)
     ]
     _run(ranks, dtype, combine)
     return [
-        rank.result().view(dtype)
-        if not combining or problem.collective in ROOTLESS or number == problem.root
-        else None
+        rank.result().view(dtype) if problem.kind.has_output(number, problem.root) else None
         for number, rank in enumerate(ranks)
     ]
-
-
-def _given(problem: Problem) -> dict[int, Block]:
-    """Who has data at the start, and which."""
-    if problem.collective in GATHERING:
-        return {block.owner: block for block in problem.gathered}
-    ranks = range(problem.ranks) if problem.collective in COMBINING else [problem.root]
-    return dict.fromkeys(ranks, problem.whole)
 
 
 def _checked(
@@ -80,9 +69,9 @@ def _checked(
         kinds.append(vector.dtype)
     if not kinds:
         return np.dtype(np.uint8)
-    if len(set(kinds)) > 1 or problem.item % kinds[0].itemsize:
+    if len(set(kinds)) > 1 or problem.itemsize % kinds[0].itemsize:
         told = ", ".join(sorted({str(kind) for kind in kinds}))
-        remedy = f"give arrays of one type, which {problem.item} bytes are a multiple of"
+        remedy = f"give arrays of one type, which {problem.itemsize} bytes are a multiple of"
         raise InvalidArgument(asked, f"elements of type {told}", remedy)
     return kinds[0]
 
@@ -94,18 +83,16 @@ class _Rank:
         self,
         problem: Problem,
         operations: Sequence[Operation],
-        given: Block | None,
+        rank: int,
         vector: Vector | None,
     ) -> None:
-        gathers = problem.collective in GATHERING
-        whole = problem.gathered if gathers else (problem.whole,)
         # In the end the output is read, as if it were sent to somebody.
-        self.operations = (*operations, Send(-1, whole, Slot.OUTPUT))
+        self.operations = (*operations, Send(-1, problem.output_of(rank), Slot.OUTPUT))
         self.writers = dependencies(self.operations)
-        self.slot = Slot.INPUT if problem.collective in COMBINING else Slot.OUTPUT
-        self.given = given
+        self.slot = problem.input_slot
+        self.given = next(iter(problem.input_of(rank)), None)
         self.data = np.zeros(0, np.uint8)
-        if given is not None and vector is not None:
+        if vector is not None:
             self.data = np.frombuffer(vector.tobytes(), np.uint8)
         self.made: dict[int, _Bytes] = {}
         self.missing = [len(waits) for waits in self.writers]

@@ -11,7 +11,7 @@ from collwise.errors import InvalidArgument
 from collwise.measure.campaign import Campaign, Measurement
 from collwise.measure.probes import Probe
 from collwise.model.machine import Machine
-from collwise.simulator.trace import simulate
+from collwise.timing import simulate
 
 
 class SimulatedProber:

@@ -80,6 +80,14 @@ def size(nbytes: int) -> str:
     return f"{nbytes:,} B"
 
 
+def rate(bits: float) -> str:
+    """A rate in bits per second, with the digits it was given: 64 kbit/s, 10 Mbit/s."""
+    for prefix, length in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if bits >= length:
+            return f"{bits / length:g} {prefix}bit/s"
+    return f"{bits:g} bit/s"
+
+
 def count(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: 1 size, 3 sizes."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,40 +1,37 @@
-"""When everything happens, if every rank goes on as early as it can: ideal time, exact.
+"""Ideal time: when everything happens if every rank goes on as early as it can.  Exact.
 
-A schedule never says when; this does.  Two engines for one time: `events` plays any schedule on any
-machine, one event after another, and `columns` those without contention as arrays, fast for many
-messages.
+A schedule has an order but no times; this room computes them, with two engines that agree exactly.
+Read `events` first (results, and the engine for any schedule on any machine), then `rank_state`,
+`laws` (postal, LogGP) and `wormhole` (Hockney's law, and networks with links).  `vectorised` is the
+engine for very many ranks, with `port_queues` and `vectorised_laws`.  `trace` chooses an engine and
+keeps the result with what it was computed from.
 """
 
-from collwise.model.machine import Machine
-from collwise.model.topology import Topology
-from collwise.schedule.program import Schedule, Written
-from collwise.timing.events import Combining, Passage, Timing, Transfer, Wait, ideal, ideal_alike
-from collwise.timing.vectorised import ColumnTiming, column_timing
+from collwise.timing.events import (
+    Combining,
+    LinkWait,
+    Passage,
+    Timing,
+    Transfer,
+    check_simulable,
+    ideal,
+    ideal_alike,
+)
+from collwise.timing.trace import Trace, fastest_timing, simulate
+from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
 
 __all__ = [
-    "ColumnTiming",
     "Combining",
+    "LinkWait",
     "Passage",
     "Timing",
+    "Trace",
     "Transfer",
-    "Wait",
-    "column_timing",
+    "VectorisedTiming",
+    "check_simulable",
+    "fastest_timing",
     "ideal",
     "ideal_alike",
-    "simulated",
+    "simulate",
+    "vectorised_timing",
 ]
-
-
-def simulated(
-    schedule: Schedule, machine: Machine, topology: Topology | None = None, *, many: int
-) -> Timing | ColumnTiming:
-    """The ideal times, by whichever engine is the faster.
-
-    many: from so many ranks on, columns are tried.   Otherwise as `ideal`.
-    """
-    # A list written by hand may do what columns do not tell: copies, scratch, unanswered receives.
-    if schedule.ranks >= many and topology is None and not isinstance(schedule.program, Written):
-        found = column_timing(schedule, machine)
-        if found is not None:
-            return found
-    return ideal(schedule, machine, topology)

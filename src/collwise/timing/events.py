@@ -1,30 +1,31 @@
 """Ideal time: what a schedule takes if every rank goes on as early as it can.  Exact.
 
-The laws are those of DESIGN's rulings, also told in docs/design.md.  Times are kept as integers on
-a common grid while events are played, and given out as Fractions of a second.
+`docs/design.md` states the laws.  An event simulation keeps times as integers on a common grid;
+results are Fractions of a second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from math import lcm
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument, InvalidSchedule
+from collwise.errors import InvalidArgument, InvalidSchedule, shown
 from collwise.model.exact import seconds
-from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
+from collwise.model.machine import Hockney, LogGP, Machine, Wormhole, checked_machine
 from collwise.model.topology import Topology
+from collwise.model.topology.base import checked_topology
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing.arguments import check_simulable
-from collwise.timing.laws import law_of
-from collwise.timing.port_state import Law, Ports, Progress
-from collwise.timing.wormhole import Network, Passing, stages
+from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal
+from collwise.timing.rank_state import Costs, RankState
+from collwise.timing.wormhole import Network, network_costs
 
 
 class Transfer(NamedTuple):
-    """One message in time (exact seconds): the send begins, the sender is free, it is received."""
+    """One message in time (exact seconds): its send starts, the sender is free, it is received."""
 
     source: int
     target: int
@@ -46,19 +47,19 @@ class Combining(NamedTuple):
     end: Fraction
 
 
-class Wait(NamedTuple):
-    """What a transfer waited for longest: a link, and who held it (by place in the timing)."""
+class LinkWait(NamedTuple):
+    """The link that a transfer waited for longest, and which transfer of the timing held it."""
 
     link: int
     transfer: int
 
 
 class Passage(NamedTuple):
-    """One message in the network (exact seconds).
+    """One message's passage through the network (exact seconds).
 
-    Both ranks were at it, and the data was there, when it was `ready`; the send began at `start`;
-    it held the links of its `route` from `entry` to `end`, and its header was through at `header`.
-    waited: what for, where it began later than it was ready.
+    ready: when both ranks had come to it and its data was there.   start: of the send.
+    It held the links of its `route` from `entry` to `end`; its header was through at `header`.
+    waited: the link for which it started later than it was ready, None if it did not wait.
     """
 
     ready: Fraction
@@ -67,7 +68,7 @@ class Passage(NamedTuple):
     header: Fraction
     end: Fraction
     route: tuple[int, ...]
-    waited: Wait | None
+    waited: LinkWait | None
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,15 @@ class Timing:
     """The ideal times of a schedule on a machine: exact, in seconds from a common start."""
 
     finish: tuple[Fraction, ...]
-    """Per rank: when its last operation is done."""
+    """Per rank: when its last operation completes."""
     transfers: tuple[Transfer, ...]
     combines: tuple[Combining, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """One for each of `transfers`, in the order in which they were served; none without links."""
+    """One for each of `transfers`, in the order of reservation; none without links."""
 
     @property
     def completion(self) -> Fraction:
-        """When the last rank is done."""
+        """When the last rank finishes."""
         return max(self.finish)
 
     @property
@@ -97,7 +98,7 @@ class Timing:
         return tuple(seconds(t) for t in self.finish)
 
     def link_busy(self) -> dict[int, Fraction]:
-        """For how long each link was held in all, in exact seconds; no others than were used."""
+        """For how long each link that was used was held in all, in exact seconds."""
         grid = lcm(*{t.denominator for p in self.passages for t in (p.entry, p.end)})
         busy: dict[int, int] = {}
         for p in self.passages:
@@ -105,6 +106,19 @@ class Timing:
             for link in p.route:
                 busy[link] = busy.get(link, 0) + held
         return {link: Fraction(held, grid) for link, held in sorted(busy.items())}
+
+
+def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
+    """Refuse what is no schedule, no machine, or no topology (None: no links).
+
+    asked: what they are for.   Raises InvalidArgument.
+    """
+    if not isinstance(schedule, Schedule):
+        seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
+        raise InvalidArgument(asked, seen, f"{remedy}, such as plan.schedule")
+    checked_machine(machine, asked)
+    if topology is not None:
+        checked_topology(topology, schedule.ranks, asked)
 
 
 def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Timing:
@@ -116,64 +130,57 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
-    topology = _network(machine, topology)
-    lists = schedule.lists
-    sizes = [[size_of(op) for op in operations] for operations in lists]
-    law, grid = _law(machine, lists, sizes, linked=topology is not None)
-    ranks: Sequence[Progress]
-    passings: list[Passing] = []
-    if isinstance(machine, Wormhole) or topology is not None:
-        network = Network(lists, sizes, law, topology, machine.all_port)
-        network.play()
-        ranks, records, passings = network.ranks, network.records, network.passings
+    topology = _with_links(machine, topology)
+    sizes = [[size_of(op) for op in operations] for operations in schedule.lists]
+    costs, grid = _costs_in_ticks(machine, schedule.lists, sizes)
+    if isinstance(machine, Hockney | Wormhole):
+        network = Network(schedule, sizes, costs, topology, machine.all_port)
+        network.run()
+        ranks, transfers = network.ranks, network.transfers
     else:
-        ranks = ports = [Ports(*both, law) for both in zip(lists, sizes, strict=True)]
-        records = law_of(machine)(ports, law.message)
+        rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
+        ranks = [RankState(*row, costs) for row in rows]
+        simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
+        transfers = simulate(ranks, costs.message)
     for number, rank in enumerate(ranks):
-        if (place := rank.stuck()) is not None:
-            raise _stuck(number, place, lists[number][place])
-    finish = [rank.latest for rank in ranks]
-    for r in records:
-        finish[r.source] = max(finish[r.source], r.sent)
+        if (step := rank.first_incomplete()) is not None:
+            raise never_completes(number, step, rank.operations[step])
+    finish = [rank.finish for rank in ranks]
+    for t in transfers:
+        finish[t.source] = max(finish[t.source], t.sent)
 
-    known: dict[int, Fraction] = {}
-
+    @cache
     def time(ticks: int) -> Fraction:
-        if (found := known.get(ticks)) is None:
-            found = known[ticks] = Fraction(ticks, grid)
-        return found
+        return Fraction(ticks, grid)
 
-    transfers = tuple(
-        Transfer(*r[:5], time(r.start), time(r.sent), time(r.received)) for r in records
-    )
+    linked = isinstance(machine, Wormhole) or topology is not None
     return Timing(
-        tuple(time(t) for t in finish),
-        transfers,
+        tuple(map(time, finish)),
+        tuple(Transfer(*t[:5], time(t.start), time(t.sent), time(t.received)) for t in transfers),
         tuple(
-            Combining(number, place, rank.sizes[place], time(start), time(end))
+            Combining(number, step, rank.sizes[step], time(start), time(end))
             for number, rank in enumerate(ranks)
-            for place, start, end in rank.combined
+            for step, start, end in rank.combined
         ),
         tuple(
             Passage(
                 time(p.ready),
-                t.start,
+                time(t.start),
                 time(p.entry),
                 time(p.header),
-                t.sent,
+                time(t.sent),
                 p.route,
-                None if p.waited is None else Wait(*p.waited),
+                None if p.waited is None else LinkWait(*p.waited),
             )
-            for t, p in zip(transfers, passings, strict=False)
+            for t in transfers
+            if linked and (p := t.passage) is not None
         ),
     )
 
 
-def _network(machine: Machine, topology: Topology | None) -> Topology | None:
-    """The links to be reckoned with, if any; raise InvalidArgument if they cannot be."""
-    if topology is None:
-        return None
-    if isinstance(machine, Hockney | Wormhole):
+def _with_links(machine: Machine, topology: Topology | None) -> Topology | None:
+    """The topology if its links count; raises InvalidArgument if the machine knows no links."""
+    if topology is None or isinstance(machine, Hockney | Wormhole):
         return topology
     if topology.kind == "complete":
         return None
@@ -185,14 +192,10 @@ def _network(machine: Machine, topology: Topology | None) -> Topology | None:
     )
 
 
-def _law(
-    machine: Machine,
-    lists: Sequence[Sequence[Operation]],
-    sizes: Sequence[Sequence[int]],
-    *,
-    linked: bool,
-) -> tuple[Law, int]:
-    """The machine's law for what a schedule has to do, in ticks, and the ticks of a second."""
+def _costs_in_ticks(
+    machine: Machine, lists: Sequence[Sequence[Operation]], sizes: Sequence[Sequence[int]]
+) -> tuple[Costs, int]:
+    """What the operations of a schedule cost, in ticks, and the ticks of a second."""
     messages: set[int] = set()
     combining: set[int] = set()
     for operations, lengths in zip(lists, sizes, strict=True):
@@ -201,29 +204,29 @@ def _law(
                 messages.add(nbytes)
             elif isinstance(op, Combine):
                 combining.add(nbytes)
-    numbers: dict[int, tuple[Fraction, ...]]
-    if isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and linked):
-        numbers = {size: stages(machine, size) for size in messages}
+    cost_of: Callable[[int], tuple[Fraction, ...]]
+    if isinstance(machine, Hockney | Wormhole):
+        cost_of = partial(network_costs, machine)
     else:
-        numbers = machine_numbers(machine, messages)
-    costs = {n: cost for n in combining if (cost := machine.combine(n)) is not None}
-    exact = [x for row in numbers.values() for x in row] + list(costs.values())
-    grid = lcm(*(x.denominator for x in exact))
-    law = Law(
-        {size: tuple(int(x * grid) for x in row) for size, row in numbers.items()},
-        {size: int(cost * grid) for size, cost in costs.items()},
-    )
-    return law, grid
+        cost_of = partial(message_costs, machine)
+    message = {size: cost_of(size) for size in messages}
+    combine = {n: cost for n in combining if (cost := machine.combine(n)) is not None}
+    grid = lcm(*(x.denominator for row in (*message.values(), combine.values()) for x in row))
+    return Costs(
+        {size: tuple(int(x * grid) for x in row) for size, row in message.items()},
+        {size: int(cost * grid) for size, cost in combine.items()},
+    ), grid
 
 
-def _stuck(rank: int, place: int, op: Operation) -> InvalidSchedule:
+def never_completes(rank: int, step: int, op: Operation) -> InvalidSchedule:
+    """The error of an event simulation that stops before this operation."""
     verb = type(op).__name__.lower()
     return InvalidSchedule(
-        f"rank {rank}, step {place}: {verb}"
+        f"rank {rank}, step {step}: {verb}"
         + (f" with rank {op.peer}" if isinstance(op, Send | Recv) else ""),
         "it never completes: the ranks wait for each other, or nobody answers",
         rank=rank,
-        step=place,
+        step=step,
     )
 
 
@@ -237,14 +240,3 @@ def ideal_alike(operations: Sequence[Operation], machine: Machine) -> Fraction:
     )
     schedule = Schedule(Problem("one rank for all", 1, 0), Written((mirrored,)))
     return ideal(schedule, machine).completion
-
-
-def machine_numbers(machine: Machine, sizes: set[int]) -> dict[int, tuple[Fraction, ...]]:
-    """The law of a machine for each size: (gap, latency), or for LogGP (o, g', o', L).
-
-    g' = g + (s−1)G and o' = o + (s−1)G for s bytes.
-    """
-    if isinstance(machine, LogGP):
-        body = {size: max(size - 1, 0) * machine.G for size in sizes}
-        return {s: (machine.o, machine.g + b, machine.o + b, machine.L) for s, b in body.items()}
-    return {size: tuple(machine.message(size)) for size in sizes}

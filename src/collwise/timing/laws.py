@@ -1,170 +1,130 @@
-"""The laws of machines without links, each played over all ranks: postal, Hockney's, LogGP.
+"""The laws of machines without links, simulated over all ranks: postal and LogGP.
 
 Times are ticks of a common grid.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from collwise.model.machine import Hockney, LogGP, Machine
-from collwise.timing.port_state import Ports, Record
+from collwise.model.machine import LogGP, Machine
+from collwise.schedule.operations import Recv
+from collwise.timing.rank_state import RankState, TickTransfer
 
-Messages: TypeAlias = Mapping[int, tuple[int, ...]]
-"""By bytes: (gap, latency), or for LogGP (o, g', o', L), as `timing.machine_numbers` has them."""
-Play: TypeAlias = Callable[[Sequence[Ports], Messages], list[Record]]
-"""Plays the lists of all ranks to the end, or as far as they come."""
-
-
-def law_of(machine: Machine) -> Play:
-    """How schedules are played on a machine."""
-    if isinstance(machine, LogGP):
-        return play_loggp
-    return play_hockney if isinstance(machine, Hockney) else play_postal
+MessageCosts: TypeAlias = Mapping[int, tuple[int, ...]]
+"""By bytes: (gap, latency), or for LogGP (o, g', o', L); see `message_costs`."""
 
 
-def play_postal(ranks: Sequence[Ports], law: Messages) -> list[Record]:
-    """A send waits for its port and its data, a receipt for the message and the one before."""
-    records: list[Record] = []
-    under_way: dict[tuple[int, int], deque[tuple[int, int]]] = {}  # (place at source, start)
-    awake = deque(range(len(ranks)))
-    while awake:
-        number = awake.popleft()
-        rank = ranks[number]
-        while True:
-            rank.settle()
-            place = rank.receivable()
-            if place is not None:
-                peer = rank.message(place).peer
-                if queue := under_way.get((peer, number)):
-                    at_source, start = queue.popleft()
-                    nbytes = ranks[peer].sizes[at_source]
-                    gap, latency = law[nbytes]
-                    received = start + latency
-                    if rank.receive_used:
-                        received = max(received, rank.receive_free + gap)
-                    rank.receive_used = True
-                    rank.receive_free = received
-                    rank.complete(place, received)
-                    rank.next_receive += 1
-                    records.append(
-                        Record(peer, number, at_source, place, nbytes, start, start + gap, received)
-                    )
-                    continue
-            if (ready := rank.sendable()) is None:
-                break
-            place, here = ready
-            op = rank.message(place)
-            start = max(here, rank.send_free)
-            rank.send_free = start + law[rank.sizes[place]][0]
-            rank.next_send += 1
-            under_way.setdefault((number, op.peer), deque()).append((place, start))
-            awake.append(op.peer)
-    return records
+def message_costs(machine: Machine, nbytes: int) -> tuple[Fraction, ...]:
+    """What a message costs, in exact seconds: (gap, latency), or for LogGP (o, g', o', L).
 
-
-def play_hockney(ranks: Sequence[Ports], law: Messages) -> list[Record]:
-    """A transfer starts when both ports are free and the data is held; it keeps both busy.
-
-    Where nothing can go on, a combine goes before earlier sends, whose receivers wait likewise.
+    g' = g + (s−1)G and o' = o + (s−1)G for s bytes.
     """
-    records: list[Record] = []
-    awake = deque(range(len(ranks)))
+    if isinstance(machine, LogGP):
+        body = max(nbytes - 1, 0) * machine.G
+        return machine.o, machine.g + body, machine.o + body, machine.L
+    return tuple(machine.message(nbytes))
 
-    def transfer(source: int, target: int) -> None:
-        a, b = ranks[source], ranks[target]
-        ready, at_target = a.sendable(), b.receivable()
-        if ready is None or at_target is None or b.message(at_target).peer != source:
-            return
-        place, here = ready
-        op = a.message(place)
-        if op.peer != target:
-            return
-        start = max(here, a.send_free, b.receive_free)
-        nbytes = a.sizes[place]
-        end = start + law[nbytes][1]
-        a.send_free = b.receive_free = end
-        b.complete(at_target, end)
-        a.next_send += 1
-        b.next_receive += 1
-        records.append(Record(source, target, place, at_target, nbytes, start, end, end))
-        awake.extend((source, target))
 
-    while awake:
-        number = awake.popleft()
+def simulate_postal(ranks: Sequence[RankState], costs: MessageCosts) -> list[TickTransfer]:
+    """A send waits for its port and its data, a receipt for the message and the one before."""
+    transfers: list[TickTransfer] = []
+    in_flight: dict[tuple[int, int], deque[tuple[int, int]]] = {}  # step at the source, start
+    active = deque(range(len(ranks)))
+    while active:
+        number = active.popleft()
         rank = ranks[number]
-        rank.settle()
-        if (ready := rank.sendable()) is not None:
-            transfer(number, rank.message(ready[0]).peer)
-        if (place := rank.receivable()) is not None:
-            transfer(rank.message(place).peer, number)
-        if not awake:
-            awake.extend([number for number, rank in enumerate(ranks) if rank.overtake()])
-    return records
+        send_port, receive_port = rank.send_port, rank.receive_port
+        while True:
+            rank.combine_ready()
+            receive = rank.next_receive(receive_port)
+            if receive and (arrivals := in_flight.get((receive[1].peer, number))):
+                step, source = receive[0], receive[1].peer
+                at_source, start = arrivals.popleft()
+                nbytes = ranks[source].sizes[at_source]
+                gap, latency = costs[nbytes]
+                received = start + latency
+                if receive_port.position:
+                    received = max(received, receive_port.free + gap)
+                receive_port.advance(received)
+                rank.complete(step, received)
+                transfers.append(
+                    TickTransfer(
+                        source, number, at_source, step, nbytes, start, start + gap, received
+                    )
+                )
+                continue
+            if (send := rank.next_send(send_port)) is None:
+                break
+            step, op = send
+            start = max(rank.ready_time[step], send_port.free)
+            send_port.advance(start + costs[rank.sizes[step]][0])
+            in_flight.setdefault((number, op.peer), deque()).append((step, start))
+            active.append(op.peer)
+    return transfers
 
 
-def play_loggp(ranks: Sequence[Ports], law: Messages) -> list[Record]:
+def simulate_loggp(ranks: Sequence[RankState], costs: MessageCosts) -> list[TickTransfer]:
     """One processor per rank; messages are processed in the order in which they arrive.
 
-    Of a send and an arrival that could use the processor at the same moment, the send goes first.
+    If a send and an arrival could use the processor at the same moment, the send goes first.
     """
-    records: list[Record] = []
+    transfers: list[TickTransfer] = []
     cpu, send_gap, receive_gap = ([0] * len(ranks) for _ in range(3))
     arrivals: list[list[tuple[int, int, int, int]]] = [[] for _ in ranks]
-    sent: dict[tuple[int, int], int] = {}
-    matching: list[dict[int, list[int]]] = []
-    for rank in ranks:
-        by_peer: dict[int, list[int]] = {}
-        for place in rank.receives:
-            by_peer.setdefault(rank.message(place).peer, []).append(place)
-        matching.append(by_peer)
+    receives: dict[tuple[int, int], deque[int]] = {}
+    for number, rank in enumerate(ranks):
+        for step, op in enumerate(rank.operations):
+            if isinstance(op, Recv):
+                receives.setdefault((op.peer, number), deque()).append(step)
 
-    def next_action(number: int) -> tuple[int, int] | None:
-        ranks[number].settle()
-        actions = []
-        if (ready := ranks[number].sendable()) is not None:
-            actions.append((max(cpu[number], send_gap[number], ready[1]), 0))
+    def next_event(number: int) -> tuple[int, int] | None:
+        rank, events = ranks[number], []
+        if send := rank.next_send(rank.send_port):
+            ready = rank.ready_time[send[0]]
+            events.append((max(cpu[number], send_gap[number], ready), 0))
         if arrivals[number]:
-            actions.append((max(arrivals[number][0][0], cpu[number], receive_gap[number]), 1))
-        return min(actions, default=None)
+            events.append((max(arrivals[number][0][0], cpu[number], receive_gap[number]), 1))
+        return min(events, default=None)
 
-    heap: list[tuple[int, int, int]] = []
+    event_queue: list[tuple[int, int, int]] = []
 
-    def wake(number: int) -> None:
-        if (action := next_action(number)) is not None:
-            heappush(heap, (action[0], action[1], number))
+    def schedule_next(number: int) -> None:
+        if (event := next_event(number)) is not None:
+            heappush(event_queue, (*event, number))
 
     for number in range(len(ranks)):
-        wake(number)
-    while heap:
-        now, kind, number = heappop(heap)
-        if next_action(number) != (now, kind):
-            continue  # out of date; the newer entry is in the heap
+        schedule_next(number)
+    while event_queue:
+        now, kind, number = heappop(event_queue)
+        if next_event(number) != (now, kind):
+            continue  # out of date; the newer event is in the queue
         rank = ranks[number]
         if kind == 0:
-            ready = rank.sendable()
-            assert ready is not None
-            op = rank.message(ready[0])
-            o, gap, _, latency = law[rank.sizes[ready[0]]]
+            send = rank.next_send(rank.send_port)
+            assert send is not None
+            at_source, peer = send[0], send[1].peer
+            o, gap, _, latency = costs[rank.sizes[at_source]]
             cpu[number], send_gap[number] = now + o, now + gap
-            rank.next_send += 1
-            heappush(arrivals[op.peer], (now + o + latency, number, ready[0], now))
-            wake(op.peer)
+            rank.send_port.advance(now + gap)
+            heappush(arrivals[peer], (now + o + latency, number, at_source, now))
+            schedule_next(peer)
         else:
             _, source, at_source, start = heappop(arrivals[number])
             nbytes = ranks[source].sizes[at_source]
-            o, gap, busy, _ = law[nbytes]
-            cpu[number], receive_gap[number] = now + busy, now + gap
-            k = sent[source, number] = sent.get((source, number), -1) + 1
-            places = matching[number].get(source, [])
-            if k < len(places):
-                rank.complete(places[k], now + busy)
-                rank.next_receive += 1
-                records.append(
-                    Record(
-                        source, number, at_source, places[k], nbytes, start, start + o, now + busy
+            o, gap, busy, _ = costs[nbytes]
+            received = now + busy
+            cpu[number], receive_gap[number] = received, now + gap
+            if steps := receives.get((source, number)):
+                step = steps.popleft()
+                rank.complete(step, received)
+                rank.receive_port.advance(now + gap)
+                transfers.append(
+                    TickTransfer(
+                        source, number, at_source, step, nbytes, start, start + o, received
                     )
                 )
-        wake(number)
-    return records
+        schedule_next(number)
+    return transfers

@@ -1,7 +1,6 @@
-"""Ideal times of up to millions of ranks: a schedule played as NumPy columns, exactly.
+"""Ideal times of up to millions of ranks, by array operations on NumPy columns.  Exact.
 
-The times are those of `collwise.schedule.timing.ideal`, which plays one event after another; here
-array operations settle whatever can be settled at once.
+The times are those of `timing.ideal`, which simulates one event after another.
 """
 
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
-from collwise.schedule.problem import COMBINING
 from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
-from collwise.timing.event_queues import Queues, queues
-from collwise.timing.events import Passage, Transfer, machine_numbers
+from collwise.timing.events import Passage, Transfer
+from collwise.timing.laws import message_costs
+from collwise.timing.port_queues import PortQueues, port_queues
 from collwise.timing.vectorised_laws import Ticks
 
 EXACT_IN_FLOAT = 2**53
@@ -25,13 +24,13 @@ EXACT_IN_FLOAT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnTiming:
-    """The ideal times of a schedule, as `schedule.timing.Timing` has them, made when asked for.
+class VectorisedTiming:
+    """The ideal times of a schedule, as in `Timing`, computed when asked for.
 
     start, sent, received: per message, as in `Transfer`, in ticks of `unit` seconds.
     """
 
-    messages: Queues
+    messages: PortQueues
     start: Ticks
     sent: Ticks
     received: Ticks
@@ -39,18 +38,19 @@ class ColumnTiming:
 
     @cached_property
     def ticks(self) -> Ticks:
-        """Per rank: when its last operation is done, in ticks."""
+        """Per rank: when its last operation completes, in ticks."""
         q = self.messages
-        done = np.zeros(len(q.sends) - 1, dtype=self.start.dtype)
-        sending, receiving = (np.flatnonzero(np.diff(begins)) for begins in (q.sends, q.receives))
-        done[sending] = self.sent[q.sends[sending + 1] - 1]  # the last of a queue is the latest
-        received = self.received[q.inbound[q.receives[receiving + 1] - 1]]
+        done = np.zeros(len(q.send_begins) - 1, dtype=self.start.dtype)
+        sending = np.flatnonzero(np.diff(q.send_begins))
+        receiving = np.flatnonzero(np.diff(q.receive_begins))
+        done[sending] = self.sent[q.send_begins[sending + 1] - 1]  # the last of a queue is latest
+        received = self.received[q.receive_order[q.receive_begins[receiving + 1] - 1]]
         done[receiving] = np.maximum(done[receiving], received)
         return done
 
     @cached_property
     def finish(self) -> tuple[Fraction, ...]:
-        """Per rank: when its last operation is done, in exact seconds."""
+        """Per rank: when its last operation completes, in exact seconds."""
         return tuple(self._exact(self.ticks))
 
     @cached_property
@@ -65,7 +65,7 @@ class ColumnTiming:
 
     @property
     def completion(self) -> Fraction:
-        """When the last rank is done, in exact seconds."""
+        """When the last rank finishes, in exact seconds."""
         return int(self.ticks.max()) * self.unit
 
     @property
@@ -75,7 +75,7 @@ class ColumnTiming:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message in time, as they are received: some microseconds for each."""
+        """Every message, in the order of receipt; takes some microseconds for each."""
         q = self.messages
         _, when = np.unique(self.received, return_inverse=True)
         order = np.lexsort((q.place_at_target, q.target, when))
@@ -86,11 +86,11 @@ class ColumnTiming:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """None: there are no links."""
+        """Empty: there are no links."""
         return ()
 
     def link_busy(self) -> dict[int, Fraction]:
-        """None: there are no links."""
+        """Empty: there are no links."""
         return {}
 
     def _exact(self, ticks: Ticks) -> list[Fraction]:
@@ -103,61 +103,61 @@ class ColumnTiming:
         return exact
 
 
-def column_timing(schedule: Schedule, machine: Machine) -> ColumnTiming | None:
-    """The exact ideal times of a schedule that sends and receives, and does nothing else.
+def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming | None:
+    """The exact ideal times of a schedule that only sends and receives.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
-    whatever its depth; otherwise as `waves` says: slow are chains and rings of very many ranks
-    with several messages each.  Some hundred bytes of memory per message.
-    None for what it cannot do, which `ideal` can: links, combining, bytes that a rank receives
-    twice, LogGP other than down a tree (messages are processed in the order in which they arrive
-    there); also if ranks wait for each other in a circle.
+    whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
+    with several messages each are slow.  Some hundred bytes of memory per message.
+    None for what it cannot do and `ideal` can: links, combining, bytes that a rank receives twice,
+    LogGP other than down a tree (there messages are processed in the order in which they arrive);
+    also if ranks wait for each other in a circle.
     """
-    if isinstance(machine, Wormhole) or schedule.problem.collective in COMBINING:
+    if isinstance(machine, Wormhole) or schedule.problem.kind.combines:
         return None
-    if (messages := queues(schedule)) is None:
+    if (messages := port_queues(schedule)) is None:
         return None
     sizes, which = np.unique(messages.nbytes, return_inverse=True)
-    table, unit = _costs(machine, sizes.tolist())
+    costs, unit = _costs_in_ticks(machine, sizes.tolist())
     try:
-        played = _played(messages, machine, [np.array(row, np.int64)[which] for row in table])
+        times = _times(messages, machine, [np.array(row, np.int64)[which] for row in costs])
     except OverflowError:
-        played = _played(messages, machine, [np.array(row, object)[which] for row in table])
-    return None if played is None else ColumnTiming(messages, *played, unit)
+        times = _times(messages, machine, [np.array(row, object)[which] for row in costs])
+    return None if times is None else VectorisedTiming(messages, *times, unit)
 
 
-def _costs(machine: Machine, sizes: list[int]) -> tuple[list[list[int]], Fraction]:
+def _costs_in_ticks(machine: Machine, sizes: list[int]) -> tuple[list[list[int]], Fraction]:
     """For each size: from a send to the next one, until it is received, until its sender is free.
 
     In ticks of the second result, in exact seconds: as few ticks as possible.
     """
-    numbers = machine_numbers(machine, set(sizes))
     rows = []
     for size in sizes:
+        numbers = message_costs(machine, size)
         if isinstance(machine, LogGP):
-            o, gap, busy, latency = numbers[size]
+            o, gap, busy, latency = numbers
             rows.append((max(o, gap), o + latency + busy, o))
         else:
-            gap, latency = numbers[size]
+            gap, latency = numbers
             rows.append((gap, latency, gap))
     ratios = [x.as_integer_ratio() for row in rows for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
     return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
 
 
-def _played(
-    messages: Queues, machine: Machine, costs: list[Ticks]
+def _times(
+    messages: PortQueues, machine: Machine, costs: list[Ticks]
 ) -> tuple[Ticks, Ticks, Ticks] | None:
     """When each message starts, its sender is free, it is received; None if that is not known."""
     if not len(messages):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
     step, reach, busy = costs
-    played = vectorised_laws.down_trees(messages, step, reach)
-    if played is None and not isinstance(machine, LogGP):
+    times = vectorised_laws.down_trees(messages, step, reach)
+    if times is None and not isinstance(machine, LogGP):
         law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
-        played = law(messages, step, reach)
-    if played is None:
+        times = law(messages, step, reach)
+    if times is None:
         return None
-    start, received = played
+    start, received = times
     return start, start + busy, received

@@ -1,11 +1,11 @@
-"""Messages played in waves: whatever can be settled at once is, by array operations.  Exact.
+"""The laws without links, vectorised: everything that can be settled at once is.  Exact.
 
-The laws are those of `collwise.schedule.timing`, which plays one event after another.  Times are
-ticks, as int64, or as Python's integers where those might overflow.
+The laws are those of `timing.laws` and, without a topology, `timing.wormhole`.  Times are ticks, as
+int64, or as Python's integers where those might overflow.
 
-step: per message, from the start of its send to the next one's.   reach: to its receipt.
-Every function returns, per message, when it is sent and when it is received, None if it cannot; and
-raises OverflowError where int64 might not do.
+step: per message, from the start of its send to that of the next one.   reach: to its receipt.
+Every function returns per message when it is sent and when it is received, or None if it cannot
+tell; it raises OverflowError where int64 might not do.
 """
 
 from typing import Any, TypeAlias
@@ -14,125 +14,126 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.system.integers import Ints
-from collwise.timing.event_queues import LARGEST, Queues
+from collwise.timing.port_queues import LARGEST, PortQueues
 
 Ticks: TypeAlias = NDArray[Any]
 """int64, or object for Python's integers; those of one schedule are of one kind."""
-Played: TypeAlias = tuple[Ticks, Ticks]
+Times: TypeAlias = tuple[Ticks, Ticks]
+"""Per message: when it is sent, and when it is received."""
 LONG = 32
 """Runs longer than this, or than there are runs, are worth array operations of their own."""
 
 
-def down_trees(queues: Queues, step: Ticks, reach: Ticks) -> Played | None:
-    """Where every rank receives once at most, and sends only then: pointer doubling.
+def down_trees(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
+    """Pointer doubling, where every rank receives at most once and sends only after that.
 
-    log2(depth) turns, whatever the depth.  None if that is not so, or ranks wait in a circle.
+    log2(depth) iterations.  None if that is not so, or if ranks wait for each other in a circle.
     """
-    sends = np.diff(queues.sends)
-    both = np.flatnonzero((np.diff(queues.receives) > 0) & (sends > 0))
-    if len(queues.inbound) > np.count_nonzero(np.diff(queues.receives)):
+    sends = np.diff(queues.send_begins)
+    both = np.flatnonzero((np.diff(queues.receive_begins) > 0) & (sends > 0))
+    if len(queues.receive_order) > np.count_nonzero(np.diff(queues.receive_begins)):
         return None
-    if (queues.need[queues.sends[both]] == queues.receives[both]).any():
+    if (queues.ready_at[queues.send_begins[both]] == queues.receive_begins[both]).any():
         return None
-    _check(step, _longest(queues) * int(step.max()) + int(reach.max()))
+    _check_overflow(step, _longest(queues) * int(step.max()) + int(reach.max()))
     senders = np.flatnonzero(sends)
-    after = _chained(np.zeros_like(step), _before(step), queues.sends[senders], sends[senders])
-    # When each message is received, counted from when the one `above` it is.
+    steps_before = np.roll(step, 1)
+    after = _chained(np.zeros_like(step), steps_before, queues.send_begins[senders], sends[senders])
+    # When each message is received, counted from the receipt of the one `above` it in the tree.
     time, above = after + reach, np.full(len(queues), -1, dtype=np.int64)
-    below = np.flatnonzero(queues.waits)
-    above[below] = queues.inbound[queues.receives[queues.source[below]]]
+    below = np.flatnonzero(queues.forwards)
+    above[below] = queues.receive_order[queues.receive_begins[queues.source[below]]]
     for _ in range(len(queues).bit_length() + 1):
         if not len(below):
             return time - reach, time
-        _check(time, 2 * int(time.max()))
+        _check_overflow(time, 2 * int(time.max()))
         time[below] += time[above[below]]
         above[below] = above[above[below]]
         below = below[above[below] >= 0]
     return None
 
 
-def postal(queues: Queues, step: Ticks, reach: Ticks) -> Played | None:
-    """Each rank in turn sends all that it has, and receives all that has come, in list order.
+def postal(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
+    """In each iteration all ranks send all that they have, and receive all that has arrived.
 
-    About as many waves as ranks pass a message on, one to the next: the depth of a tree, p for a
-    ring; a chain of p ranks in segments takes p waves of some 0.2 ms.  None if ranks wait in a
-    circle.
+    The number of iterations is about that of ranks that forward a message one to the next: the
+    depth of a tree, p for a ring or a segmented chain (some 0.2 ms each).  None if ranks wait for
+    each other in a circle.
     """
     start = np.zeros_like(step)
-    there = np.zeros_like(step)  # in the order of receiving: when it has come, or was received
-    come = np.zeros(len(queues), dtype=bool)
-    waiting = np.zeros(len(queues.sends) - 1, dtype=np.int64)  # come, but not received
-    next_send, next_receive = queues.sends[:-1].copy(), queues.receives[:-1].copy()
+    arrival = np.zeros_like(step)  # in receive order: when it arrives, then when it is received
+    arrived = np.zeros(len(queues), dtype=bool)
+    waiting = np.zeros(len(queues.send_begins) - 1, dtype=np.int64)  # arrived, but not received
+    next_send, next_receive = queues.send_begins[:-1].copy(), queues.receive_begins[:-1].copy()
     free = np.zeros(len(waiting), dtype=step.dtype)
-    waits = queues.waits
-    rise = 2 * _longest(queues) * int(step.max()) + int(reach.max())  # at most, in a wave
+    waits = queues.forwards
+    rise = 2 * _longest(queues) * int(step.max()) + int(reach.max())  # at most, in an iteration
     ranks = np.arange(len(waiting))
     latest = 0
     while True:
         low = next_send[ranks]
-        stop = np.searchsorted(queues.need, next_receive[ranks], side="right")
-        stop = np.minimum(stop, queues.sends[ranks + 1])
+        stop = np.searchsorted(queues.ready_at, next_receive[ranks], side="right")
+        stop = np.minimum(stop, queues.send_begins[ranks + 1])
         able = stop > low
         ranks, low, stop = ranks[able], low[able], stop[able]
         if not len(ranks):
             break
-        _check(step, latest + rise)
+        _check_overflow(step, latest + rise)
         m, begins = _runs(low, stop - low)
-        held = np.where(waits[m], there[queues.need[m] - 1], 0)
+        held = np.where(waits[m], arrival[queues.ready_at[m] - 1], 0)
         held[begins] = np.maximum(held[begins], free[ranks])
         start[m] = begun = _chained(held, step[m - 1], begins, stop - low)
         free[ranks] = start[stop - 1] + step[stop - 1]
         next_send[ranks] = stop
-        there[queues.turn[m]] = arrival = begun + reach[m]
-        come[queues.turn[m]] = True
-        latest = max(latest, int(arrival.max()))
+        arrival[queues.receive_position[m]] = arriving = begun + reach[m]
+        arrived[queues.receive_position[m]] = True
+        latest = max(latest, int(arriving.max()))
 
         targets, counts = np.unique(queues.target[m], return_counts=True)
         waiting[targets] += counts
-        ranks = targets[come[next_receive[targets]]]
+        ranks = targets[arrived[next_receive[targets]]]
         if not len(ranks):
             break
         low = next_receive[ranks]
-        lengths = _until_missing(come, low, waiting[ranks])
-        turns, begins = _runs(low, lengths)
-        came, gap = there[turns], step[queues.inbound[turns]]
-        again = low > queues.receives[ranks]
-        came[begins] = np.where(
-            again, np.maximum(came[begins], there[low - 1] + gap[begins]), came[begins]
-        )
-        there[turns] = received = _chained(came, gap, begins, lengths)
+        lengths = _until_missing(arrived, low, waiting[ranks])
+        positions, begins = _runs(low, lengths)
+        receipt, gap = arrival[positions], step[queues.receive_order[positions]]
+        again = low > queues.receive_begins[ranks]
+        since = np.maximum(receipt[begins], arrival[low - 1] + gap[begins])
+        receipt[begins] = np.where(again, since, receipt[begins])
+        arrival[positions] = received = _chained(receipt, gap, begins, lengths)
         latest = max(latest, int(received.max()))
         next_receive[ranks] += lengths
         waiting[ranks] -= lengths
-    if (next_receive < queues.receives[1:]).any():
+    if (next_receive < queues.receive_begins[1:]).any():
         return None
-    return start, there[queues.turn]
+    return start, arrival[queues.receive_position]
 
 
-def hockney(queues: Queues, step: Ticks, reach: Ticks) -> Played | None:
-    """All messages at once that are the next both at their source and at their target.
+def hockney(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
+    """In each iteration all messages pass that are next both at their source and at their target.
 
-    About as many waves as there are messages one after another at the busiest ports.  None if
-    ranks wait in a circle.
+    About as many iterations as the busiest port has messages.  None if ranks wait for each other in
+    a circle.
     """
     start, end = np.zeros_like(step), np.zeros_like(step)
-    send_free, receive_free = (np.zeros(len(queues.sends) - 1, dtype=step.dtype) for _ in range(2))
-    next_send, next_receive = queues.sends[:-1].copy(), queues.receives[:-1].copy()
-    waits = queues.waits
+    next_send, next_receive = queues.send_begins[:-1].copy(), queues.receive_begins[:-1].copy()
+    send_free, receive_free = (np.zeros(len(next_send), dtype=step.dtype) for _ in range(2))
+    waits = queues.forwards
     rise, latest = int(reach.max()), 0
     ranks = np.arange(len(send_free))
     while True:
-        sending = ranks[next_send[ranks] < queues.sends[ranks + 1]]
-        receiving = ranks[next_receive[ranks] < queues.receives[ranks + 1]]
-        m = np.concatenate((next_send[sending], queues.inbound[next_receive[receiving]]))
+        sending = ranks[next_send[ranks] < queues.send_begins[ranks + 1]]
+        receiving = ranks[next_receive[ranks] < queues.receive_begins[ranks + 1]]
+        m = np.concatenate((next_send[sending], queues.receive_order[next_receive[receiving]]))
         source, target = queues.source[m], queues.target[m]
-        able = (next_send[source] == m) & (next_receive[target] == queues.turn[m])
-        m = np.unique(m[able & (queues.need[m] <= next_receive[source])])
+        able = (next_send[source] == m) & (next_receive[target] == queues.receive_position[m])
+        m = np.unique(m[able & (queues.ready_at[m] <= next_receive[source])])
         if not len(m):
             break
-        _check(step, latest + rise)
+        _check_overflow(step, latest + rise)
         source, target = queues.source[m], queues.target[m]
-        held = np.where(waits[m], end[queues.inbound[queues.need[m] - 1]], 0)
+        held = np.where(waits[m], end[queues.receive_order[queues.ready_at[m] - 1]], 0)
         begun = np.maximum(np.maximum(held, send_free[source]), receive_free[target])
         start[m] = begun
         end[m] = send_free[source] = receive_free[target] = ended = begun + reach[m]
@@ -140,25 +141,20 @@ def hockney(queues: Queues, step: Ticks, reach: Ticks) -> Played | None:
         next_send[source] += 1
         next_receive[target] += 1
         ranks = np.unique(np.concatenate((source, target)))
-    if (next_receive < queues.receives[1:]).any():
+    if (next_receive < queues.receive_begins[1:]).any():
         return None
     return start, end
 
 
-def _check(ticks: Ticks, largest: int) -> None:
+def _check_overflow(ticks: Ticks, largest: int) -> None:
     """Raise OverflowError if these ticks cannot hold a number."""
     if ticks.dtype != object and largest > LARGEST:
         raise OverflowError(f"{largest} is too large for int64")
 
 
-def _longest(queues: Queues) -> int:
+def _longest(queues: PortQueues) -> int:
     """The number of messages in the longest queue."""
-    return int(max(np.diff(queues.sends).max(), np.diff(queues.receives).max()))
-
-
-def _before(values: Ticks) -> Ticks:
-    """At every place the value of the place before."""
-    return np.roll(values, 1)
+    return int(max(np.diff(queues.send_begins).max(), np.diff(queues.receive_begins).max()))
 
 
 def _runs(low: Ints, lengths: Ints) -> tuple[Ints, Ints]:
@@ -167,10 +163,10 @@ def _runs(low: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     return np.repeat(low - begins, lengths) + np.arange(int(lengths.sum())), begins
 
 
-def _until_missing(come: NDArray[np.bool_], low: Ints, most: Ints) -> Ints:
-    """How many in a row have come, from each of `low` on; at least one, and `most` at most."""
+def _until_missing(arrived: NDArray[np.bool_], low: Ints, most: Ints) -> Ints:
+    """How many in a row have arrived, from each of `low` on: at least one, at most `most`."""
     places, begins = _runs(low, most)
-    missing = np.where(come[places], len(places), np.arange(len(places)))
+    missing = np.where(arrived[places], len(places), np.arange(len(places)))
     return np.minimum(most, np.minimum.reduceat(missing, begins) - begins)
 
 

@@ -1,27 +1,31 @@
-"""The law of networks whose links are shared: a message holds every link of its route at once.
+"""The law of networks in which a message holds every link of its route at once.
 
-A *request* is a send that is next at its port and has its data, and whose receive is next at the
-receiver's port; its ready time is when the latest of these three came to be.  Requests are served
-in the order of (ready time, source, destination).  Serving one reserves the ports and all links of
-the route from the earliest common free time on; what was reserved is never moved, and gaps that are
-left before it are not filled.  Times are ticks of a common grid.
+A *request* is a pending transfer: a send that is next at its port and has its data, and whose
+receive is next at the receiver's port.  Its ready time is when the latest of these three came true.
+Requests are served in the order of (ready time, source, destination).  Serving one reserves the
+ports and all links of the route from the earliest common free time on; a reservation is never
+moved, and gaps before it are not filled.  Times are ticks of a common grid.
+
+Hockney's law is the same with links that are held for as long as the ports; without a topology
+every pair of ranks has a link of its own, on which nothing ever waits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from collwise.model.machine import Hockney, Wormhole
 from collwise.model.topology import Topology
-from collwise.schedule.operations import Combine, Operation, Recv, Send
-from collwise.timing.port_state import Law, Progress, Record
+from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.program import Schedule
+from collwise.timing.rank_state import PROCESSOR, Costs, Port, RankState, TickPassage, TickTransfer
 
 
-class Stage(NamedTuple):
-    """What a message of some size does over h links, in exact seconds or in ticks.
+class NetworkCosts(NamedTuple):
+    """What a message of some size costs over h links, in exact seconds or in ticks.
 
-    The software of the sender takes `setup`, then the header takes `hop` for each link, the message
+    The sender's software takes `setup`, then the header takes `hop` for each link and the message
     itself `body`; then sender and links are free, and the receiver has it after `tail`.  The links
     are held from `entry` after the start.
     """
@@ -33,134 +37,29 @@ class Stage(NamedTuple):
     tail: Fraction
 
 
-def stages(machine: Hockney | Wormhole, nbytes: int) -> Stage:
-    """The numbers of a message of nbytes, in exact seconds.
+def network_costs(machine: Hockney | Wormhole, nbytes: int) -> NetworkCosts:
+    """The costs of a message of nbytes, in exact seconds.
 
     In Hockney's law the links are held for as long as the ports are, for α + nβ.
     """
     if isinstance(machine, Hockney):
         zero = Fraction(0)
-        return Stage(zero, machine.alpha, zero, nbytes * machine.beta, zero)
+        return NetworkCosts(zero, machine.alpha, zero, nbytes * machine.beta, zero)
     before = machine.send + nbytes * machine.copy
-    return Stage(before, before, machine.hop, nbytes * machine.beta, machine.receive)
+    return NetworkCosts(before, before, machine.hop, nbytes * machine.beta, machine.receive)
 
 
-class Passing(NamedTuple):
-    """What a transfer did in the network, in ticks; its meaning is that of `timing.Passage`."""
+class _Route(NamedTuple):
+    """From one rank to another: the links, their number, and the key of the port at either end."""
 
-    ready: int
-    entry: int
-    header: int
-    route: tuple[int, ...]
-    waited: tuple[int, int] | None
-
-
-class _Port:
-    """A port and what it has to do, in list order."""
-
-    __slots__ = ("asked", "free", "position", "queue")
-
-    def __init__(self) -> None:
-        self.queue: list[int] = []
-        self.position = 0
-        self.free = 0
-        self.asked = False
-        """Whether the request of what is next is known."""
-
-    def head(self) -> int | None:
-        return self.queue[self.position] if self.position < len(self.queue) else None
-
-    def leave(self, when: int) -> None:
-        """What is next is over."""
-        self.free = when
-        self.position += 1
-        self.asked = False
-
-
-class _Way(NamedTuple):
-    """From one rank to another: the links, their number, and the port at either end."""
-
-    route: tuple[int, ...]
+    links: tuple[int, ...]
     hops: int
-    out: int
-    into: int
-
-
-_PROCESSOR = -1
-"""The port that every rank has: the only one, or that of a rank's combines beside its links'."""
-
-
-class _Station(Progress):
-    """A rank with any number of send and receive ports.
-
-    Combining stands in the queues of all of them, and keeps them all busy.
-    """
-
-    def __init__(
-        self, operations: Sequence[Operation], sizes: Sequence[int], law: Law, keys: Sequence[int]
-    ) -> None:
-        super().__init__(operations, sizes, law)
-        self.sending = {_PROCESSOR: _Port()}
-        self.receiving = {_PROCESSOR: _Port()}
-        self.combines: list[int] = []
-        """What is still to be combined, the next one last."""
-        for op, key in zip(operations, keys, strict=True):
-            if isinstance(op, Send):
-                self.sending.setdefault(key, _Port())
-            elif isinstance(op, Recv):
-                self.receiving.setdefault(key, _Port())
-        self.ports = [*self.sending.values(), *self.receiving.values()]
-        for place, (op, key) in enumerate(zip(operations, keys, strict=True)):
-            if isinstance(op, Send):
-                self.sending[key].queue.append(place)
-            elif isinstance(op, Recv):
-                self.receiving[key].queue.append(place)
-            elif isinstance(op, Combine) and law.combine:
-                self.combines.append(place)
-                for port in self.ports:
-                    port.queue.append(place)
-        self.combines.reverse()
-
-    def settle(self) -> bool:
-        """Combine whatever is next at all ports and can be by now; say whether anything was."""
-        found = False
-        while self._combine():
-            found = True
-        return found
-
-    def overtake(self) -> bool:
-        """Combine what is next at all receive ports before the sends that are listed earlier."""
-        if not self.combines:
-            return False
-        place = self.combines[-1]
-        if any(port.head() != place for port in self.receiving.values()):
-            return False
-        for port in self.sending.values():
-            port.queue.remove(place)
-            port.queue.insert(port.position, place)
-        return self._combine()
-
-    def _combine(self) -> bool:
-        if not self.combines:
-            return False
-        place = self.combines[-1]
-        if self.lacking[place] or any(port.head() != place for port in self.ports):
-            return False
-        self.combines.pop()
-        start = max(self.here[place], *(port.free for port in self.ports))
-        end = start + self.law.combine[self.sizes[place]]
-        for port in self.ports:
-            port.leave(end)
-        self.combined.append((place, start, end))
-        self.complete(place, end)
-        return True
-
-    def heads(self) -> Iterable[int]:
-        return (place for port in self.ports if (place := port.head()) is not None)
+    send_port: int
+    receive_port: int
 
 
 class Network:
-    """Ranks, and the links between them, while a schedule is played.
+    """The ranks of a schedule, and the links between them, during an event simulation.
 
     topology: None if every pair of ranks has a link of its own.   all_port: a rank has a send port
     for every link that leaves it and a receive port for every link that ends at it.
@@ -168,108 +67,94 @@ class Network:
 
     def __init__(
         self,
-        lists: Sequence[Sequence[Operation]],
+        schedule: Schedule,
         sizes: Sequence[Sequence[int]],
-        law: Law,
+        costs: Costs,
         topology: Topology | None,
         all_port: bool = False,
     ) -> None:
-        self.messages: Mapping[int, tuple[int, ...]] = law.message
-        self.topology, self.all_port = topology, all_port
-        self.ways: dict[tuple[int, int], _Way] = {}
+        self.costs, self.topology, self.all_port = costs.message, topology, all_port
+        self.routes: dict[tuple[int, int], _Route] = {}
+        rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
         self.ranks = [
-            _Station(operations, sizes[number], law, self._keys(number, operations))
-            for number, operations in enumerate(lists)
+            RankState(*row, costs, self._port_keys(number, row[0]))
+            for number, row in enumerate(rows)
         ]
         self.link_free: dict[int, int] = {}
         self.holder: dict[int, int] = {}  # a link -> the transfer that holds it, or did so last
         self.requests: list[tuple[int, int, int, int, int]] = []
-        self.records: list[Record] = []
-        self.passings: list[Passing] = []
+        self.transfers: list[TickTransfer] = []
 
-    def play(self) -> None:
+    def run(self) -> None:
         """Serve requests until there are none.
 
         Where nothing can go on, a combine goes before earlier sends, whose receivers wait likewise.
         """
-        for rank in self.ranks:
-            rank.settle()
-        moved = list(range(len(self.ranks)))
-        while moved:
-            for number in moved:
-                self._ask(number)
+        active = list(range(len(self.ranks)))
+        while active:
+            for number in active:
+                self._request(number)
             while self.requests:
                 self._serve(*heappop(self.requests))
-            moved = [number for number, rank in enumerate(self.ranks) if rank.overtake()]
-            for number in moved:
-                self.ranks[number].settle()
+            active = [n for n, rank in enumerate(self.ranks) if rank.combine_before_sends()]
 
-    def _keys(self, number: int, operations: Sequence[Operation]) -> list[int]:
-        """For every operation of a rank, its port; the ways of its messages become known."""
+    def _port_keys(self, number: int, operations: Sequence[Operation]) -> list[int]:
+        """For every operation of a rank, its port; finds the routes of its messages."""
         keys = []
         for op in operations:
             if isinstance(op, Send):
-                keys.append(self._way(number, op.peer).out)
+                keys.append(self._route(number, op.peer).send_port)
             elif isinstance(op, Recv):
-                keys.append(self._way(op.peer, number).into)
+                keys.append(self._route(op.peer, number).receive_port)
             else:
-                keys.append(_PROCESSOR)
+                keys.append(PROCESSOR)
         return keys
 
-    def _way(self, source: int, target: int) -> _Way:
-        if (way := self.ways.get((source, target))) is None:
-            route = () if self.topology is None else self.topology.route(source, target)
-            hops = 1 if self.topology is None else len(route)
-            out = into = _PROCESSOR
-            if self.all_port:  # a link of their own has no number, but its other end has
-                out, into = (route[0], route[-1]) if route else (-2 - target, -2 - source)
-            way = self.ways[source, target] = _Way(route, hops, out, into)
-        return way
+    def _route(self, source: int, target: int) -> _Route:
+        if (route := self.routes.get((source, target))) is None:
+            links = () if self.topology is None else self.topology.route(source, target)
+            hops = 1 if self.topology is None else len(links)
+            out = into = PROCESSOR
+            if self.all_port:  # a pair's own link has no number, but its other end has
+                out, into = (links[0], links[-1]) if links else (-2 - target, -2 - source)
+            route = self.routes[source, target] = _Route(links, hops, out, into)
+        return route
 
-    def _ask(self, number: int) -> None:
-        """Make the requests in which a rank can take part, at any of its ports."""
+    def _request(self, number: int) -> None:
+        """Do the combines that are ready, then request what can be sent to or from a rank."""
         rank = self.ranks[number]
-        for port in rank.sending.values():
-            self._offer(number, port)
-        for port in rank.receiving.values():
-            self._answer(number, port)
+        rank.combine_ready()
+        for port in rank.send_ports.values():
+            self._request_send(number, port)
+        for port in rank.receive_ports.values():
+            if receive := rank.next_receive(port):
+                source = receive[1].peer
+                sending = self.ranks[source].send_ports.get(self.routes[source, number].send_port)
+                if sending is not None:
+                    self._request_send(source, sending)
 
-    def _offer(self, source: int, port: _Port) -> None:
-        """Request what is next at a send port, if it can be sent and its receiver is at it."""
-        rank, place = self.ranks[source], port.head()
-        if place is None or port.asked or rank.lacking[place]:
+    def _request_send(self, source: int, port: Port) -> None:
+        """Request the head of a send port, if its receiver has come to the receive."""
+        rank = self.ranks[source]
+        if port.requested or (send := rank.next_send(port)) is None:
             return
-        op = rank.operations[place]
-        if not isinstance(op, Send):
+        step, target = send[0], send[1].peer
+        at = self.ranks[target].receive_ports.get(self.routes[source, target].receive_port)
+        receive = None if at is None else self.ranks[target].next_receive(at)
+        if at is None or receive is None or receive[1].peer != source:
             return
-        peer = self.ranks[op.peer]
-        at = peer.receiving.get(self.ways[source, op.peer].into)
-        if at is None or (at_target := at.head()) is None:
-            return
-        receive = peer.operations[at_target]
-        if not isinstance(receive, Recv) or receive.peer != source:
-            return
-        port.asked = True
-        ready = max(rank.here[place], port.free, at.free)
-        heappush(self.requests, (ready, source, op.peer, place, at_target))
+        port.requested = True
+        ready = max(rank.ready_time[step], port.free, at.free)
+        heappush(self.requests, (ready, source, target, step, receive[0]))
 
-    def _answer(self, target: int, port: _Port) -> None:
-        """Request what is next at a receive port, if its sender is at it."""
-        place = port.head()
-        if place is None or not isinstance(op := self.ranks[target].operations[place], Recv):
-            return
-        sending = self.ranks[op.peer].sending.get(self.ways[op.peer, target].out)
-        if sending is not None:
-            self._offer(op.peer, sending)
-
-    def _serve(self, ready: int, source: int, target: int, place: int, at_target: int) -> None:
-        """Reserve the ports and the links for a request, and see who can go on then."""
-        a, b = self.ranks[source], self.ranks[target]
-        route, hops, out, into = self.ways[source, target]
-        nbytes = a.sizes[place]
-        entry, setup, hop, body, tail = self.messages[nbytes]
+    def _serve(self, ready: int, source: int, target: int, step: int, at_target: int) -> None:
+        """Reserve the ports and the links for a request, and request what is ready after it."""
+        sender, receiver = self.ranks[source], self.ranks[target]
+        links, hops, out, into = self.routes[source, target]
+        nbytes = sender.sizes[step]
+        entry, setup, hop, body, tail = self.costs[nbytes]
         start, busiest = ready, None
-        for link in route:
+        for link in links:
             free = self.link_free.get(link, 0) - entry
             if free > start:
                 start, busiest = free, link
@@ -277,23 +162,15 @@ class Network:
         header = start + setup + hops * hop
         sent = header + body
         received = sent + tail
-        for link in route:
+        for link in links:
             self.link_free[link] = sent
-            self.holder[link] = len(self.records)
-        self.records.append(Record(source, target, place, at_target, nbytes, start, sent, received))
-        self.passings.append(Passing(ready, start + entry, header, route, waited))
-        sending, receiving = a.sending[out], b.receiving[into]
-        sending.leave(sent)
-        receiving.leave(received)
-        able = b.complete(at_target, received)
-        if a.settle():
-            self._ask(source)
-        else:
-            self._offer(source, sending)
-        if b.settle():
-            self._ask(target)
-        else:
-            self._answer(target, receiving)
-            for found in able:
-                if isinstance(op := b.operations[found], Send):
-                    self._offer(target, b.sending[self.ways[target, op.peer].out])
+            self.holder[link] = len(self.transfers)
+        passage = TickPassage(ready, start + entry, header, links, waited)
+        self.transfers.append(
+            TickTransfer(source, target, step, at_target, nbytes, start, sent, received, passage)
+        )
+        sender.send_ports[out].advance(sent)
+        receiver.receive_ports[into].advance(received)
+        receiver.complete(at_target, received)
+        self._request(source)
+        self._request(target)

@@ -8,23 +8,25 @@ from typing import Literal
 
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Interval, Race
+from collwise.measure.race import Race
+from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.sources import distribute
 from collwise.model.topology import near_square
-from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.bench.measuring import run_campaign
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.buffers.operators import OPERATORS
-from collwise.mpi.bench.workloads import BLOCKING
 from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.bench.workloads import BLOCKING
+from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.choose import decided, plan, shortlist
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.problem import COMBINING, GATHERING, ROOTLESS, Problem
+from collwise.schedule.collectives import kind_of
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.verifier import verify
 
@@ -81,12 +83,12 @@ class Task:
         source, shape.
         """
         algorithms_for(collective)
-        if collective in GATHERING:
+        if kind_of(collective).has_sources:
             given = usual_sources(ranks, shape) if sources is None else tuple(sources)
             Problem.of(collective, ranks, nbytes, sources=given, shape=shape)
             return cls(collective, nbytes, 0, op, dtype, given, shape)
-        if collective in COMBINING:
-            item = legal(collective, op, dtype).item
+        if kind_of(collective).combines:
+            item = legal(collective, op, dtype).itemsize
             if round_up:
                 nbytes = -(-nbytes // item) * item
             if op not in OPERATORS:
@@ -97,11 +99,11 @@ class Task:
                 )
             Problem(collective, ranks, nbytes, 0, item)
         Problem("broadcast", ranks, nbytes, root)  # a wrong root is wrong for all of them
-        return cls(collective, nbytes, 0 if collective in ROOTLESS else root, op, dtype)
+        return cls(collective, nbytes, 0 if not kind_of(collective).rooted else root, op, dtype)
 
     def plan(self, profile: Profile, ranks: int, algorithm: str | None = None) -> Plan:
         """The plan on a measured machine."""
-        combines = self.collective in COMBINING
+        combines = kind_of(self.collective).combines
         return plan(
             self.collective,
             ranks=ranks,
@@ -259,7 +261,8 @@ def tune(
     finally:
         channel.free()
     return Tuning(
-        profile.with_wins(win for outcome in outcomes for win in wins(outcome)), tuple(outcomes)
+        profile.with_race_results(win for outcome in outcomes for win in wins(outcome)),
+        tuple(outcomes),
     )
 
 

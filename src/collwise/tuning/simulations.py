@@ -1,6 +1,7 @@
 """Schedules on an assumed machine, for people and for programs: what `collwise simulate` tells."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
 from collwise.errors import InvalidArgument
-from collwise.model.bounds import Bound, bounds
+from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.choose import plan_for, predicted
@@ -20,6 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 from collwise.system.integers import Ints
+from collwise.system.quantities import parse_size
 from collwise.timing import Timing
 
 LARGEST_COMPARED = 4096
@@ -183,8 +185,7 @@ class _Stage:
     ) -> None:
         self.problem, self.machine, self.topology = problem, machine, topology
         self.reason, self.share = reason, share
-        given = [source.nbytes for source in problem.sources]
-        self.bound, _ = bounds(problem.collective, machine, problem.ranks, problem.nbytes, given)
+        self.bound, _ = problem.lower_bounds(machine)
         self.simulated: dict[str, Trace] = {}
 
     def play(self, name: str, settings: Mapping[str, Any]) -> Simulation:
@@ -237,15 +238,10 @@ def _read(algorithm: Algorithm, name: str, text: str) -> Any:
     try:
         return read(text)
     except InvalidArgument:
-        number, factor = text.strip(), 1
-        if number[-1:].lower() in _FACTORS:
-            number, factor = number[:-1], _FACTORS[number[-1].lower()]
-        if not (number.isascii() and number.isdigit() and len(number) <= 20):
-            raise
-        return read(int(number) * factor)
-
-
-_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+        value: str | int = text
+        with suppress(InvalidArgument):
+            value = parse_size(text)
+        return read(value)
 
 
 def _check_size(

@@ -8,20 +8,20 @@ knows an algorithm, or takes anything over from the timing engine: that is check
 
 from fractions import Fraction
 
-from collwise.errors import InvalidSchedule, UnknownName
+from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
+from collwise.schedule.collectives import find_collective
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import ideal
-from collwise.timing.arguments import check_simulable
+from collwise.timing import check_simulable, ideal
 from collwise.verifier.contributions import check_contributions
 from collwise.verifier.dataflow import check_holdings, check_operations, check_partners
 from collwise.verifier.deadlock import check_progress
 from collwise.verifier.partition import Partition
 from collwise.verifier.port_rules import check_ports
-from collwise.verifier.postconditions import POSTCONDITIONS, Postcondition
+from collwise.verifier.postconditions import Postcondition, postcondition
 
-__all__ = ["POSTCONDITIONS", "Postcondition", "check_flow", "check_ports", "verify"]
+__all__ = ["Postcondition", "check_flow", "check_ports", "postcondition", "verify"]
 
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
 """The machines whose ports are watched if none is given."""
@@ -36,7 +36,7 @@ def verify(
     with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`); and, on
     a topology, which needs a machine that has links, that no link carries two at once.
     Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
-    collective that `PROMISES` does not have; InvalidArgument for a topology of another size, or on
+    collective that is not in the table; InvalidArgument for a topology of another size, or on
     a machine that has no links.
     """
     machines = ASSUMED if machine is None else (machine,)
@@ -55,8 +55,7 @@ def check_flow(schedule: Schedule) -> None:
     Raises as `verify` does.
     """
     problem = schedule.problem
-    if problem.collective not in POSTCONDITIONS:
-        raise UnknownName.of("collective", problem.collective, POSTCONDITIONS)
+    find_collective(problem.collective)
     if isinstance(schedule.program, Written) and len(schedule.program.lists) != problem.ranks:
         raise InvalidSchedule(
             f"{problem.collective} over {problem.ranks} ranks",
@@ -64,9 +63,9 @@ def check_flow(schedule: Schedule) -> None:
             "write one list for every rank, an empty one where there is nothing to do",
         )
     lists = schedule.lists
-    promises = [POSTCONDITIONS[problem.collective](problem, rank) for rank in range(problem.ranks)]
-    combined = promises[problem.root].combined
-    check_operations(lists, problem.item if combined else 1)
+    promises = [postcondition(problem, rank) for rank in range(problem.ranks)]
+    combined = problem.kind.combines
+    check_operations(lists, problem.itemsize if combined else 1)
     check_partners(lists)
     atlas = Partition(lists, promises)
     check_holdings(lists, promises, atlas)

@@ -68,12 +68,11 @@ def check_contributions(
     Presumes partners, holdings and progress to be proved.  Raises InvalidSchedule.
     """
     expressions = Expressions(len(lists))
-    owed = _numbers(atlas, [block for _, block in promises[problem.root].owed])
-    ends = _evaluate(lists, atlas, owed, expressions)
+    every_owed = [_numbers(atlas, [block for _, block in promise.owed]) for promise in promises]
+    ends = _evaluate(lists, atlas, every_owed, expressions)
     everybody = (1 << len(lists)) - 1
-    for rank, (promise, end) in enumerate(zip(promises, ends, strict=True)):
-        if not promise.owed:
-            continue
+    first_rank, first_value = np.full((2, len(atlas)), -1)  # by piece: who is owed it, and has what
+    for rank, (owed, end) in enumerate(zip(every_owed, ends, strict=True)):
         for number, piece in zip(end.tolist(), owed.tolist(), strict=True):
             value = expressions.values[number]
             if missing := everybody & ~value.ranks:
@@ -81,10 +80,12 @@ def check_contributions(
                 _amiss(rank, atlas.piece(piece), seen)
             if problem.order == "rank" and not value.in_order:
                 _amiss(rank, atlas.piece(piece), "it is not combined in the order of the ranks")
-        different = np.flatnonzero(end != ends[problem.root])
+        new = first_rank[owed] < 0
+        first_rank[owed[new]], first_value[owed[new]] = rank, end[new]
+        different = np.flatnonzero(end != first_value[owed])
         if problem.order != "any" and len(different):
             piece = int(owed[different[0]])
-            seen = f"it is combined in another order than on rank {problem.root}"
+            seen = f"it is combined in another order than on rank {first_rank[piece]}"
             _amiss(rank, atlas.piece(piece), seen)
 
 
@@ -107,9 +108,9 @@ def _numbers(atlas: Partition, blocks: Sequence[Block]) -> _Numbers:
 
 
 def _evaluate(
-    lists: Lists, atlas: Partition, owed: _Numbers, expressions: Expressions
+    lists: Lists, atlas: Partition, owed: Sequence[_Numbers], expressions: Expressions
 ) -> list[_Numbers]:
-    """The numbers of what lies in every rank's output in the end, piece by owed piece."""
+    """The numbers of what lies in every rank's output in the end, piece by piece that it is owed."""
     values = [_Values(rank, lists, atlas) for rank in range(len(lists))]
     matching = _matching(lists)
     awake = deque((rank, step) for rank, ops in enumerate(lists) for step in range(len(ops)))
@@ -133,7 +134,7 @@ def _evaluate(
             here.found[step] = operands[0]
         awake.extend((rank, waiting) for waiting in here.waiting)
         here.waiting.clear()
-    return [here.end(owed) for here in values]
+    return [here.end(pieces) for here, pieces in zip(values, owed, strict=True)]
 
 
 def _combined(

@@ -1,13 +1,11 @@
-"""What is right: the promise of every collective, rank by rank.
+"""What is right: what every rank has at the start and must have at the end of a collective.
 
-A collective is entered here once, as data; no check asks which one it is.  One that combines
-promises contributors as well: its blocks are right not when they are there, but when they have come
-together of the contributions of all ranks, each counted once.
+Both follow from the collective's entry in the table.  One that combines promises contributors as
+well: its blocks are right not when they are there, but when they have come together of the
+contributions of all ranks, each counted once.
 """
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from collwise.schedule.operations import Block, Slot
@@ -28,37 +26,15 @@ class Postcondition(NamedTuple):
     combined: bool = False
 
 
-def _broadcast(problem: Problem, rank: int) -> Postcondition:
-    everything: Holding = ((Slot.OUTPUT, problem.whole),)
-    return Postcondition(everything if rank == problem.root else (), everything)
+def postcondition(problem: Problem, rank: int) -> Postcondition:
+    """What a problem promises to one rank."""
+    given = _holding(problem.input_slot, problem.input_of(rank))
+    return Postcondition(
+        given, _holding(Slot.OUTPUT, problem.output_of(rank)), problem.kind.combines
+    )
 
 
-def _reduce(problem: Problem, rank: int) -> Postcondition:
-    mine: Holding = ((Slot.INPUT, problem.whole),)
-    owed: Holding = ((Slot.OUTPUT, problem.whole),)
-    return Postcondition(mine, owed if rank == problem.root else (), combined=True)
-
-
-def _allreduce(problem: Problem, rank: int) -> Postcondition:
-    return _reduce(problem, problem.root)
-
-
-@lru_cache(maxsize=1)
-def _everything(problem: Problem) -> Holding:
-    return tuple((Slot.OUTPUT, block) for block in problem.gathered)
-
-
-def _s_to_p(problem: Problem, rank: int) -> Postcondition:
-    everything = _everything(problem)
-    return Postcondition(tuple(held for held in everything if held[1].owner == rank), everything)
-
-
-POSTCONDITIONS: Mapping[str, Callable[[Problem, int], Postcondition]] = MappingProxyType(
-    {
-        "broadcast": _broadcast,
-        "reduce": _reduce,
-        "allreduce": _allreduce,
-        "s_to_p": _s_to_p,
-    }
-)
-"""For each collective, its promise to a rank."""
+@lru_cache(maxsize=4)
+def _holding(slot: int, blocks: tuple[Block, ...]) -> Holding:
+    """The blocks, each with its slot: one object for equal ones, which most ranks have."""
+    return tuple((slot, block) for block in blocks)

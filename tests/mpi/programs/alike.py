@@ -79,7 +79,7 @@ def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: PersistentCollec
     assert not ENGINE.running
 
 
-def allocates_nothing(*acts: Callable[[], None]) -> None:
+def allocates_nothing(*acts: Callable[[], object]) -> None:
     """What is done again and again leaves no more objects each time."""
     gc.disable()
     grown = []

@@ -16,7 +16,8 @@ from collwise.errors import BrokenCommunicator, InvalidArgument
 from collwise.mpi.buffers.operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.schedule.problem import COMBINING, Order, keeps
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Order, satisfies
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, settings_of
 from tests.mpi.programs.alike import (
@@ -35,19 +36,19 @@ NAMED = {"allreduce": "recursive_doubling", "reduce": "binomial"}
 
 
 def schedules(
-    comm: MPI.Intracomm, nbytes: int, item: int, order: Order = "any"
+    comm: MPI.Intracomm, nbytes: int, itemsize: int, order: Order = "any"
 ) -> Iterator[Schedule]:
     """Of every algorithm that keeps the order, to some root; one that two make, once."""
 
     def every() -> Iterator[Schedule]:
-        for number, collective in enumerate(COMBINING):
+        for number, collective in enumerate(c.name for c in COLLECTIVES.values() if c.combines):
             for place, algorithm in enumerate(algorithms_for(collective)):
                 root = root_of(algorithm, (number + place * (comm.size // 2)) % comm.size)
                 for at in sorted({root, 0}):
-                    settings = settings_of(algorithm, comm.size, segment=4 * item)
-                    yield algorithm.schedule(comm.size, nbytes, at, item=item, **settings)
+                    settings = settings_of(algorithm, comm.size, segment=4 * itemsize)
+                    yield algorithm.schedule(comm.size, nbytes, at, itemsize=itemsize, **settings)
 
-    return (made for made in distinct(every()) if keeps(made.problem.order, order))
+    return (made for made in distinct(every()) if satisfies(made.problem.order, order))
 
 
 def has_output(comm: MPI.Intracomm, schedule: Schedule) -> bool:
@@ -284,7 +285,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
     if comm.size > 1:
         made = estimated.plan("allreduce", 240)
         assert made is not None
-        assert made.problem.item == 8
+        assert made.problem.itemsize == 8
         assert made.problem.order == "same"
     assert estimated.allreduce(2) == 2 * comm.size
 
@@ -336,13 +337,13 @@ def an_order_can_be_asked_for(comm: MPI.Intracomm) -> None:
 def other_buffers_than_planned_are_refused(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     algorithm = cw.ALGORITHMS["allreduce/reduce_broadcast"]
-    for ranks, item, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
-        schedule = algorithm.schedule(ranks, 24, item=item)
+    for ranks, itemsize, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
+        schedule = algorithm.schedule(ranks, 24, itemsize=itemsize)
         with pytest.raises(InvalidArgument) as refusal:
             executor_for(schedule, private, MPI.SUM).persistent(np.zeros(count), np.zeros(count))
         assert "plan" in refusal.value.remedy
     private.mark_broken(KeyboardInterrupt())
-    run = executor_for(algorithm.schedule(comm.size, 24, item=8), private, MPI.SUM).run
+    run = executor_for(algorithm.schedule(comm.size, 24, itemsize=8), private, MPI.SUM).run
     with pytest.raises(BrokenCommunicator):
         run(np.zeros(3), np.zeros(3))
 
@@ -355,11 +356,13 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
     results = [np.zeros(40, np.int64) for _ in names]
     requests = [
         executor_for(
-            cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 320, item=8), private, MPI.SUM
+            cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 320, itemsize=8),
+            private,
+            MPI.SUM,
         ).persistent(mine[number], results[number])
         for number, name in enumerate(names)
     ]
-    schedule = cw.ALGORITHMS["allreduce/reduce_broadcast"].schedule(comm.size, 24, item=8)
+    schedule = cw.ALGORITHMS["allreduce/reduce_broadcast"].schedule(comm.size, 24, itemsize=8)
     blocking = executor_for(schedule, private, MPI.SUM).run
 
     def fill(number: int, again: int) -> None:
@@ -382,7 +385,7 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
 def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     mine, result = np.full(10, comm.rank, np.int64), np.zeros(10, np.int64)
-    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 80, item=8)
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 80, itemsize=8)
     request = executor_for(schedule, private, MPI.SUM).persistent(mine, result)
     run_while_ranks_are_elsewhere(comm, request)
     assert (result == sum(range(comm.size))).all()
@@ -392,7 +395,7 @@ def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
 @check
 def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["allreduce/recursive_doubling"].schedule(comm.size, 80, item=8)
+    schedule = cw.ALGORITHMS["allreduce/recursive_doubling"].schedule(comm.size, 80, itemsize=8)
     result = np.ones(10, np.int64)
     request = executor_for(schedule, private, MPI.SUM).persistent(MPI.IN_PLACE, result)
     request.Start()
@@ -415,7 +418,7 @@ def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None
 def a_repeated_allreduce_allocates_nothing(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     for name in ("recursive_doubling", "ring"):
-        schedule = cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 80, item=8)
+        schedule = cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 80, itemsize=8)
         request = executor_for(schedule, private, MPI.SUM).persistent(np.ones(10), np.zeros(10))
         allocates_nothing(request.Start, request.Wait)
     private.free()
@@ -428,7 +431,7 @@ def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
 
     private, op = PrivateCommunicator(comm), MPI.Op.Create(add, commute=True)
     pairs = MPI.LONG.Create_contiguous(2).Commit()
-    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 160, item=16)
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 160, itemsize=16)
     result = np.arange(20)
     request = executor_for(schedule, private, op).persistent(MPI.IN_PLACE, [result, 10, pairs])
     pairs.Free()

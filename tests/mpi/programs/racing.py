@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,8 +47,8 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     outcome = compare(harness, profile, task, budget_s=0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
-    learned = profile.with_wins(wins(outcome))
-    assert {win.form for win in learned.wins} == {"blocking", "persistent"}
+    learned = profile.with_race_results(wins(outcome))
+    assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)
     ours.Bcast(data, comm.size - 1)
@@ -83,7 +84,7 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     )  # fmt: skip
     profile = Profile(
         verdict="assumed", fingerprint=world.fingerprint(), provenance=world.provenance(),
-        points=(point,), wins=(won,),
+        points=(point,), race_results=(won,),
     )  # fmt: skip
     ours = cw.Comm(comm, profile=profile)
     made = ours.plan("s_to_p", 20, sources=[0, 1])
@@ -98,9 +99,10 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     private.free()
 
 
-def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[np.uint8]) -> None:
+def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[Any] | None) -> None:
     """What the library's own leaves, but for a byte of the last rank."""
     library()
+    assert memory is not None
     if comm.rank == comm.size - 1:
         memory[42] += 1
 

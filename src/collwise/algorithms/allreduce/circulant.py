@@ -40,7 +40,7 @@ class Circulant(ByRank):
         vector = Span(0, self.problem.nbytes)
 
         def blocks(first: int, number: int) -> tuple[Block, ...]:
-            return vector.around(first, number, p, self.problem.item)
+            return vector.around(first, number, p, self.problem.itemsize)
 
         operations: list[Operation] = []
         if vector.blocks:

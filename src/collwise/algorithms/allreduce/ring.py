@@ -21,7 +21,7 @@ class Ring(ByRank):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        blocks = [s.blocks for s in Span(0, self.problem.nbytes).parts(p, self.problem.item)]
+        blocks = [s.blocks for s in Span(0, self.problem.nbytes).parts(p, self.problem.itemsize)]
         after, before = (rank + 1) % p, (rank - 1) % p
         operations: list[Operation] = []
         for turn in range(p - 1):

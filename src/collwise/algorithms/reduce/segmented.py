@@ -26,17 +26,19 @@ LARGEST_PLAYED = 4096
 
 
 def _program(tree: TreeOf, problem: Problem, settings: Settings) -> Program:
-    whole = -(-settings["segment"] // problem.item) * problem.item  # not cut inside an element
+    whole = (
+        -(-settings["segment"] // problem.itemsize) * problem.itemsize
+    )  # not cut inside an element
     return up_tree(tree(problem, settings), problem, whole)
 
 
 def _choices(tree: TreeOf, problem: Problem, machine: Machine, **more: Any) -> Iterable[Settings]:
     """The best of a few numbers of segments, for schedules that can be played quickly."""
-    items = problem.nbytes // problem.item
+    items = problem.nbytes // problem.itemsize
     counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_PLAYED]
     if problem.ranks == 1 or not counts:
         return []
-    found = [{**more, "segment": -(-items // n) * problem.item} for n in counts]
+    found = [{**more, "segment": -(-items // n) * problem.itemsize} for n in counts]
     return [min(found, key=lambda s: played(problem, machine, _program(tree, problem, s)))]
 
 

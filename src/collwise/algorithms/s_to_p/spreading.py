@@ -15,7 +15,7 @@ from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
-from collwise.timing import simulated
+from collwise.timing import fastest_timing
 
 Held: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
@@ -25,8 +25,8 @@ MOST = 1 << 16
 """Contributions received, by all ranks together, up to which schedules are played when one is
 planned: a second's work, or a few, for each algorithm."""
 
-MANY = 24
-"""From so many ranks on, they are played in columns."""
+VECTORISED_FROM = 24
+"""From so many ranks on, they are simulated by the vectorised engine."""
 
 
 def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Delivery]:
@@ -155,7 +155,8 @@ def enter(
     """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return simulated(Schedule(problem, build(problem, settings)), machine, many=MANY).completion
+        schedule = Schedule(problem, build(problem, settings))
+        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
 
     return register(
         Algorithm(

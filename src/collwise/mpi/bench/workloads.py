@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from collwise.errors import UnknownName, WrongResult
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.mpi.buffers.operators import OPERATORS
-from collwise.mpi.execution.combine_executor import result_block
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
@@ -50,7 +48,7 @@ class Workload(ABC):
 
     def __init__(self, private: PrivateCommunicator, problem: Problem) -> None:
         self.private, self.comm, self.problem = private, private.comm, problem
-        self.collective = COLLECTIVES[problem.collective]
+        self.kind = problem.kind
 
     @abstractmethod
     def fill(self, salt: int) -> None:
@@ -60,11 +58,11 @@ class Workload(ABC):
     def arguments(self) -> Sequence[Any]:
         """All arguments of the MPI method."""
         operator = [] if self.op is None else [self.op]
-        return [*self.buffers, *operator, *[self.problem.root] * self.collective.rooted]
+        return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
-        name = self.collective.methods[0]
+        name = self.kind.methods[0]
         blocking = partial(getattr(self.comm, name), *self.arguments)
         competitors = [Competitor(LIBRARY, blocking, _nothing)]
         try:
@@ -93,7 +91,7 @@ class Workload(ABC):
         def compare() -> None:
             wrong = self.wrong()
             if len(wrong):
-                what = "element" if self.collective.combines else "byte"
+                what = "element" if self.kind.combines else "byte"
                 raise WrongResult(
                     f"{competitor.label}: {self.problem}",
                     f"on rank {self.comm.Get_rank()} {len(wrong)} {what}s are wrong, the first is"
@@ -132,11 +130,11 @@ class CombineWorkload(Workload):
         if op not in OPERATORS:
             raise UnknownName.of("operator to race with", op, OPERATORS)
         self.op, self._ufunc = OPERATORS[op].op, OPERATORS[op].ufunc
-        self.vector = np.zeros(problem.nbytes // problem.item, dtype)
-        block = result_block(problem, private.rank)
-        self._part = slice(block.offset // problem.item, block.end // problem.item)
+        self.vector = np.zeros(problem.nbytes // problem.itemsize, dtype)
         self.result = None
-        if self.collective.has_output(private.rank, problem.root):
+        self._part = slice(0)
+        for block in problem.output_of(private.rank):
+            self._part = slice(block.offset // problem.itemsize, block.end // problem.itemsize)
             self.result = np.zeros_like(self.vector[self._part])
         self.buffers = (self.vector, self.result)
 
@@ -178,10 +176,9 @@ class GatherWorkload(Workload):
 
 def workload_for(private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> Workload:
     """The workload for a problem; op and dtype count where vectors are combined."""
-    collective = COLLECTIVES[problem.collective]
-    if collective.combines:
+    if problem.kind.combines:
         return CombineWorkload(private, problem, op, dtype)
-    return (GatherWorkload if collective.has_sources else BroadcastWorkload)(private, problem)
+    return (GatherWorkload if problem.kind.has_sources else BroadcastWorkload)(private, problem)
 
 
 def _persistent(label: str, request: Any) -> Competitor:

@@ -14,26 +14,12 @@ from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import BoundPlan
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import Block, Copy, Slot
-from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 SHORT = 32768
 """Vectors of up to so many bytes are copied to and from memory of ours, for which persistent
 requests exist: cheaper than new requests."""
-
-
-def result_parts(collective: str, ranks: int) -> int:
-    """Into how many equal parts, one for every rank, the combined vector is scattered; or 1."""
-    return ranks if collective == "reduce_scatter_block" else 1
-
-
-def result_block(problem: Problem, rank: int) -> Block:
-    """Which part of the combined vector a rank gets, if it has output."""
-    parts = result_parts(problem.collective, problem.ranks)
-    length = problem.nbytes // parts
-    return Block(problem.root, rank * length if parts > 1 else 0, length)
 
 
 class _Variant(NamedTuple):
@@ -76,10 +62,10 @@ class CombineExecutor(Executor):
     def __init__(self, schedule: Schedule, private: PrivateCommunicator, op: MPI.Op) -> None:
         super().__init__(schedule, private)
         self._op = op
-        problem, rank = self.problem, private.rank
-        self._owed = COLLECTIVES[problem.collective].has_output(rank, problem.root)
-        self._result = result_block(problem, rank)
-        self._is_part = self._result != problem.whole
+        outputs = self.problem.output_of(private.rank)
+        self._owed = bool(outputs)
+        self._result = outputs[0] if outputs else Block(self.problem.root, 0, 0)
+        self._is_part = self._owed and self._result != self.problem.whole
         # The list for an input in the output's place, if there can be one.
         self._in_place = None if self._is_part else in_place(self._operations)
         self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
@@ -150,9 +136,9 @@ class CombineExecutor(Executor):
         keep.append(sent.keep)
         slots[Slot.INPUT] = sent.memory
         unit = sent.unit
-        if self.problem.item % (unit.size or 1):
+        if self.problem.itemsize % (unit.size or 1):
             raise InvalidArgument(
-                f"a schedule for elements of {self.problem.item} bytes",
+                f"a schedule for elements of {self.problem.itemsize} bytes",
                 f"the elements of rank {self.private.rank} have {unit.size}",
                 "plan with the size of the elements",
             )

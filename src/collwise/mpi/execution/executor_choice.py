@@ -1,4 +1,4 @@
-"""The executor for a schedule, whatever its collective."""
+"""The executor for a schedule, whatever its kind."""
 
 from mpi4py import MPI
 
@@ -7,7 +7,6 @@ from collwise.mpi.execution.combine_executor import CombineExecutor
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.program import Schedule
 
 
@@ -23,10 +22,10 @@ def executor_for(
     several are served by the schedule; the most general one if not given.
     Raises InvalidArgument for a schedule for another number of ranks.
     """
-    collective = COLLECTIVES[schedule.problem.collective]
-    if collective.combines:
+    kind = schedule.problem.kind
+    if kind.combines:
         assert op is not None, "a collective that combines has an operator"
         return CombineExecutor(schedule, private, op)
-    if collective.has_sources:
-        return GatherExecutor(schedule, private, method or collective.methods[0])
+    if kind.has_sources:
+        return GatherExecutor(schedule, private, method or kind.methods[0])
     return BroadcastExecutor(schedule, private)

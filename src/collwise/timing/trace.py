@@ -1,8 +1,4 @@
-"""A schedule run on an assumed machine, in ideal time: exact, with or without a shaped network.
-
-`collwise.schedule.timing` has two engines, for any schedule, and for very many ranks without
-contention.  A trace is what one of them found, with what it was given.
-"""
+"""A trace: a schedule, a machine, perhaps a network, and when everything happens on it."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,12 +6,12 @@ from functools import cached_property
 
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.schedule.program import Schedule
-from collwise.timing import ColumnTiming, Passage, Timing, Transfer, simulated
-from collwise.timing.arguments import check_simulable
+from collwise.schedule.program import Schedule, Written
+from collwise.timing.events import Passage, Timing, Transfer, check_simulable, ideal
+from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
 
-MANY = 1024
-"""From so many ranks on, schedules are played in columns if they can be."""
+VECTORISED_FROM = 1024
+"""From so many ranks on, `simulate` takes the vectorised engine where it can."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +20,7 @@ class Trace:
 
     schedule: Schedule
     machine: Machine
-    simulated: Timing | ColumnTiming
+    simulated: Timing | VectorisedTiming
     topology: Topology | None = None
     """The network's shape; None if every pair of ranks had a link of its own."""
 
@@ -37,7 +33,7 @@ class Trace:
 
     @property
     def finish(self) -> tuple[Fraction, ...]:
-        """Per rank: when its last operation is done."""
+        """Per rank: when its last operation completes."""
         return self.simulated.finish
 
     @property
@@ -47,7 +43,7 @@ class Trace:
 
     @property
     def completion(self) -> Fraction:
-        """When the last rank is done."""
+        """When the last rank finishes."""
         return self.simulated.completion
 
     @property
@@ -57,15 +53,15 @@ class Trace:
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message: when its send began, the sender was free, the receiver had it.
+        """Every message: when its send started, the sender was free, the receiver had it.
 
-        Of very many ranks it is made when asked for: some microseconds for each message.
+        For very many ranks they are made when asked for: some microseconds for each message.
         """
         return self.simulated.transfers
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The same messages on the links, if there are any: route, header, who waited for whom."""
+        """The same messages on the links, if there are any: route, header, link wait."""
         return self.simulated.passages
 
     def link_busy(self) -> dict[int, Fraction]:
@@ -73,15 +69,32 @@ class Trace:
         return self.simulated.link_busy()
 
 
+def fastest_timing(
+    schedule: Schedule, machine: Machine, topology: Topology | None = None, *, vectorised_from: int
+) -> Timing | VectorisedTiming:
+    """The ideal times by the faster engine; arguments and errors are those of `ideal`.
+
+    vectorised_from: from so many ranks on, the vectorised engine is tried first.
+    """
+    # A list written by hand may do what that engine does not see: copies, unanswered receives.
+    written = isinstance(schedule.program, Written)
+    if schedule.ranks >= vectorised_from and topology is None and not written:
+        timing = vectorised_timing(schedule, machine)
+        if timing is not None:
+            return timing
+    return ideal(schedule, machine, topology)
+
+
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
-    """Run a schedule on a machine: every rank goes on as early as it can.
+    """Run a schedule on an assumed machine: every rank goes on as early as it can.
 
     topology: the network, on whose links messages wait for each other.
-    Many ranks that only send and receive, without links, are played in columns: about a second for
-    10^6 messages (`column_timing` says what is slower, and what it leaves out).  All else is played
+    From 1,024 ranks on, schedules without combining and links take the vectorised engine: about a
+    second for 10^6 messages (`vectorised_timing` says what is slower).  All others are simulated
     event by event: some 50 µs for each message.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
-    return Trace(schedule, machine, simulated(schedule, machine, topology, many=MANY), topology)
+    times = fastest_timing(schedule, machine, topology, vectorised_from=VECTORISED_FROM)
+    return Trace(schedule, machine, times, topology)

@@ -1,12 +1,13 @@
-"""The messages of a schedule as columns, as they queue at the ports: for playing millions of them.
+"""All messages of a schedule as columns, in the queues of the ports: for millions of messages.
 
-A rank's sends wait in one queue and its receives in another, both in list order.  All queues of
-sends, one after another, are the *order of sending*; those of receives the *order of receiving*.
+A rank's sends form one queue and its receives another, both in list order.  The send queues of all
+ranks, one after another, are the *send order*; the receive queues are the *receive order*.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.schedule.program import Columns, Schedule
 from collwise.system.integers import Ints
@@ -16,15 +17,16 @@ LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Queues:
-    """All messages of a schedule, in the order of sending; one row of int64 columns for each.
+class PortQueues:
+    """All messages of a schedule, in send order; one row of int64 columns for each.
 
     source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
     nbytes: bytes.
-    sends, receives: per rank, and one more: where its queue begins in the order of sending, of
-    receiving.   inbound: the messages in the order of receiving.   turn: where a message is there.
-    need: how far its source has to be with receiving before it has what it sends, and has sent
-    before (the first position in the order of receiving that is not needed).
+    send_begins, receive_begins: per rank, and one more: where its queue begins in send order, in
+    receive order.   receive_order: the messages in receive order.   receive_position: the position
+    of each message there.
+    ready_at: the position in receive order to which its source has to come before it can send the
+    message: everything that it and the sends before it read was received at earlier positions.
     """
 
     source: Ints
@@ -32,26 +34,26 @@ class Queues:
     place_at_source: Ints
     place_at_target: Ints
     nbytes: Ints
-    sends: Ints
-    receives: Ints
-    inbound: Ints
-    turn: Ints
-    need: Ints
+    send_begins: Ints
+    receive_begins: Ints
+    receive_order: Ints
+    receive_position: Ints
+    ready_at: Ints
 
     def __len__(self) -> int:
         return len(self.source)
 
     @property
-    def waits(self) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+    def forwards(self) -> NDArray[np.bool_]:
         """Whether a message waits for anything that its source receives."""
-        return self.need > self.receives[self.source]
+        return self.ready_at > self.receive_begins[self.source]
 
 
-def queues(schedule: Schedule) -> Queues | None:
+def port_queues(schedule: Schedule) -> PortQueues | None:
     """The queues of a schedule that only sends and receives, all of it in the output.
 
     None if a rank receives a byte twice, or lists a send before it receives what it sends: what a
-    send waits for is found from the bytes alone.
+    send waits for is derived from the bytes alone.
     """
     columns, ranks = schedule.columns(), schedule.ranks
     order = _ordered(columns.source, columns.place_at_source)
@@ -62,29 +64,29 @@ def queues(schedule: Schedule) -> Queues | None:
     message = np.cumsum(new) - 1
     source, target = columns.source[first], columns.target[first]
     at_source, at_target = columns.place_at_source[first], columns.place_at_target[first]
-    inbound = _ordered(target, at_target)
-    turn = np.empty_like(inbound)
-    turn[inbound] = np.arange(len(inbound))
-    receives = _begins(target, ranks)
+    receive_order = _ordered(target, at_target)
+    receive_position = np.empty_like(receive_order)
+    receive_position[receive_order] = np.arange(len(receive_order))
+    receive_begins = _begins(target, ranks)
 
-    waited = _latest_needed(columns, turn[message], ranks)
-    if waited is None:
+    latest = _latest_needed(columns, receive_position[message], ranks)
+    if latest is None:
         return None
-    needed = np.flatnonzero(waited >= 0)
-    if (at_target[inbound[waited[needed]]] >= columns.place_at_source[needed]).any():
+    needed = np.flatnonzero(latest >= 0)
+    if (at_target[receive_order[latest[needed]]] >= columns.place_at_source[needed]).any():
         return None
-    need = _largest(np.maximum(waited + 1, receives[columns.source]), first)
-    return Queues(
+    ready_at = _reduced(np.maximum, np.maximum(latest + 1, receive_begins[columns.source]), first)
+    return PortQueues(
         source,
         target,
         at_source,
         at_target,
-        _sums(columns.length, first),
+        _reduced(np.add, columns.length, first),
         _begins(source, ranks),
-        receives,
-        inbound,
-        turn,
-        np.maximum.accumulate(need),  # ranks come one after another here as there
+        receive_begins,
+        receive_order,
+        receive_position,
+        np.maximum.accumulate(ready_at),  # ranks come one after another in both orders
     )
 
 
@@ -103,39 +105,37 @@ def _begins(rank: Ints, ranks: int) -> Ints:
     return begins
 
 
-def _largest(values: Ints, first: Ints) -> Ints:
-    """The largest of each group of rows."""
-    return values if len(first) == len(values) else np.maximum.reduceat(values, first)
+def _reduced(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
+    """Each message's rows reduced to one number; first: where its rows begin."""
+    if len(first) == len(values):
+        return values
+    reduced: Ints = reduction.reduceat(values, first)
+    return reduced
 
 
-def _sums(values: Ints, first: Ints) -> Ints:
-    """The sum of each group of rows."""
-    return values if len(first) == len(values) else np.add.reduceat(values, first)
-
-
-def _latest_needed(rows: Columns, turn: Ints, ranks: int) -> Ints | None:
+def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
     """For every row, the position of the latest receive of its source that brings any of its bytes.
 
-    turn: the position of each row's message in the order of receiving.   -1 where there is none;
-    None if a rank receives a byte twice.
+    position: of each row's message in receive order.   -1 where there is none; None if a rank
+    receives a byte twice.
     """
     low, high, span = _ranges(rows, ranks)
     full = np.flatnonzero(rows.length)
     begins, ends = rows.target * span + low, rows.target * span + high
     order = full[np.argsort(begins[full], kind="stable")]
-    begins, ends, brings = begins[order], ends[order], turn[order]
+    begins, ends, brings = begins[order], ends[order], position[order]
     if (begins[1:] < ends[:-1]).any():
         return None
     wanted = rows.source * span
-    here = np.searchsorted(ends, (wanted + low)[full], side="right")
+    start = np.searchsorted(ends, (wanted + low)[full], side="right")
     stop = np.searchsorted(begins, (wanted + high)[full], side="left")
-    found = stop > here
-    full, here, stop = full[found], here[found], stop[found]
+    received = stop > start
+    full, start, stop = full[received], start[received], stop[received]
     latest = np.full(len(rows), -1, dtype=np.int64)
-    latest[full] = brings[here]
-    several = np.flatnonzero(stop - here > 1)
+    latest[full] = brings[start]
+    several = np.flatnonzero(stop - start > 1)
     if len(several):
-        bounds = np.column_stack((here[several], stop[several])).ravel()
+        bounds = np.column_stack((start[several], stop[several])).ravel()
         ended = np.append(brings, -1)  # so that every bound is a position
         latest[full[several]] = np.maximum.reduceat(ended, bounds)[::2]
     return latest

@@ -11,7 +11,7 @@ from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
-from collwise.timing import Wait, ideal
+from collwise.timing import LinkWait, ideal
 
 BLOCK = (Block(0, 0, 8),)
 
@@ -70,7 +70,7 @@ def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
     assert trace.topology is line
     assert [p.start for p in trace.passages] == [0, 3]
     assert [p.route for p in trace.passages] == [(0, 4), (4, 8)]
-    assert [p.waited for p in trace.passages] == [None, Wait(4, 0)]
+    assert [p.waited for p in trace.passages] == [None, LinkWait(4, 0)]
     assert trace.link_busy() == {0: 3, 4: 6, 8: 3}
     assert trace.completion == 6
     alone = simulate(schedule, machine)

@@ -1,0 +1,49 @@
+"""What a probe costs in seconds: as measured, or as the nearest measured probes let expect."""
+
+from collections import Counter, defaultdict
+
+from collwise.measure.probes import Cell
+
+
+class ProbeCosts:
+    """The mean time of each cell so far, and the mean overhead of a probe in a batch."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Cell] = Counter()
+        self._totals_s: defaultdict[Cell, float] = defaultdict(float)
+        self._probes, self._overhead_s = 0, 0.0
+
+    def add(self, cell: Cell, sample_s: float) -> None:
+        """Take one sample."""
+        self._counts[cell] += 1
+        self._totals_s[cell] += sample_s
+
+    def add_overhead(self, probes: int, overhead_s: float) -> None:
+        """Take what a batch of so many probes took beyond its samples."""
+        self._probes += probes
+        self._overhead_s += max(overhead_s, 0.0)
+
+    def of(self, cell: Cell) -> float:
+        """Seconds for one probe, with its share of the overhead of batches."""
+        return self._time(cell) + (self._overhead_s / self._probes if self._probes else 0.0)
+
+    def _time(self, cell: Cell) -> float:
+        """The mean if measured; else from the same size with fewer targets, or other sizes."""
+        if cell in self._counts:
+            return self._totals_s[cell] / self._counts[cell]
+        fewer = [c for c in self._counts if c[:2] == cell[:2] and c.k < cell.k]
+        if fewer:
+            nearest = max(fewer, key=lambda c: (c.k, c.blocking == cell.blocking))
+            return self._time(nearest) * cell.k / nearest.k
+        return self._extrapolated(cell)
+
+    def _extrapolated(self, cell: Cell) -> float:
+        """Along the straight line through the two nearest smaller sizes, never falling."""
+        smaller = sorted(c for c in self._counts if c == cell._replace(nbytes=c.nbytes))
+        if not smaller:
+            return 0.0  # every sample was thrown away
+        last = self._time(smaller[-1])
+        if len(smaller) < 2:
+            return last
+        slope = (last - self._time(smaller[-2])) / (smaller[-1].nbytes - smaller[-2].nbytes)
+        return last + max(slope, 0.0) * (cell.nbytes - smaller[-1].nbytes)

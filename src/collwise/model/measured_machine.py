@@ -1,0 +1,169 @@
+"""The measured machine: the postal model with t0 and λ as functions of the message size."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from operator import itemgetter
+from statistics import linear_regression
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, exact, rounded_latency
+from collwise.model.machine import Cost, Machine, not_negative_times, positive_time
+from collwise.system.formatting import count
+
+PICOSECOND = Fraction(1, 10**12)
+
+
+class Point(NamedTuple):
+    """One measured size: bytes, and the exact seconds of t0 and λ·t0 there."""
+
+    nbytes: int
+    gap: Fraction
+    latency: Fraction
+
+
+class Line(NamedTuple):
+    """α + nβ for messages of `first` to `last` bytes: seconds, and seconds per byte."""
+
+    first: int
+    last: int
+    alpha_s: float
+    beta_s: float
+
+
+@dataclass(frozen=True)
+class Measured(Machine):
+    """The postal model with t0 and λ as functions of the size, piecewise by protocol.
+
+    segments: one tuple of points per protocol (eager, rendezvous, …), sizes ascending throughout,
+    times never falling.  Inside a segment t0 and λ·t0 are straight lines between points; from a
+    segment's last point up to the next one's first, the last line goes on; so it does beyond the
+    last point.  Below the first point both are constant.  Build one with `measured`.
+    combining: (bytes, exact seconds) of combining two vectors, ascending; straight lines likewise.
+    """
+
+    segments: tuple[tuple[Point, ...], ...]
+    combining: tuple[tuple[int, Fraction], ...] = ()
+    kind = "measured"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since plans are cached by machine, and Fractions are slow to hash."""
+        return hash((self.segments, self.combining))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"segments": self.segments, "combining": self.combining}
+
+    def __post_init__(self) -> None:
+        points = [p for segment in self.segments for p in segment]
+        if not points or any(a.nbytes >= b.nbytes for a, b in pairwise(points)):
+            seen = f"sizes {[p.nbytes for p in points]}"
+            raise InvalidArgument("a measured machine", seen, "give sizes in ascending order")
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return tuple(p.nbytes for segment in self.segments for p in segment)
+
+    def message(self, nbytes: int) -> Cost:  # noqa: D102
+        return _measured_cost(self, nbytes)
+
+    def lines(self) -> tuple[Line, ...]:
+        """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
+
+        In that model a message keeps both ports busy until it is received, so its α + nβ is the
+        postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; through one point
+        it is level.
+        """
+        lines = []
+        for segment in self.segments:
+            first, last = segment[0].nbytes, segment[-1].nbytes
+            x = [float(p.nbytes) for p in segment]
+            y = [float(p.latency) for p in segment]
+            slope, start = linear_regression(x, y) if len(segment) > 1 else (0.0, y[0])
+            lines.append(Line(first, last, start, slope))
+        return tuple(lines)
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        if not self.combining:
+            return None
+        return _measured_combine(self, nbytes)
+
+    def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
+        """The same machine, on which combining takes these times: (bytes, seconds), ascending.
+
+        Times that fall are raised to the largest before them.
+        """
+        points, most = [], Fraction(0)
+        for nbytes, time_s in times:
+            (time,) = not_negative_times(time_s=time_s)
+            most = max(most, _picoseconds(time))
+            points.append((nbytes, most))
+        return replace(self, combining=tuple(points))
+
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """The measured λ with a small denominator (`exact.rounded_latency` says which, and why)."""
+        return rounded_latency(self.message(nbytes).lam)
+
+    def describe(self) -> str:  # noqa: D102
+        first, last = self.segments[0][0], self.segments[-1][-1]
+        return (
+            f"measured from {first.nbytes} to {last.nbytes} bytes in"
+            f" {count(len(self.segments), 'protocol segment')}"
+        )
+
+
+def measured(segments: Iterable[Iterable[tuple[int, Number, Number]]]) -> Measured:
+    """A measured machine from rows (bytes, t0 in seconds, λ), one group of rows per protocol.
+
+    A λ below 1, which noise and buffering can produce, is used as 1; times that fall with the size
+    are raised to the largest before them.  Times are kept to the picosecond, which keeps exact
+    arithmetic on them fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
+    """
+    gap = latency = Fraction(0)
+    pieces = []
+    for segment in segments:
+        points = []
+        for nbytes, t0_s, lam in segment:
+            t0 = positive_time(t0_s, "t0_s")
+            gap = max(gap, _picoseconds(t0))
+            latency = max(latency, gap, _picoseconds(t0 * exact(lam, "lam")))
+            points.append(Point(nbytes, gap, latency))
+        pieces.append(tuple(points))
+    return Measured(tuple(pieces))
+
+
+@lru_cache(maxsize=4096)
+def _measured_cost(machine: Measured, nbytes: int) -> Cost:
+    segments = (s for s in reversed(machine.segments) if s[0].nbytes <= nbytes)
+    gap, latency = _interpolated(next(segments, machine.segments[0]), nbytes)
+    return Cost(gap, max(gap, latency))  # beyond the points the two lines may cross
+
+
+@lru_cache(maxsize=4096)
+def _measured_combine(machine: Measured, nbytes: int) -> Fraction:
+    return _interpolated(machine.combining, nbytes)[0]
+
+
+def _interpolated(
+    points: Sequence[tuple[int, *tuple[Fraction, ...]]], nbytes: int
+) -> list[Fraction]:
+    """The values at a size on the straight lines through points of (bytes, value, …).
+
+    Below the first point they are constant; beyond the last one its line goes on.
+    """
+    if nbytes <= points[0][0] or len(points) == 1:
+        return list(points[0][1:])
+    index = min(bisect_left(points, nbytes, key=itemgetter(0)), len(points) - 1)
+    (low, *before), (high, *after) = points[index - 1], points[index]
+    share = Fraction(nbytes - low, high - low)
+    return [start + share * (end - start) for start, end in zip(before, after, strict=True)]
+
+
+def _picoseconds(time: Fraction) -> Fraction:
+    return max(round(time / PICOSECOND), 1) * PICOSECOND

@@ -110,7 +110,7 @@ def _numbers(atlas: Partition, blocks: Sequence[Block]) -> _Numbers:
 def _evaluate(
     lists: Lists, atlas: Partition, owed: Sequence[_Numbers], expressions: Expressions
 ) -> list[_Numbers]:
-    """The numbers of what lies in every rank's output in the end, piece by piece that it is owed."""
+    """The numbers of the pieces of its output that each rank is owed."""
     values = [_Values(rank, lists, atlas) for rank in range(len(lists))]
     matching = _matching(lists)
     awake = deque((rank, step) for rank, ops in enumerate(lists) for step in range(len(ops)))

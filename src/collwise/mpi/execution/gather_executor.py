@@ -74,9 +74,15 @@ class GatherExecutor(Executor):
                 f"the receive buffer of rank {self.private.rank} has {lengths[rank]} for it",
                 "plan for the counts that all ranks pass, or correct counts and type",
             )
+        layout = received.layout
+        if not layout.unit.datatype.is_predefined:
+            return received
+        # Whatever the form, one layout is one object, for which plans are bound once.
+        same = layout.unit.datatype.handle, tuple(layout.starts.items())
+        layout = self._layouts.get(same) or self._layouts.remember(same, layout)
         if key is not None:
-            self._layouts.remember(key, received.layout)
-        return received
+            self._layouts.remember(key, layout)
+        return received._replace(layout=layout)
 
     def _contribution(self, sendbuf: Any) -> Buffer:
         """The send buffer, which must have the schedule's bytes of this rank."""

@@ -1,6 +1,7 @@
 """mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from inspect import Parameter, signature
 from os import PathLike
 from typing import Any
 
@@ -14,7 +15,6 @@ from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
-from collwise.mpi.execution.interpreter import PersistentCollective
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import describe
@@ -23,6 +23,7 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, Source
 
 _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
@@ -140,7 +141,7 @@ class Comm(MPI.Intracomm):
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
 
-    # Every method: other running schedules advance; ours runs if there is one, else the library's.
+    # Each method: running schedules advance; then ours is executed if there is one.
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
@@ -148,7 +149,7 @@ class Comm(MPI.Intracomm):
             ENGINE.advance()
         if "broadcast" in self._served:
             key = broadcast_key(buf, root)
-            run = (self._calls.get(key) or self._dispatch.broadcast(key, buf, root)).run
+            run = (self._calls.get(key) or self._dispatch.find("Bcast", key, buf, root)).run
             if run is not None:
                 run(buf)
                 return
@@ -160,15 +161,8 @@ class Comm(MPI.Intracomm):
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if "reduce" in self._served:
-            key = combine_key("Reduce", sendbuf, recvbuf, op, root)
-            call = self._calls.get(key)
-            if call is None:
-                call = self._dispatch.combine(key, "Reduce", sendbuf, recvbuf, op, root)
-            run = call.run
-            if run is not None:
-                run(sendbuf, recvbuf)
-                return
+        if "reduce" in self._served and self._combined("Reduce", sendbuf, recvbuf, op, root):
+            return
         _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -178,15 +172,8 @@ class Comm(MPI.Intracomm):
         """
         if ENGINE.running:
             ENGINE.advance()
-        if "allreduce" in self._served:
-            key = combine_key("Allreduce", sendbuf, recvbuf, op)
-            call = self._calls.get(key)
-            if call is None:
-                call = self._dispatch.combine(key, "Allreduce", sendbuf, recvbuf, op)
-            run = call.run
-            if run is not None:
-                run(sendbuf, recvbuf)
-                return
+        if "allreduce" in self._served and self._combined("Allreduce", sendbuf, recvbuf, op):
+            return
         _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
@@ -199,15 +186,9 @@ class Comm(MPI.Intracomm):
         """
         if ENGINE.running:
             ENGINE.advance()
-        if "reduce_scatter_block" in self._served:
-            key = combine_key("Reduce_scatter_block", sendbuf, recvbuf, op)
-            call = self._calls.get(key)
-            run = (
-                call or self._dispatch.combine(key, "Reduce_scatter_block", sendbuf, recvbuf, op)
-            ).run
-            if run is not None:
-                run(sendbuf, recvbuf)
-                return
+        served = "reduce_scatter_block" in self._served
+        if served and self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
+            return
         _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
@@ -216,9 +197,9 @@ class Comm(MPI.Intracomm):
             ENGINE.advance()
         if "s_to_p" in self._served:
             key = allgather_key(recvbuf)
-            run = (self._calls.get(key) or self._dispatch.gather(key, "Allgather", recvbuf)).run
-            if run is not None:
-                run(sendbuf, recvbuf)
+            call = self._calls.get(key) or self._dispatch.find("Allgather", key, None, recvbuf)
+            if call.run is not None:
+                call.run(sendbuf, recvbuf)
                 return
         _ALLGATHER(self, sendbuf, recvbuf)
 
@@ -233,78 +214,22 @@ class Comm(MPI.Intracomm):
             ENGINE.advance()
         if "s_to_p" in self._served:
             key = allgatherv_key(recvbuf)
-            run = (self._calls.get(key) or self._dispatch.gather(key, "Allgatherv", recvbuf)).run
-            if run is not None:
-                run(sendbuf, recvbuf)
+            call = self._calls.get(key) or self._dispatch.find("Allgatherv", key, None, recvbuf)
+            if call.run is not None:
+                call.run(sendbuf, recvbuf)
                 return
         _ALLGATHERV(self, sendbuf, recvbuf)
 
-    # -- persistent forms: a request of ours, which is no MPI.Prequest, or the library's ----------
-
-    def Bcast_init(  # type: ignore[override]  # noqa: N802
-        self, buf: Any, root: int = 0, info: MPI.Info = MPI.INFO_NULL
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent broadcast: `Start`, `Wait`, and at the end `Free`.
-
-        Collective, in the same order on all ranks.  Use `collwise.startall` and `collwise.waitall`
-        for lists of such requests.
-        """
-        made = None
-        if "broadcast" in self._served:
-            made = self._dispatch.broadcast_init(buf, root)
-        return super().Bcast_init(buf, root, info) if made is None else made
-
-    def Reduce_init(  # type: ignore[override]  # noqa: N802
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        op: MPI.Op = MPI.SUM,
-        root: int = 0,
-        info: MPI.Info = MPI.INFO_NULL,
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent reduce; as `Bcast_init`.  A user's `op` must live as long."""
-        made = None
-        if "reduce" in self._served:
-            made = self._dispatch.combine_init("Reduce", sendbuf, recvbuf, op, root)
-        return super().Reduce_init(sendbuf, recvbuf, op, root, info) if made is None else made
-
-    def Allreduce_init(  # type: ignore[override]  # noqa: N802
-        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, info: MPI.Info = MPI.INFO_NULL
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent allreduce; as `Reduce_init`."""
-        made = None
-        if "allreduce" in self._served:
-            made = self._dispatch.combine_init("Allreduce", sendbuf, recvbuf, op)
-        return super().Allreduce_init(sendbuf, recvbuf, op, info) if made is None else made
-
-    def Reduce_scatter_block_init(  # type: ignore[override]  # noqa: N802
-        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, info: MPI.Info = MPI.INFO_NULL
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent reduce-scatter of equal blocks; as `Reduce_init`."""
-        made = None
-        if "reduce_scatter_block" in self._served:
-            made = self._dispatch.combine_init("Reduce_scatter_block", sendbuf, recvbuf, op)
-        if made is None:
-            return super().Reduce_scatter_block_init(sendbuf, recvbuf, op, info)
-        return made
-
-    def Allgather_init(  # type: ignore[override]  # noqa: N802
-        self, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent allgather; as `Bcast_init`."""
-        made = None
-        if "s_to_p" in self._served:
-            made = self._dispatch.gather_init("Allgather", sendbuf, recvbuf)
-        return super().Allgather_init(sendbuf, recvbuf, info) if made is None else made
-
-    def Allgatherv_init(  # type: ignore[override]  # noqa: N802
-        self, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL
-    ) -> "PersistentCollective | MPI.Prequest":
-        """Make a persistent allgatherv; as `Bcast_init`, with the errors of `Allgatherv`."""
-        made = None
-        if "s_to_p" in self._served:
-            made = self._dispatch.gather_init("Allgatherv", sendbuf, recvbuf)
-        return super().Allgatherv_init(sendbuf, recvbuf, info) if made is None else made
+    def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
+        """Whether a plan of ours served; it has been executed, then."""
+        key = combine_key(method, sendbuf, recvbuf, op, root)
+        call = self._calls.get(key)
+        if call is None:
+            call = self._dispatch.find(method, key, sendbuf, recvbuf, op, root)
+        if call.run is None:
+            return False
+        call.run(sendbuf, recvbuf)
+        return True
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -317,3 +242,34 @@ class Comm(MPI.Intracomm):
             self._served = frozenset()  # from here on the library's own says what is wrong
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
+
+
+def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
+    """METHOD_init: a persistent request of ours, which is no MPI.Prequest, or the library's."""
+    library = getattr(MPI.Intracomm, f"{method}_init")
+    form = signature(getattr(Comm, method))
+    info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
+    form = form.replace(parameters=[*form.parameters.values(), info])
+
+    def make(*positional: Any, **named: Any) -> Any:
+        bound = form.bind(*positional, **named)
+        bound.apply_defaults()
+        comm, *arguments, _ = bound.args
+        made = None
+        if collective in comm._served:
+            made = comm._dispatch.persistent(method, *arguments)
+        return library(*bound.args) if made is None else made
+
+    make.__name__, make.__qualname__ = f"{method}_init", f"Comm.{method}_init"
+    make.__signature__ = form  # type: ignore[attr-defined]
+    make.__doc__ = f"""Make a persistent {method}: `Start`, `Wait`, and at the end `Free`.
+
+        Collective, in the same order on all ranks; errors are those of `{method}`.  A user's `op`
+        must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
+        """
+    return make
+
+
+for _collective in COLLECTIVES.values():
+    for _method in _collective.methods:
+        setattr(Comm, f"{_method}_init", _persistent_form(_method, _collective.name))

@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.decision import Asked, Decision, Elements
-from collwise.errors import InvalidArgument
+from collwise.errors import CollwiseError
 from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
 from collwise.mpi.buffers.operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
@@ -21,7 +21,7 @@ from collwise.mpi.execution.interpreter import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form
-from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.schedule.problem import Problem, Source
 
 MOST = 2048
@@ -43,8 +43,9 @@ _LIBRARY = Call(None)
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
-    """A cheap cache key that determines the bytes of a Bcast."""
-    return "Bcast", getattr(buf, "nbytes", None), root
+    """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
+    nbytes = getattr(buf, "nbytes", None)
+    return ("Bcast", nbytes, root) if nbytes else None
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
@@ -70,35 +71,27 @@ class Dispatch:
         self._private: PrivateCommunicator | None = None
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
 
-    def broadcast(self, key: Hashable, buf: Any, root: int) -> Call:
-        """What serves a Bcast with such a key."""
-        known = getattr(buf, "nbytes", None) is not None
-        return self._serve("Bcast", key if known else None, self._broadcast(buf, root))
+    def find(self, method: str, key: Hashable, *arguments: Any) -> Call:
+        """What serves a blocking call whose key, if it has one, is not among `calls`.
 
-    def combine(
-        self, key: Hashable, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
-    ) -> Call:
-        """What serves a collective that combines, with such a key."""
-        return self._serve(method, key, self._combine(method, sendbuf, recvbuf, op, root), op)
+        arguments: all that the MPI method takes.
+        """
+        asked = self._asked(method, arguments)
+        if asked is None:
+            return _LIBRARY
+        plan = self.plan(asked, "blocking", timed=False)
+        op = _operator(method, arguments)
+        call = Call(None if plan is None else self._executor(method, plan, op).run, op)
+        return call if key is None else self.calls.remember(key, call)
 
-    def gather(self, key: Hashable, method: str, recvbuf: Any) -> Call:
-        """What serves an Allgather or an Allgatherv with such a key."""
-        return self._serve(method, key, self._gather(method, recvbuf))
-
-    def broadcast_init(self, buf: Any, root: int) -> PersistentCollective | None:
-        """A persistent request for a Bcast."""
-        return self._make("Bcast", self._broadcast(buf, root), (buf,))
-
-    def combine_init(
-        self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
-    ) -> PersistentCollective | None:
-        """A persistent request for a collective that combines."""
-        asked = self._combine(method, sendbuf, recvbuf, op, root)
-        return self._make(method, asked, (sendbuf, recvbuf), op)
-
-    def gather_init(self, method: str, sendbuf: Any, recvbuf: Any) -> PersistentCollective | None:
-        """A persistent request for an Allgather or an Allgatherv."""
-        return self._make(method, self._gather(method, recvbuf), (sendbuf, recvbuf))
+    def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
+        """A persistent request for the arguments of an MPI method."""
+        asked = self._asked(method, arguments)
+        plan = None if asked is None else self.plan(asked, "persistent", timed=False)
+        if plan is None:
+            return None
+        buffers = arguments[: 1 if method == "Bcast" else 2]
+        return self._executor(method, plan, _operator(method, arguments)).persistent(*buffers)
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
@@ -115,24 +108,6 @@ class Dispatch:
             self._private.free()
             self._private = None
 
-    # -- serving --------------------------------------------------------------------------------
-
-    def _serve(
-        self, method: str, key: Hashable, asked: Asked | None, op: MPI.Op | None = None
-    ) -> Call:
-        """What serves a call; remembered by the call's key, if it has one."""
-        if asked is None:
-            return _LIBRARY
-        plan = self.plan(asked, "blocking", timed=False)
-        call = Call(None if plan is None else self._executor(method, plan, op).run, op)
-        return call if key is None else self.calls.remember(key, call)
-
-    def _make(
-        self, method: str, asked: Asked | None, buffers: Sequence[Any], op: MPI.Op | None = None
-    ) -> PersistentCollective | None:
-        plan = None if asked is None else self.plan(asked, "persistent", timed=False)
-        return None if plan is None else self._executor(method, plan, op).persistent(*buffers)
-
     def _executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
         """The executor for a plan; collective at the first planned call, which makes the duplicate.
 
@@ -148,30 +123,35 @@ class Dispatch:
         executor: Executor = known
         return executor
 
-    # -- what a call asks for; None where the library's own call shall raise the error ------------
+    def _asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
+        """What a call asks for; None where the library's own call shall raise the error."""
+        collective = _BY_METHOD[method]
+        try:
+            if collective.combines:
+                return self._combine(collective, *arguments)
+            if collective.has_sources:
+                return self._gather(collective, method, arguments[1])
+            return self._broadcast(*arguments)
+        except CollwiseError:
+            raise
+        except UNREADABLE:
+            return None
 
     def _broadcast(self, buf: Any, root: int) -> Asked | None:
         if not 0 <= root < self._ranks:
             return None
-        try:
-            nbytes = Buffer(buf, writable=self._rank != root).nbytes
-        except UNREADABLE:
-            return None
+        nbytes = Buffer(buf, writable=self._rank != root).nbytes
         return Asked(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
 
     def _combine(
-        self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
+        self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
     ) -> Asked | None:
         if not (isinstance(op, MPI.Op) and 0 <= root < self._ranks) or op == MPI.OP_NULL:
             return None
-        collective = _BY_METHOD[method]
         owed = collective.has_output(self._rank, root)
-        try:
-            received = Buffer(recvbuf, writable=True) if owed else None
-            in_place = owed and is_in_place(sendbuf)
-            sent = received if in_place else Buffer(sendbuf, writable=False)
-        except UNREADABLE:
-            return None
+        received = Buffer(recvbuf, writable=True) if owed else None
+        in_place = owed and is_in_place(sendbuf)
+        sent = received if in_place else Buffer(sendbuf, writable=False)
         assert sent is not None
         datatype = sent.unit.datatype
         parts = self._ranks if collective.output == "own block" else 1
@@ -184,16 +164,13 @@ class Dispatch:
         elements = Elements(planning_name(op), planning_type(datatype), sent.unit.size)
         return self._decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
 
-    def _gather(self, method: str, recvbuf: Any) -> Asked | None:
+    def _gather(self, collective: Collective, method: str, recvbuf: Any) -> Asked | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""
-        try:
-            lengths = lengths_of(FORMS[method].read(recvbuf, self._ranks), self._ranks)
-        except InvalidArgument:
-            raise
-        except UNREADABLE:
-            return None
-        if not any(lengths):
-            return None
+        lengths = lengths_of(FORMS[method].read(recvbuf, self._ranks), self._ranks)
         sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
-        name = _BY_METHOD[method].name
-        return Asked(Problem(name, self._ranks, sum(lengths), sources=sources))
+        problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
+        return Asked(problem) if sources else None
+
+
+def _operator(method: str, arguments: Sequence[Any]) -> MPI.Op | None:
+    return arguments[2] if _BY_METHOD[method].combines else None

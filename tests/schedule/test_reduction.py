@@ -9,7 +9,7 @@ from collwise.algorithms.broadcast import binomial
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, tabulate
+from collwise.schedule.program import Program
 from collwise.schedule.reduction import Alone, Interval, UpTree, receive_and_combine
 
 IN, OUT = Slot.INPUT, Slot.OUTPUT
@@ -19,7 +19,7 @@ ALL = Block(0, 0, 8)
 
 def operations(program: Program, ranks: int) -> list[list[Operation]]:
     lists = [program.operations(rank) for rank in range(ranks)]
-    assert program.columns().rows() == tabulate(lists).rows()
+    assert program.columns() is None  # there is no quicker way than the lists
     return lists
 
 
@@ -117,7 +117,6 @@ def test_up_a_tree_in_segments() -> None:
         ],
         [Send(2, one, IN), Send(2, two, IN)],
     ]  # fmt: skip
-    assert up.lengths().tolist() == [8, 2, 6, 2]
     assert operations(UpTree(binomial.tree(3), 0, 5), 3) == [[]] * 3
 
 

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
 from collwise.mpi.agreement import everywhere
 from collwise.mpi.channel import Channel
 from collwise.mpi.combiner import OPERATORS
@@ -25,8 +25,6 @@ from collwise.mpi.executor import (
 from collwise.schedule.problem import GATHERING, Problem
 from collwise.schedule.program import Schedule
 
-BLOCKING = " (blocking)"
-"""What is added to a candidate's label where it ran as a blocking call."""
 _Values: TypeAlias = NDArray[Any]
 _UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add,

@@ -4,7 +4,7 @@ Each is one definition read twice: `operations` for one rank, `columns` for all 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,22 +188,18 @@ class Chained(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return [op for part in self.parts for op in part.operations(rank)]
 
-    def columns(self) -> Columns:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)
+    def columns(self) -> Columns | None:  # noqa: D102
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations, of which the last is a message
         stacked = []
         for part in self.parts:
-            c = part.columns()
-            at_source, at_target = (
-                c.place_at_source + done[c.source],
-                c.place_at_target + done[c.target],
-            )
-            stacked.append(Columns(c.source, c.target, at_source, at_target, c.offset, c.length))
+            if (columns := part.columns()) is None:
+                return None
+            at_source = columns.place_at_source + done[columns.source]
+            at_target = columns.place_at_target + done[columns.target]
+            stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
             done = done.copy()
-            if (lengths := part.lengths()) is not None:
-                done += lengths
-                continue
-            np.maximum.at(done, c.source, at_source + 1)
-            np.maximum.at(done, c.target, at_target + 1)
+            np.maximum.at(done, columns.source, at_source + 1)
+            np.maximum.at(done, columns.target, at_target + 1)
         return Columns.stack(stacked)
 
 

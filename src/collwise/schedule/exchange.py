@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Interval
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
 
 Blocks: TypeAlias = tuple[Block, ...]
 
@@ -38,7 +39,7 @@ class _Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Exchange(ByRank):
+class Exchange(Program):
     """An allreduce, a reduce to (virtual) rank 0 or a reduce-scatter, in groups.
 
     Ranks are numbered in a mixed radix, the first stage's digit lowest.  So a group combines

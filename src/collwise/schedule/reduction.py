@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
-from collwise.system.integers import Ints
 
 
 class Interval(NamedTuple):
@@ -52,17 +49,8 @@ class Interval(NamedTuple):
         return self.start + (turns * items - (-items * part // count)) * item
 
 
-class ByRank(Program):
-    """A program whose columns are made rank by rank, in O(messages)."""
-
-    problem: Problem
-
-    def columns(self) -> Columns:  # noqa: D102
-        return tabulate([self.operations(rank) for rank in range(self.problem.ranks)])
-
-
 @dataclass(frozen=True)
-class Alone(ByRank):
+class Alone(Program):
     """One rank's own contribution is the result."""
 
     problem: Problem
@@ -121,31 +109,3 @@ class UpTree(Program):
             if rank:
                 operations.append(Send(parent, (piece,), value))
         return operations
-
-    def lengths(self) -> Ints:  # noqa: D102
-        return self._turn() * len(pieces(self.nbytes, self.segment))
-
-    def _turn(self) -> Ints:
-        """Operations of every rank for a segment: what it hears, and all but the root send."""
-        heard = 2 * np.bincount(self.tree.edges().parent, minlength=self.tree.size)
-        return heard + (np.arange(self.tree.size) > 0)
-
-    def columns(self) -> Columns:  # noqa: D102
-        parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
-        turn = self._turn()
-        heard = turn - (np.arange(self.tree.size) > 0)
-        return Columns.stack(
-            [
-                Columns(
-                    child,
-                    parent,
-                    heard[child] + s * turn[child],
-                    heard[parent] - 2 * (place + 1) + s * turn[parent],
-                    np.full_like(child, piece.offset),
-                    np.full_like(child, piece.length),
-                )
-                for s, piece in enumerate(pieces(self.nbytes, self.segment))
-            ]
-            or [Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))]
-        )

@@ -18,7 +18,8 @@ from collwise.mpi.world import describe
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, RaceResult
 from collwise.schedule.problem import Problem
-from collwise.tuning.session import Task, compare, wins
+from collwise.tuning.outcomes import Task
+from collwise.tuning.session import Session
 from tests.mpi.programs.checks import check, main
 
 
@@ -41,12 +42,12 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
         return
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
-    track = Track(channel, world.crowded)
-    task = Task("broadcast", 2048, comm.size - 1)
-    outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
+    task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
+    with Session(comm, world) as session:
+        outcome = session.race(task, profile, 0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
-    learned = profile.with_race_results(wins(outcome))
+    learned = profile.with_race_results(outcome.results)
     assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)

@@ -17,7 +17,8 @@ from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Interval
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
 from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
@@ -25,7 +26,7 @@ _T, _S = scratch(0), scratch(1)
 
 
 @dataclass(frozen=True)
-class Census(ByRank):
+class Census(Program):
     """The census of all ranks for the integer latency k."""
 
     problem: Problem

@@ -13,11 +13,12 @@ from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Interval, receive_and_combine
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval, receive_and_combine
 
 
 @dataclass(frozen=True)
-class InOrder(ByRank):
+class InOrder(Program):
     """Virtual ranks 0 … p − root − 1 are the root and those above it, the others those below."""
 
     problem: Problem

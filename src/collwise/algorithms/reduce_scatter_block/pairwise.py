@@ -10,11 +10,11 @@ from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank
+from collwise.schedule.program import Program
 
 
 @dataclass(frozen=True)
-class Pairwise(ByRank):
+class Pairwise(Program):
     """Each rank combines its own contribution and those of r − 1, r − 2, …, as they come."""
 
     problem: Problem

@@ -14,7 +14,8 @@ from collwise.model.machine import Machine
 from collwise.schedule.data_movement import Scatter
 from collwise.schedule.operations import Copy, Operation, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, UpTree
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import UpTree
 from collwise.schedule.trees import Part, Shape
 
 _RESULT = scratch(0)
@@ -22,7 +23,7 @@ _RESULT = scratch(0)
 
 
 @dataclass(frozen=True)
-class ReduceScatter(ByRank):
+class ReduceScatter(Program):
     """Up and down the λ-tree; in the end everybody copies its block to its output."""
 
     problem: Problem

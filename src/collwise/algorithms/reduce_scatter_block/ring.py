@@ -9,11 +9,12 @@ from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Interval
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
 
 
 @dataclass(frozen=True)
-class Ring(ByRank):
+class Ring(Program):
     """Block j, of p blocks of nearly equal length, is completed by rank j."""
 
     problem: Problem

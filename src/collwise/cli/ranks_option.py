@@ -6,7 +6,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,41 +34,46 @@ def on_ranks(
 ) -> Callable[[Any], Any]:
     """Make a command run on ranks, with an option -n.
 
+    The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
+    it returns what shows its results, which rank 0 calls.
+
     budget_s: from the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.
     """
 
-    def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
         @click.option(
             "-n",
             "--ranks",
             type=click.IntRange(min=1),
             help="Start so many ranks here  [default: one per core, 4 to 16].",
         )
-        @functools.wraps(work)
+        @functools.wraps(command)
         def run(ranks: int | None, **options: Any) -> Any:
             check(options)
-            seen = launched()
-            if STATUS_FILE in os.environ or (seen is not None and (seen.size > 1 or ranks is None)):
-                _check_size(ranks, seen.size if seen else None)
-                import_module("collwise.mpi.world")  # says it clearly if there is no MPI library
-                return work(**options)
-            count = usual_ranks() if ranks is None else ranks
-            _check_slots(count)
-            sys.exit(_start(count, budget_s(options)))
+            launcher = launched()
+            ours = STATUS_FILE in os.environ
+            if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
+                count = usual_ranks() if ranks is None else ranks
+                _check_slots(count)
+                sys.exit(_start(count, budget_s(options)))
+            if not ours and launcher is not None and ranks not in (None, launcher.size):
+                raise InvalidArgument(
+                    f"{ranks} ranks (-n {ranks})",
+                    f"a launcher has started {launcher.size}",
+                    "leave out -n under a launcher",
+                )
+            from collwise.mpi.world import describe, world  # NoMPI if there is no library
+
+            comm = world()
+            show_results = command(comm=comm, here=describe(comm), **options)
+            from collwise.mpi.agreement import on_root
+
+            on_root(comm, show_results, takes_long=True)
 
         return run
 
     return decorate
-
-
-def _check_size(asked: int | None, seen: int | None) -> None:
-    if asked is not None and seen is not None and asked != seen and STATUS_FILE not in os.environ:
-        raise InvalidArgument(
-            f"{asked} ranks (-n {asked})",
-            f"a launcher has started {seen}",
-            "leave out -n under a launcher",
-        )
 
 
 def _check_slots(count: int) -> None:

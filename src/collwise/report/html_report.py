@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from collwise.errors import InvalidArgument
-from collwise.figures.page import Report, Row, render
-from collwise.figures.pictures import (
+from collwise.figures.report_page import Report, Row, render
+from collwise.figures.report_pictures import (
     Picture,
+    best_algorithms_picture,
     measured_pictures,
-    regions_picture,
     schedule_figures,
     schedule_pictures,
 )
@@ -93,7 +93,7 @@ def _region_pictures(tuning: Tuning) -> tuple[Picture, ...]:
         times = {
             plan.problem.nbytes: {c.name: c.predicted_s for c in plan.candidates} for plan in plans
         }
-        pictures.append(regions_picture(collective, times))
+        pictures.append(best_algorithms_picture(collective, times))
     return tuple(pictures)
 
 
@@ -147,7 +147,7 @@ def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
     """
     _check_drawable(trace.schedule.ranks)
     figures = schedule_figures(trace.timing, trace.schedule, _unit(trace), trace.topology)
-    *in_space, in_time = figures
+    *in_space, in_time = figures.values()
     space = save(in_space[0], path) if in_space else None
     return ScheduleFiles(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
 

@@ -77,7 +77,7 @@ def comparison_table(simulations: Sequence[Simulation]) -> Table:
         row = {
             "algorithm": simulation.label.partition("/")[2],
             "time": formatting.time(simulation.trace.completion),
-            "over the bound": formatting.digits(_ratio(simulation))
+            "over the bound": formatting.significant(_ratio(simulation))
             if simulation.bound.time
             else "-",
             "messages": f"{simulation.traffic.messages:,}",
@@ -174,7 +174,7 @@ def _against_bound(simulation: Simulation) -> str:
         return ""
     if simulation.trace.completion == simulation.bound.time:
         return ": nothing can be faster"
-    return f", {formatting.digits(_ratio(simulation))} times the lower bound"
+    return f", {formatting.significant(_ratio(simulation))} times the lower bound"
 
 
 def _ratio(simulation: Simulation) -> float:

@@ -17,6 +17,7 @@ from collwise.schedule.program import Program, Schedule
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
+Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Algorithm:
     summary: str
     source: tuple[str, ...]
     time: str
-    build: Callable[[Problem, Settings], Program]
+    build: Build
     predicted: Callable[[Problem, Machine, Settings], Fraction]
     choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)

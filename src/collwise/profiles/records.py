@@ -10,11 +10,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
+"""How messages were sent: `Isend`, or `Send`."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Interval: TypeAlias = tuple[float, float]
+
+
+def mode_name(blocking: bool) -> Mode:
+    """The name of a way of sending."""
+    return "blocking" if blocking else "nonblocking"
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -101,7 +107,7 @@ FORMS: tuple[Form, ...] = ("blocking", "persistent")
 
 
 class RaceResult(Record, frozen=True, kw_only=True):
-    """What a race taught: collwise's best algorithm against the library's own collective."""
+    """The result of a race: collwise's best algorithm against the library's own collective."""
 
     collective: str
     form: Form
@@ -128,7 +134,7 @@ class RaceResult(Record, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int]:
-        """What the race was about; a profile knows one winner of it."""
+        """What the race was about; a profile has one result for each."""
         return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from collwise.errors import InvalidArgument
-from collwise.figures.page import Report, Row, render
-from collwise.figures.pictures import (
+from collwise.figures.report_page import Report, Row, render
+from collwise.figures.report_pictures import (
     Picture,
+    best_algorithms_picture,
     measured_pictures,
-    regions_picture,
     schedule_figures,
     schedule_pictures,
 )
@@ -96,7 +96,7 @@ def _regions(found: "Tuning") -> tuple[Picture, ...]:
         times = {
             plan.problem.nbytes: {c.name: c.predicted_s for c in plan.candidates} for plan in plans
         }
-        pictures.append(regions_picture(collective, times))
+        pictures.append(best_algorithms_picture(collective, times))
     return tuple(pictures) if ranks > 1 else ()
 
 
@@ -157,7 +157,7 @@ def draw_schedule(
     Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
     unit = _unit(timing, schedule, machine, topology)
-    *in_space, in_time = schedule_figures(timing, schedule, unit, topology)
+    *in_space, in_time = schedule_figures(timing, schedule, unit, topology).values()
     space = save(in_space[0], path) if in_space else None
     return Drawn(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
 

@@ -82,7 +82,7 @@ def rows(simulations: Sequence[Simulation]) -> Rows:
         row = [
             one.label.partition("/")[2],
             formatting.time(one.trace.completion),
-            formatting.digits(_ratio(one)) if one.bound.time else "-",
+            formatting.significant(_ratio(one)) if one.bound.time else "-",
             f"{one.traffic.messages:,}",
             f"{one.traffic.nbytes:,}",
         ]
@@ -180,7 +180,7 @@ def _over(simulation: Simulation) -> str:
         return ""
     if simulation.trace.completion == simulation.bound.time:
         return ": nothing can be faster"
-    return f", {formatting.digits(_ratio(simulation))} times the lower bound"
+    return f", {formatting.significant(_ratio(simulation))} times the lower bound"
 
 
 def _ratio(simulation: Simulation) -> float:

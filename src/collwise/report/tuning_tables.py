@@ -12,6 +12,7 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
@@ -24,7 +25,7 @@ Rows: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 UNRACED = "nothing to race: the library's own stays"
 
-CALLS = {"broadcast": "Bcast", "reduce": "Reduce", "allreduce": "Allreduce", "s_to_p": "Allgatherv"}
+CALLS = {name: collective.methods[0] for name, collective in COLLECTIVES.items()}
 """By collective, the method of a communicator that it is about."""
 
 

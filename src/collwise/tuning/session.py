@@ -15,8 +15,7 @@ from collwise.model.sources import distribute
 from collwise.model.topology import near_square
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.race_harness import RaceHarness, race
-from collwise.mpi.bench.workloads import BLOCKING
-from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.bench.workloads import BLOCKING, RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
@@ -90,11 +89,12 @@ class Task:
         if kind_of(collective).combines:
             item = legal(collective, op, dtype).itemsize
             if round_up:
-                nbytes = -(-nbytes // item) * item
-            if op not in OPERATORS:
+                unit = kind_of(collective).unit(ranks, item)
+                nbytes = -(-nbytes // unit) * unit
+            if op not in RACED:
                 raise InvalidArgument(
                     f"a race with the operator {op}",
-                    "races know the result of " + ", ".join(OPERATORS),
+                    "races know the result of " + ", ".join(RACED),
                     "race one of these; `collwise plan` takes every operator",
                 )
             Problem(collective, ranks, nbytes, 0, item)

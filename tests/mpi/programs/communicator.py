@@ -81,8 +81,8 @@ def plans_that_nobody_can_make_are_refused(comm: MPI.Intracomm) -> None:
         ({"collective": "allreduce", "dtype": "flot"}, InvalidArgument, "NumPy knows no such type"),
         ({"collective": "allreduce", "dtype": MPI.INT}, InvalidArgument, "elements of type a Dat"),
         ({"collective": "allreduce", "op": MPI.SUM}, UnknownName, "operator (a Op): there is none"),
-        ({"op": "max"}, InvalidArgument, "broadcast with op: it is for reduce and allreduce only"),
-        ({"dtype": "int32"}, InvalidArgument, "broadcast with dtype: it is for reduce and allredu"),
+        ({"op": "max"}, InvalidArgument, "broadcast with op: it is for reduce, allreduce and"),
+        ({"dtype": "int32"}, InvalidArgument, "broadcast with dtype: it is for reduce, allredu"),
         ({"nbytes": True}, InvalidArgument, "nbytes = True; give an integer of at least 0"),
     ]
     for ours in (cw.Comm(comm, machine=MACHINE, effort="estimate"), cw.Comm(comm, profile=False)):

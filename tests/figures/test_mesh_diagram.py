@@ -4,7 +4,7 @@ from matplotlib.collections import LineCollection, PatchCollection, PolyCollecti
 from matplotlib.figure import Figure
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.figures.link_load import HEAT, ROOMY, can_be_drawn, mesh
+from collwise.figures.mesh_diagram import HEAT, ROOMY, can_be_drawn, mesh_diagram
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.model.machine import Machine
@@ -50,7 +50,7 @@ def idle(figure: Figure) -> int:
 
 def test_the_ranks_of_an_s_to_p_broadcast() -> None:
     problem = Problem.of("s_to_p", 12, 2048, sources=[1, 6], shape=(3, 4))
-    figure = mesh(problem, name="s_to_p/ring")
+    figure = mesh_diagram(problem, algorithm="s_to_p/ring")
     assert figure.get_suptitle() == "s_to_p/ring\n2 KiB from each of 2 sources, 12 ranks"
     assert boxes(figure) == [2, 10]
     assert texts(figure) == [str(rank) for rank in range(12)]
@@ -63,7 +63,7 @@ def test_the_ranks_of_an_s_to_p_broadcast() -> None:
 def test_an_arrow_for_every_link_that_was_used() -> None:
     """From rank 0 right to rank 1 and on to 2, then down to 3: along the right-hand side."""
     problem, timing = one_way(Mesh(2, 3), [(0, 1), (1, 2), (0, 3)])
-    figure = mesh(problem, timing, Mesh(2, 3))
+    figure = mesh_diagram(problem, timing, Mesh(2, 3))
     begin, end, lane = ROOMY.half + 0.03, 1 - ROOMY.half - 0.03, ROOMY.lane
     assert sorted(arrows(figure)) == [
         pytest.approx((-lane, begin, -lane, end)),
@@ -82,7 +82,7 @@ def test_colours_and_widths_say_how_busy() -> None:
     problem, timing = one_way(Mesh(1, 3), [(0, 1), (0, 2)])
     busy = timing.link_busy()
     assert [float(b / timing.completion) for b in busy.values()] == [1, 0.5]
-    figure = mesh(problem, timing, Mesh(1, 3))
+    figure = mesh_diagram(problem, timing, Mesh(1, 3))
     (made,) = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
     colours = np.asarray(made.get_facecolor())
     assert np.allclose(colours, [HEAT(0.5), HEAT(1.0)])
@@ -96,7 +96,7 @@ def test_links_around_a_torus_are_stubs() -> None:
     """From the first column to the last: out to the left, and in from the right."""
     topology = Torus(2, 4)
     problem, timing = one_way(topology, [(0, 3)])
-    made = sorted(arrows(mesh(problem, timing, topology)))
+    made = sorted(arrows(mesh_diagram(problem, timing, topology)))
     (x, _, to_x, _), (from_x, _, end_x, _) = made
     assert -0.7 < to_x < x < 0
     assert 3 < end_x < from_x < 3.7
@@ -106,7 +106,7 @@ def test_nodes_without_a_rank_pass_on() -> None:
     """Ranks 0 and 1 at the ends of a row of three."""
     topology = Embedded(Mesh(1, 3), [2, 0])
     problem, timing = one_way(topology, [(0, 1)])
-    figure = mesh(problem, timing, topology)
+    figure = mesh_diagram(problem, timing, topology)
     assert [text.get_position()[0] for text in figure.axes[0].texts] == [2, 0]
     assert len(arrows(figure)) == 2
     assert boxes(figure) == [1, 1]
@@ -114,11 +114,11 @@ def test_nodes_without_a_rank_pass_on() -> None:
 
 def test_the_root_is_marked() -> None:
     schedule = ALGORITHMS["broadcast/binomial"].schedule(6, 8, 4)
-    figure = mesh(schedule.problem, ideal(schedule, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
+    figure = mesh_diagram(schedule.problem, ideal(schedule, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
     assert boxes(figure) == [1, 5]
     assert legend(figure)[0] == "root"
     reduced = ALGORITHMS["allreduce/ring"].schedule(6, 48, itemsize=8)
-    figure = mesh(reduced.problem, ideal(reduced, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
+    figure = mesh_diagram(reduced.problem, ideal(reduced, HOCKNEY, Mesh(2, 3)), Mesh(2, 3))
     assert "root" not in legend(figure)
 
 
@@ -144,7 +144,7 @@ def test_any_mesh(shape: tuple[int, int]) -> None:
     ranks = shape[0] * shape[1]
     schedule = ALGORITHMS["s_to_p/br_lin"].schedule(ranks, 9, sources=[0], shape=shape)
     timing = ideal(schedule, HOCKNEY, Mesh(*shape))
-    figure = mesh(schedule.problem, timing, Mesh(*shape), schedule.algorithm)
+    figure = mesh_diagram(schedule.problem, timing, Mesh(*shape), schedule.algorithm)
     width, height = figure.get_size_inches()
     assert width < 10
     assert height < 12

@@ -1,4 +1,4 @@
-"""Regions: over the length of the message, which algorithm is predicted best, and by how much."""
+"""Over the length of the message: which algorithm is predicted best, and by how much."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -14,11 +14,11 @@ MOST_SHOWN = 4.0
 
 
 @look()
-def regions(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Figure:
+def best_algorithms(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Figure:
     """Every algorithm's predicted time over the best one's, and a band that names the best.
 
-    times_s: seconds by bytes, and by the name of the algorithm; an algorithm may be missing where
-    it does not apply.
+    times_s: seconds by bytes and by the name of the algorithm, which may be missing where it does
+    not apply.
     """
     sizes = [n for n in sorted(times_s) if n > 0 and min(times_s[n].values(), default=0) > 0]
     if not sizes:
@@ -32,17 +32,15 @@ def regions(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Figu
     axes.set_ylim(0.97, MOST_SHOWN)
     names = sorted({name for n in sizes for name in times_s[n]}, key=lambda n: n in colours)
     for name in names:
-        known = [n for n in sizes if name in times_s[n]]
-        heights = [times_s[n][name] / times_s[n][best[n]] for n in known]
-        colour = colours.get(name, FAINT)
-        axes.plot(known, heights, color=colour, lw=1.8 if name in colours else 1.0)
+        ratios = {n: times_s[n][name] / times_s[n][best[n]] for n in sizes if name in times_s[n]}
+        width = 1.8 if name in colours else 1.0
+        axes.plot(list(ratios), ratios.values(), color=colours.get(name, FAINT), lw=width)
     axes.axhline(1, color=INK, lw=0.8, zorder=1)
     size_axis(band, [sizes[0], *[n for n in sizes if n & (n - 1) == 0], sizes[-1]], "length")
-    edges = [sizes[0]]
-    edges += [round((a * b) ** 0.5) for a, b in pairwise(sizes)]
-    edges.append(sizes[-1])
-    for n, (low, high) in zip(sizes, pairwise(edges), strict=True):
-        band.axvspan(low, high, color=colours[best[n]], lw=0)
+    edges = [sizes[0], *(round((a * b) ** 0.5) for a, b in pairwise(sizes)), sizes[-1]]
+    changes = [i for i, n in enumerate(sizes) if i == 0 or best[n] != best[sizes[i - 1]]]
+    for begin, end in pairwise([*changes, len(sizes)]):
+        band.axvspan(edges[begin], edges[end], color=colours[best[sizes[begin]]], lw=0)
     band.set_yticks([])
     band.grid(visible=False)
     axes.set_title(f"{collective}: the best algorithm by the model")

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import pytest
 
-from collwise.figures.page import Report, Row, render
-from collwise.figures.pictures import Picture, measured_pictures, schedule_pictures
+from collwise.figures.report_page import Report, Row, render
+from collwise.figures.report_pictures import Picture, measured_pictures, schedule_pictures
 from collwise.measure.race import MARGIN, Race
 from collwise.profiles.profile import Profile
 from tests.figures.examples import PROVENANCE, RACES, T0, drawn, point, profile, race

@@ -1,7 +1,7 @@
-"""The report: one HTML page that needs nothing else, for people who want to see why.
+"""The report: one self-contained HTML page.
 
-The page's structure and words are in `page.html.jinja` beside this module.  Whatever comes from
-outside is escaped there; only a picture's SVG is put in as it is.
+The page's structure and words are in `report_page.html.jinja` beside this module.  Whatever comes
+from outside is escaped there; only a picture's SVG is inserted as it is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +15,8 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from collwise.figures.curves import usable
-from collwise.figures.pictures import Picture
+from collwise.figures.race_charts import comparable_races
+from collwise.figures.report_pictures import Picture
 from collwise.figures.style import THEME
 from collwise.measure.race import MARGIN, Race
 from collwise.measure.statistics import Interval, median_interval
@@ -39,10 +39,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """What a page tells.
+    """The content of a page.
 
     races: those that decided about persistent calls, one per size.   blocking: those about blocking
-    ones, from the same repetitions; where a size has only these, nothing of ours may have run.
+    ones, from the same repetitions; if a size has only these, perhaps none of ours ran.
     rows, columns: the main table.   notes: lines for the reader.
     """
 
@@ -64,13 +64,13 @@ def render(report: Report) -> str:
         profile=profile,
         provenance=profile.provenance,
         stable=profile.verdict == "stable",
-        done=_done(report),
+        measured=_measured(report),
         outcome=_outcome(report),
-        pictures=[_Shown(p.title, p.caption, _inline(p, n)) for n, p in enumerate(report.pictures)],
-        finishes=list(_finishes(report)),
+        pictures=[(p.title, p.caption, _inline(p, n)) for n, p in enumerate(report.pictures)],
+        race_results=list(_race_results(report)),
         ks=sorted({m.k for m in profile.medians}),
         experiments=list(_experiments(profile.medians)),
-        labels={k: v for k, v in LABELS.items() if getattr(report.profile.fingerprint, k)},
+        labels={k: v for k, v in LABELS.items() if getattr(profile.fingerprint, k)},
         theme=THEME,
         margin=MARGIN,
     )
@@ -84,81 +84,68 @@ def _template() -> Template:
     environment.filters |= {
         "time": formatting.time,
         "between": formatting.time_between,
-        "digits": formatting.digits,
+        "digits": formatting.significant,
         "size": formatting.size,
         "count": formatting.count,
-        "soft": _soft,
+        "breakable": lambda cell: Markup(str(escape(cell)).replace("(", "<wbr>(")),
         "mode": lambda mode: {"nonblocking": "non-blocking"}.get(mode, mode),
     }
-    source = files("collwise.figures").joinpath("page.html.jinja")
+    source = files("collwise.figures").joinpath("report_page.html.jinja")
     return environment.from_string(source.read_text(encoding="utf-8"))
 
 
-def _soft(cell: str | int | float) -> Markup:
-    """The text of a cell, which may break before what is in brackets."""
-    return Markup(str(escape(cell)).replace("(", "<wbr>("))
-
-
-def _done(report: Report) -> str:
-    """What was done, in a sentence."""
-    profile, races = report.profile, usable(report.races)
-    made, sizes = profile.provenance, sorted({p.nbytes for p in profile.points})
+def _measured(report: Report) -> str:
+    """What was measured and raced, in a sentence."""
+    profile, races = report.profile, comparable_races(report.races)
+    ranks, hosts = profile.provenance.ranks, len(profile.provenance.hosts)
+    sizes = sorted({p.nbytes for p in profile.points})
+    between = f" between {formatting.count(ranks, 'rank')}" if ranks else ""
     text = (
-        f"t0 and λ were measured between {formatting.count(made.ranks, 'rank')}"
-        if made.ranks
-        else ""
+        f"t0 and λ were measured{between} on {formatting.count(hosts, 'host')} with"
+        f" {profile.fingerprint.mpi_library} at {formatting.count(len(sizes), 'message size')},"
+        f" {_range(sizes)}"
     )
-    text = text or "t0 and λ were measured"
-    text += (
-        f" on {formatting.count(len(made.hosts), 'host')} with {profile.fingerprint.mpi_library}"
-    )
-    text += f" at {formatting.count(len(sizes), 'message size')}, {_range(sizes)}"
     if not races:
         return text + "; nothing was raced."
     kinds = " and ".join(sorted({race.collective for race in races}))
     where = " and ".join(str(n) for n in sorted({race.ranks for race in races}))
     ours = {label for race in races for label in race.samples if label not in race.libraries}
-    text += f"; then {formatting.count(len(ours), 'schedule')} for {kinds} on {where} ranks raced"
-    return f"{text} the library's own at {_range(sorted({race.nbytes for race in races}))}."
+    return (
+        f"{text}; then {formatting.count(len(ours), 'schedule')} for {kinds} on {where} ranks raced"
+        f" the library's own at {_range(sorted({race.nbytes for race in races}))}."
+    )
 
 
 def _outcome(report: Report) -> str:
-    """What came of it: a sentence for each form of the calls."""
-    blocking = [race for race in usable(report.blocking) if race.best not in race.libraries]
-    forms = {"persistent": usable(report.races), "blocking": blocking}
-    told = [f"Of {form} calls, {_gained(races)}" for form, races in forms.items() if races]
-    return " ".join(told) or f"The measurement is {report.profile.verdict.partition(':')[0]}."
+    """What came of the races: a sentence for each form of the calls."""
+    blocking = comparable_races(report.blocking)
+    blocking = [race for race in blocking if race.best not in race.libraries]
+    forms = {"persistent": comparable_races(report.races), "blocking": blocking}
+    outcomes = [f"Of {form} calls, {_gains(races)}" for form, races in forms.items() if races]
+    return " ".join(outcomes) or f"The measurement is {report.profile.verdict.partition(':')[0]}."
 
 
-def _gained(races: Sequence[Race]) -> str:
-    """The same for the races of one form."""
+def _gains(races: Sequence[Race]) -> str:
+    """How often and by how much collwise was faster: the outcome of the races of one form."""
     won = [race for race in races if race.winner not in race.libraries]
     everywhere = "in the only race" if len(races) == 1 else f"in all {len(races)} races"
     if not won:
         return f"the library's own stays {everywhere}: nothing was clearly faster."
     gains = [(r.medians[r.library].middle / r.medians[r.winner].middle, r.nbytes) for r in won]
     best, nbytes = max(gains)
+    best_gain = f"{best:.2f}× at {formatting.size(nbytes)}"
     share = everywhere if len(won) == len(races) else f"in {len(won)} of {len(races)} races"
-    mean = exp(sum(log(gain) for gain, _ in gains) / len(races))
     text = f"collwise is clearly faster than the library's own {share}"
     if len(races) == 1:
-        return f"{text}: {best:.2f}× at {formatting.size(nbytes)}."
-    text += (
-        f", up to {best:.2f}× at {formatting.size(nbytes)}; the geometric mean over all races is"
-    )
-    text += f" {mean:.2f}×"
-    return text + (", with 1 where the library's own stays." if len(won) < len(races) else ".")
+        return f"{text}: {best_gain}."
+    mean = exp(sum(log(gain) for gain, _ in gains) / len(races))
+    rest = ", with 1 where the library's own stays" if len(won) < len(races) else ""
+    return f"{text}, up to {best_gain}; the geometric mean over all races is {mean:.2f}×{rest}."
 
 
 def _range(sizes: Sequence[int]) -> str:
     first, last = formatting.size(sizes[0]), formatting.size(sizes[-1])
     return first if len(sizes) == 1 else f"{first} to {last}"
-
-
-class _Shown(NamedTuple):
-    title: str
-    caption: str
-    svg: Markup
 
 
 def _inline(picture: Picture, number: int) -> Markup:
@@ -170,7 +157,7 @@ def _inline(picture: Picture, number: int) -> Markup:
     return Markup(text.replace("<svg", name, 1))  # the one thing that is not escaped
 
 
-class _Finisher(NamedTuple):
+class _Competitor(NamedTuple):
     label: str
     median: Interval | None
     predicted_s: float | None
@@ -178,36 +165,31 @@ class _Finisher(NamedTuple):
     status: str
 
 
-class _Finish(NamedTuple):
-    race: Race
-    finishers: list[_Finisher]
-
-
-def _finishes(report: Report) -> Iterator[_Finish]:
+def _race_results(report: Report) -> Iterator[tuple[Race, list[_Competitor]]]:
     """The competitors of every race, the fastest first, blocking runs of the same race included."""
-    everything = (*report.races, *report.blocking)
-    races = {_problem(race): race for race in reversed(everything)}
-    for problem, race in reversed(races.items()):
-        runs = [run for run in everything if _problem(run) == problem]
+    runs: dict[tuple[str, int, int, int], list[tuple[str, Race]]] = {}
+    for form, races in (("persistent", report.races), ("blocking", report.blocking)):
+        for race in races:
+            problem = race.collective, race.ranks, race.nbytes, race.root
+            runs[problem] = [*runs.pop(problem, ()), (form, race)]
+    for same in runs.values():
         chosen: dict[str, list[str]] = {}
-        for form, some in (("blocking", report.blocking), ("persistent", report.races)):
-            for run in usable(run for run in some if _problem(run) == problem):
-                chosen.setdefault(run.winner, []).append(form)
-        found = {}
-        for run in reversed(runs):
-            for label, samples in run.samples.items():
-                told = ["library's own"] * (label in run.libraries)
+        for form, race in reversed(same):
+            if comparable_races([race]):
+                chosen.setdefault(race.winner, []).append(form)
+        competitors = {}
+        for _, race in reversed(same):
+            for label, samples in race.samples.items():
+                status = ["library's own"] * (label in race.libraries)
                 if label in chosen:
-                    told.append(f"chosen for {' and '.join(chosen[label])} calls")
+                    status.append(f"chosen for {' and '.join(chosen[label])} calls")
                 median = median_interval(samples) if samples else None
-                predicted = run.predicted_s.get(label)
-                found[label] = _Finisher(label, median, predicted, len(samples), ", ".join(told))
-        ordered = sorted(found.values(), key=lambda f: f.median.middle if f.median else inf)
-        yield _Finish(race, ordered)
-
-
-def _problem(race: Race) -> tuple[str, int, int, int]:
-    return race.collective, race.ranks, race.nbytes, race.root
+                predicted = race.predicted_s.get(label)
+                competitors[label] = _Competitor(
+                    label, median, predicted, len(samples), ", ".join(status)
+                )
+        by_time = sorted(competitors.values(), key=lambda c: c.median.middle if c.median else inf)
+        yield same[0][1], by_time
 
 
 class _Experiment(NamedTuple):

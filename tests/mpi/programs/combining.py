@@ -73,7 +73,9 @@ def every_way(
     where = part(schedule, private.rank)
     for in_place in (False, True):
         given = mine.copy()
-        send, recv, result = [given, datatype], None, given
+        result = given
+        send: Any = [given, datatype]
+        recv: Any = None
         if where is not None:
             result = np.zeros_like(mine[where])
             recv = [result, datatype]

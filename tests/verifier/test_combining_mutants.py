@@ -1,4 +1,4 @@
-"""Reduces and allreduces, broken in every way: the verifier against a twin that plays every byte.
+"""Reduces and allreduces, broken in every way: the verifier against a twin that moves every byte.
 
 A mutant may be right by chance (an order that is as good, a copy that nobody reads): so what is
 proved or refused is compared with what really comes out, symbol by symbol.

@@ -308,13 +308,8 @@ def test_what_waits_for_what() -> None:
     )
     queues = port_queues(schedule)
     assert queues is not None
-    rows = zip(
-        queues.source.tolist(),
-        queues.place_at_source.tolist(),
-        queues.ready_at.tolist(),
-        strict=True,
-    )
-    assert list(rows) == [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 3, 2), (1, 4, 2)]
+    rows = np.column_stack((queues.source, queues.place_at_source, queues.ready_at))
+    assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 3, 2], [1, 4, 2]]
     assert queues.nbytes.tolist() == [4, 4, 4, 8, 4]
 
 

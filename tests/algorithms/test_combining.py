@@ -13,9 +13,9 @@ from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.allreduce.multiplying import stages
 from collwise.algorithms.reductions import (
     best_strategy,
+    by_strategy,
     exchange_estimate,
     played,
-    stages_of,
     twos,
 )
 from collwise.algorithms.registry import algorithms_for
@@ -315,7 +315,7 @@ def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
 
 
 STAGES = [
-    stages_of((1, 0, 1)),
+    by_strategy(Problem("allreduce", 8, 8, itemsize=8), {"strategy": (1, 0, 1)}),
     (Stage(3, True), Stage(2, False), Stage(2, True)),
     (Stage(5, True), Stage(3, True)),
     (Stage(2, False), Stage(4, True)),
@@ -343,7 +343,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
         for collective, count in product(("allreduce", "reduce"), (1, 5, 12)):
             problem = Problem(collective, p, count * 8, itemsize=8)
             for strategy in ((0,) * twos(p), (1,) * twos(p)):
-                parts = stages_of(strategy)
+                parts = by_strategy(problem, {"strategy": strategy})
                 exchange = Exchange(problem, parts)
                 estimate = exchange_estimate(problem, machine, parts)
                 spent = played(problem, machine, exchange)

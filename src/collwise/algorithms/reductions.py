@@ -158,11 +158,7 @@ def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of a strategy S: Version 4, direction d − 1 first."""
-    return stages_of(hybrid.checked_strategy(settings["strategy"], twos(problem.ranks)))
-
-
-def stages_of(strategy: hybrid.Strategy) -> tuple[Stage, ...]:
-    """The same, of a strategy that has been checked."""
+    strategy = hybrid.checked_strategy(settings["strategy"], twos(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
 

@@ -143,8 +143,8 @@ def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
     others = sum(given) - (min(given) if len(given) == ranks else 0)
     if ranks == 1 or not others:
         return NOTHING
-    found = broadcast(machine, ranks, others)
-    return Bound(found.time, found.argument.replace("leave the root", "of others reach a rank"))
+    bound = broadcast(machine, ranks, others)
+    return Bound(bound.time, bound.argument.replace("leave the root", "of others reach a rank"))
 
 
 def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:

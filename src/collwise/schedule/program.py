@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from collwise.errors import InvalidArgument
-from collwise.schedule.dependencies import dependencies
+from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints
@@ -148,21 +148,10 @@ def tabulate(
     starts: where each owner's data begins among everybody's; nothing if there is one owner only.
     """
     begins = starts or {}
-    receives: dict[tuple[int, int], list[int]] = {}
-    for rank, operations in enumerate(lists):
-        for place, op in enumerate(operations):
-            if isinstance(op, Recv):
-                receives.setdefault((op.peer, rank), []).append(place)
     rows = []
-    taken: dict[tuple[int, int], int] = {}
-    for rank, operations in enumerate(lists):
-        for place, op in enumerate(operations):
-            if isinstance(op, Send):
-                pair = (rank, op.peer)
-                k = taken[pair] = taken.get(pair, -1) + 1
-                at_target = receives[pair][k]
-                for block in op.blocks:
-                    offset = begins.get(block.owner, 0) + block.offset
-                    rows.append((rank, op.peer, place, at_target, offset, block.length))
+    for (rank, step), (peer, at_target) in matching(lists).items():
+        for block in lists[rank][step].blocks:
+            offset = begins.get(block.owner, 0) + block.offset
+            rows.append((rank, peer, step, at_target, offset, block.length))
     table = np.array(rows, dtype=np.int64).reshape(-1, 6)
     return Columns(*(table[:, i].copy() for i in range(6)))

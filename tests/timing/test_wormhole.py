@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import fitting, settings_of
 from tests.timing.networks import Twin, random_schedule
 
 from collwise.algorithms import ALGORITHMS
@@ -330,7 +330,8 @@ def some_schedule(random: Random, p: int) -> Schedule:
     sources = None
     if algorithm.kind.has_sources:
         sources = sorted(random.sample(range(p), random.randrange(1, p + 1)))
-    return algorithm.schedule(p, 8 * random.randrange(1, 9), itemsize=4, sources=sources, **chosen)
+    nbytes = fitting(algorithm, p, 8 * random.randrange(1, 9), itemsize=4)
+    return algorithm.schedule(p, nbytes, itemsize=4, sources=sources, **chosen)
 
 
 @settings(deadline=None, max_examples=60)

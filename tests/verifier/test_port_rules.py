@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of, sources_for
+from tests.algorithms.examples import fitting, settings_of, sources_for
 from tests.verifier.rejected import broadcast
 
 from collwise.algorithms import ALGORITHMS
@@ -212,7 +212,10 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
     algorithm = random.choice(list(ALGORITHMS.values()))
     p = random.randrange(2, 9)
     schedule = algorithm.schedule(
-        p, 40, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=14)
+        p,
+        fitting(algorithm, p, 40),
+        **sources_for(algorithm, p),
+        **settings_of(algorithm, p, segment=14),
     )
     timing = ideal(schedule, machine)
     t = random.choice(timing.transfers)

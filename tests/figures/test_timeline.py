@@ -7,7 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import svg
-from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _free, timeline
+from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _label_place, timeline
 from collwise.model.machine import Machine
 from collwise.model.presets import find
 from collwise.model.topology import Mesh
@@ -141,13 +141,13 @@ def test_labels_can_be_read(name: str) -> None:
 
 def test_a_label_gives_way_to_dots() -> None:
     """To the nearer side, if it fits there; else it is left out."""
-    assert _free(0, 10, [], 4, 1) == 5
-    assert _free(0, 10, [-3, 13], 4, 1) == 5
-    assert _free(0, 10, [5], 4, 1) == 2
-    assert _free(0, 10, [4], 4, 1) == 7
-    assert _free(0, 10, [0, 10], 4, 1) == 5
-    assert _free(0, 10, [3, 7], 4, 1) is None
-    assert _free(0, 3, [], 4, 1) is None
+    assert _label_place(0, 10, [], 4, 1) == 5
+    assert _label_place(0, 10, [-3, 13], 4, 1) == 5
+    assert _label_place(0, 10, [5], 4, 1) == 2
+    assert _label_place(0, 10, [4], 4, 1) == 7
+    assert _label_place(0, 10, [0, 10], 4, 1) == 5
+    assert _label_place(0, 10, [3, 7], 4, 1) is None
+    assert _label_place(0, 3, [], 4, 1) is None
 
 
 def test_what_was_timed() -> None:

@@ -1,6 +1,6 @@
 """Runs on a Paragon's mesh, and what they are judged by.
 
-Every transfer waits for ports and links (`schedule.timing.wormhole`), on the machine of the preset
+Every transfer waits for ports and links (`timing.wormhole`), on the machine of the preset
 "paragon", whose notes say which of its numbers are estimates.  What was judged by eye in the paper
 is judged by two numbers here: CLEARLY for "clearly, heavily, considerably", ABOUT for "the same".
 """

@@ -14,7 +14,7 @@ from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.report import html_report
 from collwise.report.html_report import LARGEST_DRAWN, draw_plan, write_report
-from collwise.timing import ideal
+from collwise.simulator import simulate
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
 def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
     """Messages of several lengths keep their senders busy for several times."""
     schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
-    unit = html_report._unit(ideal(schedule, machine), schedule, machine, None)
+    unit = html_report._unit(simulate(schedule, machine))
     assert unit == (machine.message(4096).gap if one else None)
 
 

@@ -18,15 +18,12 @@ from collwise.figures.report_pictures import (
     schedule_pictures,
 )
 from collwise.figures.style import save
-from collwise.model.machine import Machine, Wormhole
-from collwise.model.topology import Topology
-from collwise.planner.plans import Candidate, Plan
+from collwise.model.machine import Wormhole
+from collwise.planner.plans import Plan
 from collwise.report.tuning_tables import tuning_table
-from collwise.schedule.program import Schedule
-from collwise.simulator import Trace
+from collwise.simulator import Trace, simulate
 from collwise.system import formatting
 from collwise.system.files import replace_file
-from collwise.timing import Timing, ideal
 from collwise.tuning.outcomes import Tuning
 
 LARGEST_DRAWN = 4096
@@ -80,7 +77,9 @@ def _best_schedule_pictures(tuning: Tuning) -> tuple[Picture, ...]:
     if not raced:
         return ()
     best = max(raced, key=lambda o: (o.race.winner == o.ours, o.race.speedup(o.ours).middle))
-    return _pictures(best.plan, best.plan.candidate(best.ours))
+    schedule = best.plan.candidate(best.ours).schedule(best.plan.problem)
+    trace = simulate(schedule, best.plan.machine, best.plan.topology)
+    return schedule_pictures(trace.timing, schedule, _unit(trace), trace.topology)
 
 
 def _region_pictures(tuning: Tuning) -> tuple[Picture, ...]:
@@ -98,22 +97,12 @@ def _region_pictures(tuning: Tuning) -> tuple[Picture, ...]:
     return tuple(pictures)
 
 
-def _pictures(plan: Plan, candidate: Candidate) -> tuple[Picture, ...]:
-    schedule = candidate.schedule(plan.problem)
-    timing = ideal(schedule, plan.machine, plan.topology)
-    unit = _unit(timing, schedule, plan.machine, plan.topology)
-    return schedule_pictures(timing, schedule, unit, plan.topology)
-
-
-def _unit(
-    timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None
-) -> Fraction | None:
+def _unit(trace: Trace) -> Fraction | None:
     """t0, if all messages have the same; None where seconds read better."""
-    if schedule.problem.kind.has_sources or topology is not None:
+    machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
+    if has_sources or trace.topology is not None or isinstance(machine, Wormhole):
         return None
-    if isinstance(machine, Wormhole):
-        return None
-    gaps = {machine.message(n).gap for n in {transfer.nbytes for transfer in timing.transfers}}
+    gaps = {machine.message(n).gap for n in {transfer.nbytes for transfer in trace.transfers}}
     return (gaps.pop() or None) if len(gaps) == 1 else None
 
 
@@ -144,40 +133,29 @@ class ScheduleFiles(NamedTuple):
 
 
 def draw_plan(plan: Plan, path: Path) -> ScheduleFiles:
-    """Draw the planned schedule, as `draw_schedule` does."""
+    """Simulate the planned schedule, and draw it as `draw_trace` does."""
     _check_drawable(plan.problem.ranks)
-    timing = ideal(plan.schedule, plan.machine, plan.topology)
-    return draw_schedule(timing, plan.schedule, plan.machine, plan.topology, path)
+    return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
 
 def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
-    """Draw a schedule that was simulated, as `draw_schedule` does."""
-    _check_drawable(trace.schedule.ranks)
-    return draw_schedule(trace.timing, trace.schedule, trace.machine, trace.topology, path)
-
-
-def draw_schedule(
-    timing: Timing, schedule: Schedule, machine: Machine, topology: Topology | None, path: Path
-) -> ScheduleFiles:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
     What combines without links is no tree of messages: it is drawn in time only.
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
-    unit = _unit(timing, schedule, machine, topology)
-    *in_space, in_time = schedule_figures(timing, schedule, unit, topology).values()
+    _check_drawable(trace.schedule.ranks)
+    figures = schedule_figures(trace.timing, trace.schedule, _unit(trace), trace.topology)
+    *in_space, in_time = figures.values()
     space = save(in_space[0], path) if in_space else None
     return ScheduleFiles(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
 
 
 def _check_drawable(ranks: int) -> None:
     if ranks > LARGEST_DRAWN:
-        raise InvalidArgument(
-            "a picture of the schedule",
-            f"{ranks} ranks",
-            f"draw a plan for at most {LARGEST_DRAWN} ranks",
-        )
+        remedy = f"draw a plan for at most {LARGEST_DRAWN} ranks"
+        raise InvalidArgument("a picture of the schedule", f"{ranks} ranks", remedy)
 
 
 def _notes(tuning: Tuning) -> list[str]:

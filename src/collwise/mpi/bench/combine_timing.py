@@ -29,7 +29,7 @@ class _Run:
     """One cell's operands, and how many calls make a sample."""
 
     def __init__(self, cell: Cell) -> None:
-        self.cell, self.op = cell, OPERATORS[cell.op].op
+        self.cell, self.op = cell, OPERATORS[cell.op]
         count = cell.nbytes // np.dtype(cell.dtype).itemsize
         self.left = np.ones(count, dtype=cell.dtype)
         self.right = np.zeros(count, dtype=cell.dtype)

@@ -18,9 +18,12 @@ from collwise.mpi.buffers.operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
+RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
+"""Operators whose results races know, with NumPy\'s functions for them."""
 _Values: TypeAlias = NDArray[Any]
 
 
@@ -125,9 +128,9 @@ class CombineWorkload(Workload):
 
     def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
         super().__init__(private, problem)
-        if op not in OPERATORS:
-            raise UnknownName.of("operator to race with", op, OPERATORS)
-        self.op, self._ufunc = OPERATORS[op].op, OPERATORS[op].ufunc
+        if op not in RACED:
+            raise UnknownName.of("operator to race with", op, RACED)
+        self.op, self._ufunc = OPERATORS[op], RACED[op]
         self.vector = np.zeros(problem.nbytes // problem.itemsize, dtype)
         self.result = None
         self._part = slice(0)

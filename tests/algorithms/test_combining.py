@@ -307,7 +307,7 @@ def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
 
 
 STAGES = [
-    by_strategy((1, 0, 1)),
+    by_strategy(Problem("allreduce", 8, 8, itemsize=8), {"strategy": (1, 0, 1)}),
     (Stage(3, True), Stage(2, False), Stage(2, True)),
     (Stage(5, True), Stage(3, True)),
     (Stage(2, False), Stage(4, True)),
@@ -335,7 +335,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
         for collective, count in product(("allreduce", "reduce"), (1, 5, 12)):
             problem = Problem(collective, p, count * 8, itemsize=8)
             for strategy in ((0,) * twos(p), (1,) * twos(p)):
-                parts = by_strategy(strategy)
+                parts = by_strategy(problem, {"strategy": strategy})
                 exchange = Exchange(problem, parts)
                 estimate = exchange_estimate(problem, machine, parts)
                 spent = played(problem, machine, exchange)

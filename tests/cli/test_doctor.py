@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from collwise.doctor import checks
-from collwise.lab.lab_checks import Seen
+from collwise.lab.lab_checks import LabFinding
 from tests.cli.conftest import Run
 from tests.cli.running import example
 
@@ -29,7 +29,7 @@ def healthy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(checks, "usable_cores", lambda: 8)
     monkeypatch.setattr(checks, "command_line", lambda ranks, arguments: ["m"])
     monkeypatch.setattr(checks, "find_mpiexec", lambda: "the/mpiexec")
-    lab = [Seen("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
+    lab = [LabFinding("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
     monkeypatch.setattr("collwise.lab.lab_checks.checkup", lambda: iter(lab))
     example().save(folder / "profile.json")
     return answers

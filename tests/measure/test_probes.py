@@ -1,4 +1,4 @@
-"""Probes: the two experiments as schedules, and their closed forms [Bruck1996 §2.2] (B-c4)."""
+"""Probes: the two experiments as schedules, and their closed forms [Bruck1996 §2.2]."""
 
 from fractions import Fraction
 from random import Random
@@ -20,7 +20,7 @@ T0 = Fraction(17, 10**7)
 
 @pytest.mark.parametrize("lam", LATENCIES)
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8, 13, 16])
-def test_b_c4_closed_forms_equal_the_ideal_engine(k: int, lam: Fraction) -> None:
+def test_closed_forms_equal_the_ideal_engine(k: int, lam: Fraction) -> None:
     machine = Machine.postal(t0_s=T0, lam=lam)
     targets = tuple(range(1, k + 1))
     first, second = (Probe(experiment, 64, targets) for experiment in EXPERIMENTS)

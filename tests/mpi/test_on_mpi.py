@@ -1,4 +1,5 @@
-"""Every check of the rank programs, on both libraries, at 1, 2, 3, 4, 5, 7 and 8 ranks."""
+"""Every check of the rank programs, at 1, 2, 3, 4, 5, 7 and 8 ranks: on MPICH always, on Open MPI
+at 2, 3 and 8, and at the others with `-m exhaustive`."""
 
 import ast
 from functools import lru_cache
@@ -6,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LIBRARIES
 from tests.mpi.launching import Library, Outcomes, outcomes
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
+ALWAYS = {"mpich": RANKS, "openmpi": (2, 3, 8)}
+STARTS = [
+    pytest.param(name, ranks, marks=[pytest.mark.exhaustive] * (ranks not in ALWAYS[name]))
+    for name in LIBRARIES
+    for ranks in RANKS
+]
+every_start = pytest.mark.parametrize(("mpi", "ranks"), STARTS, indirect=["mpi"])
 
 
 def checks() -> list[tuple[str, str]]:
@@ -43,7 +52,7 @@ def run(library: Library, ranks: int, programs: tuple[str, ...]) -> Outcomes:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", RANKS)
+@every_start
 @pytest.mark.parametrize(("program", "name"), checks())
 def test_on_ranks(
     mpi: Library, ranks: int, programs: tuple[str, ...], program: str, name: str
@@ -55,6 +64,6 @@ def test_on_ranks(
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", RANKS)
+@every_start
 def test_ranks_end_without_a_warning(mpi: Library, ranks: int, programs: tuple[str, ...]) -> None:
     assert run(mpi, ranks, programs).end == ""

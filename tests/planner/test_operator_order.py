@@ -8,7 +8,8 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan
-from collwise.planner.operator_order import OPERATORS, legal
+from collwise.planner.operator_order import legal
+from collwise.schedule.operators import OPERATORS
 from collwise.schedule.problem import satisfies
 
 POSTAL = Machine.postal(t0_s="1e-5", lam=4)

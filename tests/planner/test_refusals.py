@@ -59,7 +59,8 @@ def test_wishes_about_combining_where_nothing_is_combined(
         plan(collective, **good, **wish)
     (name,) = wish
     assert str(caught.value) == (
-        f"{collective} with {name}: it is for reduce and allreduce only; leave out {name}"
+        f"{collective} with {name}: it is for reduce, allreduce and reduce_scatter_block only;"
+        f" leave out {name}"
     )
 
 

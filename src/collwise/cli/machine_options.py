@@ -1,12 +1,12 @@
 """Options that describe a machine and its network, shared by commands."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from collwise.cli.option_groups import grouped
+from collwise.cli.grouped_command import grouped
 from collwise.cli.parameter_types import EXACT, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
@@ -17,7 +17,7 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.store import newest
 
 
-class Given(NamedTuple):
+class ChosenMachine(NamedTuple):
     """A machine, where it comes from, and the network between its ranks (None: no links)."""
 
     machine: Machine
@@ -26,23 +26,32 @@ class Given(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What describes a kind of machine: options that it needs, and others that it takes."""
+    """A kind of machine: its constructor, whose arguments stand by the names of the options."""
 
-    needs: tuple[str, ...]
-    takes: tuple[str, ...] = ()
+    make: Callable[..., Machine]
+    required: Mapping[str, str]
+    optional: Mapping[str, str] = {}
 
     @property
-    def all(self) -> tuple[str, ...]:
-        return self.needs + self.takes
+    def arguments(self) -> Mapping[str, str]:
+        return {**self.required, **self.optional}
 
 
 _KINDS = {
-    "postal": _Kind(("t0", "lam")),
-    "hockney": _Kind(("alpha", "beta"), ("gamma",)),
-    "loggp": _Kind(("latency", "overhead", "gap", "per_byte")),
-    "wormhole": _Kind(("send", "receive", "hop", "beta"), ("gamma", "copy", "all_port")),
+    "postal": _Kind(Machine.postal, {"t0": "t0_s", "lam": "lam"}),
+    "hockney": _Kind(Machine.hockney, {"alpha": "alpha_s", "beta": "beta_s"}, {"gamma": "gamma_s"}),
+    "loggp": _Kind(
+        Machine.loggp, {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
+    ),
+    "wormhole": _Kind(
+        Machine.wormhole,
+        {"send": "send_s", "receive": "receive_s", "hop": "hop_s", "beta": "beta_s"},
+        {"gamma": "gamma_s", "copy": "copy_s", "all_port": "all_port"},
+    ),
 }
-_OPTIONS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.all))
+_PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
+MACHINE_OPTIONS = ("profile_path", "preset", *_PARAMETERS, "topology")
+"""The names of all options that `machine_from` reads."""
 
 
 def _topology(ctx: click.Context, param: click.Parameter, text: str | None) -> Topology | None:
@@ -109,69 +118,59 @@ def machine_from(
     options: Mapping[str, Any],
     ranks: int,
     shape: tuple[int, int] | None,
-    combining: tuple[str, str] | None,
-) -> Given:
+    combined: tuple[str, str] | None,
+) -> ChosenMachine:
     """The machine and the network that `machine_options` describe, for so many ranks.
 
     shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
-    combining: operator and type, whose measured times count; None where nothing is combined.
+    combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
     """
     topology: Topology | None = options["topology"]
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
-    given = [name for name in _OPTIONS if options.get(name) is not None]
-    others = [name for name in ("preset", "profile_path") if options.get(name) is not None]
-    kinds = [name for name, kind in _KINDS.items() if set(given) <= set(kind.all)]
-    if len(others) + bool(given) > 1 or not kinds:
-        seen = ", ".join(f"--{_typed(name)}" for name in given + others)
+    parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
+    others = [name for name in ("preset", "profile_path") if options[name] is not None]
+    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= kind.arguments.keys()]
+    if len(others) + bool(parameters) > 1 or not kinds:
+        described = ", ".join(map(_typed, [*parameters, *others]))
         raise InvalidArgument(
-            "one machine to plan for", f"options of several ({seen})", "describe one machine only"
+            "one machine to plan for",
+            f"options of several ({described})",
+            "describe one machine only",
         )
-    if given:
-        return Given(_assumed(kinds[0], options, given), "given", topology)
-    if (name := options.get("preset")) is not None:
+    if parameters:
+        return ChosenMachine(_assumed(kinds[0], parameters), "given", topology)
+    if (name := options["preset"]) is not None:
         preset = PRESETS[name]
         network = topology or network_of(preset, ranks, shape)
-        return Given(preset.machine, f"preset {name}", network)
+        return ChosenMachine(preset.machine, f"preset {name}", network)
     path = options["profile_path"]
-    measured = Profile.load(path) if path else newest()
-    origin = f"profile of {', '.join(list(measured.provenance.hosts)[:3])}"
-    machine = measured.machine_combining(*combining) if combining else measured.machine
-    return Given(machine, origin, topology)
+    profile = Profile.load(path) if path else newest()
+    origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
+    machine = profile.machine_combining(*combined) if combined else profile.machine
+    return ChosenMachine(machine, origin, topology)
 
 
 def _typed(name: str) -> str:
-    return name.removesuffix("_path").replace("_", "-")
+    """An option as it is typed."""
+    return "--" + name.removesuffix("_path").replace("_", "-")
 
 
-def _assumed(kind: str, o: Mapping[str, Any], given: list[str]) -> Machine:
-    needs = _KINDS[kind].needs
-    missing = [f"--{_typed(name)}" for name in needs if name not in given]
+def _assumed(kind: str, parameters: Mapping[str, Any]) -> Machine:
+    """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
+    make, required, _ = _KINDS[kind]
+    missing = [_typed(name) for name in required if name not in parameters]
     if missing:
-        several = len(missing) > 1
-        told = f"{', '.join(missing[:-1])} and {missing[-1]}" if several else missing[0]
+        *names, last = missing
+        listed = f"{', '.join(names)} and {last} are" if names else f"{last} is"
         raise InvalidArgument(
             f"a {kind} machine",
-            f"{told} {'are' if several else 'is'} missing",
-            "give " + ", ".join(f"--{_typed(name)}" for name in needs),
+            f"{listed} missing",
+            "give " + ", ".join(map(_typed, required)),
         )
-    gamma = o["gamma"] or 0
-    if kind == "postal":
-        return Machine.postal(t0_s=o["t0"], lam=o["lam"])
-    if kind == "hockney":
-        return Machine.hockney(alpha_s=o["alpha"], beta_s=o["beta"], gamma_s=gamma)
-    if kind == "loggp":
-        return Machine.loggp(L_s=o["latency"], o_s=o["overhead"], g_s=o["gap"], G_s=o["per_byte"])
-    return Machine.wormhole(
-        send_s=o["send"],
-        receive_s=o["receive"],
-        hop_s=o["hop"],
-        beta_s=o["beta"],
-        gamma_s=gamma,
-        copy_s=o["copy"] or 0,
-        all_port=bool(o["all_port"]),
-    )
+    arguments = _KINDS[kind].arguments
+    return make(**{arguments[name]: value for name, value in parameters.items()})
 
 
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:

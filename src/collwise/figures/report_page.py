@@ -83,7 +83,7 @@ def _template() -> Template:
     environment.filters |= {
         "time": formatting.time,
         "between": formatting.time_between,
-        "digits": formatting.digits,
+        "digits": formatting.significant,
         "size": formatting.size,
         "count": formatting.count,
         "breakable": lambda cell: Markup(str(escape(cell)).replace("(", "<wbr>(")),

@@ -1,9 +1,10 @@
 """What an operation has to wait for: those that last wrote the bytes it reads."""
 
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Sequence
 
-from collwise.schedule.operations import Block, Operation, Send, clobbers, reads, writes
+from collwise.schedule.operations import Block, Operation, Recv, Send, clobbers, reads, writes
 
 
 class Writers:
@@ -28,6 +29,16 @@ class Writers:
         starts[first:last] = [piece[0] for piece in pieces]
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
+
+    def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
+        """The written runs of the block, in order: where each begins, ends, and its writer."""
+        if (slot, block.owner) not in self._maps or not block.length:
+            return []
+        starts, ends, writers = self._maps[slot, block.owner]
+        touched = range(bisect_right(ends, block.offset), bisect_left(starts, block.end))
+        return [
+            (max(starts[i], block.offset), min(ends[i], block.end), writers[i]) for i in touched
+        ]
 
     def of(self, slot: int, block: Block) -> set[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
@@ -80,3 +91,23 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
             found = set()
         waits.append(tuple(sorted(found)))
     return waits
+
+
+def matching(
+    lists: Sequence[Sequence[Operation]],
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """For every send, as (rank, step), the receive that gets it; sends without one are left out.
+
+    The k-th send of a rank to another matches the k-th receive there from it.
+    """
+    receives: dict[tuple[int, int], deque[int]] = {}
+    for rank, operations in enumerate(lists):
+        for step, op in enumerate(operations):
+            if isinstance(op, Recv):
+                receives.setdefault((op.peer, rank), deque()).append(step)
+    return {
+        (rank, step): (op.peer, queue.popleft())
+        for rank, operations in enumerate(lists)
+        for step, op in enumerate(operations)
+        if isinstance(op, Send) and (queue := receives.get((rank, op.peer)))
+    }

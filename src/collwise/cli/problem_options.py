@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from collwise.cli.grouped_command import grouped
+from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import SHAPE, SIZE, ParsedType
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -232,8 +232,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             request = ProblemOptions(**{name: values.pop(name, None) for name in names})
             return command(request=request, **values)
 
-        for option in reversed(options):
-            run = option(run)
-        return run
+        decorated: Callable[..., Any] = all_of(*options)(run)
+        return decorated
 
     return add

@@ -55,20 +55,20 @@ def run_rank(path: Path, repetitions: int) -> None:
     from mpi4py import MPI
 
     from collwise.algorithms import ALGORITHMS
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.executor import persistent_gather
+    from collwise.mpi.execution.executor_choice import executor_for
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.schedule.operations import Recv, Send
 
     comm = MPI.COMM_WORLD
     rank, ranks = comm.rank, comm.size
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for nbytes in SIZES:
         schedule = ALGORITHMS["s_to_p/br_lin"].schedule(ranks, nbytes, sources=range(ranks))
         mine = np.full(nbytes, rank, dtype=np.uint8)
         theirs = np.zeros(ranks * nbytes, dtype=np.uint8)
         expected = np.repeat(np.arange(ranks, dtype=np.uint8), nbytes)
-        request = persistent_gather(
-            schedule, channel, mine, [theirs, [nbytes] * ranks, None, MPI.BYTE]
+        request = executor_for(schedule, private).persistent(
+            mine, [theirs, [nbytes] * ranks, None, MPI.BYTE]
         )
         rounds, operations = [], schedule.rank(rank)
         for one, other in zip(operations[::2], operations[1::2], strict=True):
@@ -110,7 +110,7 @@ def run_rank(path: Path, repetitions: int) -> None:
                 figures = (f"{value:.2f}" for value in (hand, ours, ours / hand))
                 page.write(table_row((ranks, nbytes, *figures)) + "\n")
         request.Free()
-    channel.free()
+    private.free()
 
 
 if __name__ == "__main__":

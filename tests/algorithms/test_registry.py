@@ -172,7 +172,7 @@ def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
         algorithm.predict(loggp, 4, 8, **sources_for(algorithm, 4), **settings_of(algorithm, 4))
     assert caught.value.asked == f"the closed form of {algorithm.name}"
     assert "beyond their ports (loggp)" in caught.value.seen
-    assert "schedule.timing.ideal" in caught.value.remedy
+    assert "collwise.ideal" in caught.value.remedy
 
 
 @each

@@ -74,7 +74,10 @@ class Twin:
         self.pairs: list[Symbol] = []
         self.opened: dict[Letter, Symbol] = {}
 
-    def owed(self, rank: int) -> bool:
+    def owed(self, rank: int, i: int) -> bool:
+        """Whether a rank must end with byte i of the result."""
+        if self.problem.collective == "reduce_scatter_block":
+            return i * self.problem.ranks // self.problem.nbytes == rank
         return self.problem.collective == "allreduce" or rank == self.problem.root
 
     def run(self) -> None:
@@ -126,7 +129,7 @@ class Twin:
                 raise Wrong("received where something was")
             if not 0 <= cell[1] < self.problem.nbytes:
                 raise Wrong("no such byte")
-            if slot == Slot.INPUT or (slot == Slot.OUTPUT and not self.owed(rank)):
+            if slot == Slot.INPUT or (slot == Slot.OUTPUT and not self.owed(rank, cell[1])):
                 raise Wrong("not to be written")
             self.memory[rank][cell] = symbol
             self.touched[rank].add(cell)
@@ -150,7 +153,7 @@ class Twin:
         for i in range(self.problem.nbytes):
             ends = []
             for rank in everybody:
-                if self.owed(rank):
+                if self.owed(rank, i):
                     if (cell := (int(Slot.OUTPUT), i)) not in self.memory[rank]:
                         raise Wrong("no result")
                     ends.append(self.open(self.memory[rank][cell]))
@@ -233,6 +236,8 @@ class Mutant:
         item = random.choice((1, 4))
         root = random.randrange(p) if algorithm.collective == "reduce" else 0
         count = random.choice((1, 2, p, p + 3))
+        if algorithm.kind.output == "own block":
+            count = p * random.choice((1, 2))
         settings = settings_of(algorithm, p, lam=random.choice((1, 2, 3)))
         valid = algorithm.schedule(p, count * item, root, itemsize=item, **settings)
         self.problem = valid.problem

@@ -1,6 +1,5 @@
 """Timings that break the laws of their machine."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -10,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.examples import settings_of, sources_for
+from tests.verifier.rejected import broadcast
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.operations import Block, Recv, Send
+from collwise.schedule.program import Schedule
 from collwise.timing import Combining, Timing, Transfer, ideal
 from collwise.verifier import check_ports
 
@@ -26,11 +25,6 @@ LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
 MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
-
-
-def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
-    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
-    return Schedule(problem, Written(tuple(map(tuple, lists))))
 
 
 def relay() -> Schedule:

@@ -19,7 +19,7 @@ from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
 
 if TYPE_CHECKING:  # the help needs no MPI
-    from collwise.mpi.world import Communicator, World
+    from collwise.mpi.runtime.world import Communicator, World
 
 _MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
@@ -84,7 +84,7 @@ def command(
         collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
-    from collwise.mpi.agreement import on_root
+    from collwise.mpi.runtime.agreement import on_root
     from collwise.planner.plans import source_lines
     from collwise.report.tuning_tables import race_document, race_summary, race_table
     from collwise.system import formatting

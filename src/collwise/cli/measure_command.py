@@ -12,7 +12,7 @@ from collwise.cli.profile_option import save, save_option
 from collwise.cli.ranks_option import on_ranks
 
 if TYPE_CHECKING:  # the help needs no MPI
-    from collwise.mpi.world import Communicator, World
+    from collwise.mpi.runtime.world import Communicator, World
 
 
 @click.command("measure")

@@ -56,11 +56,11 @@ def on_ranks(
                     f"a launcher has started {launcher.size}",
                     "leave out -n under a launcher",
                 )
-            from collwise.mpi.world import describe, world  # NoMPI if there is no library
+            from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
 
             comm = world()
             show_results = command(comm=comm, here=describe(comm), **options)
-            from collwise.mpi.agreement import on_root
+            from collwise.mpi.runtime.agreement import on_root
 
             on_root(comm, show_results, takes_long=True)
 

@@ -15,7 +15,7 @@ from collwise.cli.ranks_option import on_ranks
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 
 if TYPE_CHECKING:  # the help needs no MPI
-    from collwise.mpi.world import Communicator, World
+    from collwise.mpi.runtime.world import Communicator, World
 
 
 @click.command("tune", cls=GroupedCommand)

@@ -27,7 +27,7 @@ _MPI_PROBE = """
 import json
 import sys
 from mpi4py import MPI
-import collwise.mpi.world as world
+import collwise.mpi.runtime.world as world
 answer = {
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),

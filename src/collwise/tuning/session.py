@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.mpi.agreement import everywhere, on_root
-from collwise.mpi.campaigns import run_campaign
-from collwise.mpi.channel import Channel
-from collwise.mpi.combiner import OPERATORS
-from collwise.mpi.racetrack import Track, race
-from collwise.mpi.world import Communicator, World
+from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.bench.workloads import RACED
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.choose import shortlist
 from collwise.profiles.profile import Profile
 from collwise.tuning.outcomes import Outcome, Task, Tuning
@@ -29,10 +29,10 @@ Progress = Callable[[str, float], None]
 
 def check_raceable(task: Task) -> None:
     """Refuse an operator whose result races cannot check: InvalidArgument."""
-    if task.problem.kind.combines and task.op not in OPERATORS:
+    if task.problem.kind.combines and task.op not in RACED:
         raise InvalidArgument(
             f"a race with the operator {task.op}",
-            "races know the result of " + ", ".join(OPERATORS),
+            "races know the result of " + ", ".join(RACED),
             "race one of these; `collwise plan` takes every operator",
         )
 
@@ -53,17 +53,17 @@ class Session:
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.world, self.seed, self.progress = world, seed, progress
-        self.channel = Channel(comm)
+        self.private = PrivateCommunicator(comm)
 
     def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.channel.free()
+        self.private.free()
 
     @cached_property
-    def _track(self) -> Track:
-        return Track(self.channel, self.world.crowded)
+    def _harness(self) -> RaceHarness:
+        return RaceHarness(self.private, self.world.crowded)
 
     def measure(
         self, budget_s: float, sizes: Sequence[int] | None = None, share: float = 1.0
@@ -75,7 +75,7 @@ class Session:
         Raises InvalidArgument for values out of range, on all ranks.
         """
         return run_campaign(
-            self.channel.comm,
+            self.private.comm,
             self.world,
             budget_s=budget_s,
             sizes=sizes,
@@ -116,7 +116,7 @@ class Session:
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
         Raises what planning and racing raise, on all ranks.
         """
-        estimated = everywhere(self.channel.comm, lambda: task.plan(profile, algorithm))
+        estimated = everywhere(self.private.comm, lambda: task.plan(profile, algorithm))
         candidates = shortlist(estimated)
         schedules = {candidate.label: candidate.schedule(task.problem) for candidate in candidates}
 
@@ -125,9 +125,9 @@ class Session:
                 verify(schedule)
 
         if task.problem.ranks <= LARGEST_PROVED:
-            on_root(self.channel.comm, prove)
+            on_root(self.private.comm, prove)
         everything = race(
-            self._track,
+            self._harness,
             task.problem,
             schedules,
             {candidate.label: candidate.predicted_s for candidate in candidates},

@@ -8,10 +8,10 @@ import time
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.agreement import on_root
-from collwise.mpi.campaigns import run_campaign
-from collwise.mpi.channel import Channel
-from collwise.mpi.world import describe, world
+from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.runtime.agreement import on_root
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import describe, world
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 
 
@@ -48,7 +48,7 @@ def stream_s(comm: MPI.Intracomm) -> float:
 def main() -> None:
     comm = world()
     here = describe(comm)
-    channel = Channel(comm)
+    channel = PrivateCommunicator(comm)
     memory = comm.Split_type(MPI.COMM_TYPE_SHARED)
     channel.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))  # connections are made lazily
     observed = {

@@ -1,86 +1,97 @@
-"""Buffers as mpi4py takes them: where they begin, how many elements of which type."""
+"""A user's buffer, as mpi4py takes it: where it begins, and how many elements of which type.
+
+Where a buffer cannot be read, mpi4py's own exceptions are raised: `UNREADABLE`.
+"""
 
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.memory import BYTES, Memory, Unit
+from collwise.mpi.buffers.memory import PACKED, Memory, Unit
+
+UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, BufferError, MPI.Exception)
+"""What mpi4py raises for a buffer that it cannot read.  It raises the same if it is asked next."""
 
 
 class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
-    nbytes: bytes in it, equal on all ranks by MPI's rules.   contiguous: its bytes lie in memory in
-    the order in which they are sent.   datatype: `MPI.PACKED` where nobody says what its elements
-    are, which can be moved, and no predefined operator combines it.
+    nbytes: bytes in it, equal on all ranks by MPI's rules.   unit: its elements.  Where nothing
+    says what they are, they are of type `MPI.PACKED`, which can be sent and not combined.
     """
 
+    __slots__ = ("address", "count", "keep", "nbytes", "unit")
+
     def __init__(self, spec: Any, *, writable: bool) -> None:
+        if type(spec) is np.ndarray:
+            dtype = spec.dtype
+            if dtype.isnative and (unit := _NATIVE.get(dtype.char)) is not None:
+                memory = MPI.buffer.frombuffer(spec, readonly=not writable)
+                self.keep: Any = (spec, memory)
+                self.address, self.nbytes, self.unit = memory.address, memory.nbytes, unit
+                self.count = spec.size
+                return
         data, count, displacement, datatype = simple_parts(spec)
-        self.spec = spec
-        self.keep, self.address, length, known = _found(data, datatype, writable=writable)
+        self.keep, self.address, length, known = _locate(data, datatype, writable=writable)
         if known is None and (count is not None or displacement):
             raise _untyped(data)
-        self.datatype = MPI.PACKED if known is None else known
-        self.unit = Unit.of(self.datatype)
-        _, size, extent, self.contiguous = self.unit
+        self.unit = PACKED if known is None else Unit.of(known)
+        if type(spec) is np.ndarray and spec.dtype.isnative and spec.dtype.char in _SIMPLE:
+            _NATIVE[spec.dtype.char] = self.unit
+        _, size, extent, contiguous = self.unit
         if count is None:
             count = elements_in(length, displacement, extent)
         if count < 0:
             raise ValueError(f"message: negative count {count}")
-        self.count: int = count
-        self.nbytes: int = count * size
+        self.count = count
+        self.nbytes = count * size
         self.address += displacement * extent
-        if length is not None and self.contiguous and displacement * extent + self.nbytes > length:
+        if length is not None and contiguous and displacement * extent + self.nbytes > length:
             raise ValueError(
                 f"message: buffer length {length} is less than the"
                 f" {displacement * extent + self.nbytes} bytes that count and displacement need"
             )
 
     @property
-    def elements(self) -> Memory:
-        """Its memory in elements."""
+    def memory(self) -> Memory:
+        """Its memory, in elements."""
         return Memory(self.address, self.unit)
 
-    @property
-    def bytes(self) -> Memory:
-        """Its memory in bytes; for contiguous ones."""
-        return Memory(self.address, BYTES)
 
-    def packed(self) -> "Buffer":
-        """Scratch for the buffer's bytes in the order in which they are sent."""
-        return Buffer(bytearray(self.nbytes), writable=True)
+_SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
+_NATIVE: dict[str, Unit] = {}
+"""By NumPy's code, elements that arrays were found to have (MPI may start after this import)."""
 
 
-def origin(
+def locate(
     data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
-) -> tuple[list[Any], int, int | None, MPI.Datatype]:
-    """What must live as long as requests point into a buffer, its address, its bytes, its type.
+) -> tuple[Any, int, int | None, MPI.Datatype]:
+    """What must live as long as requests use a buffer, its address, its bytes, its type.
 
-    The bytes are None where nobody knows (`MPI.BOTTOM`).  Raises as mpi4py does, and TypeError
-    where nobody says what the elements are.
+    The bytes are None where nothing says how many there are (`MPI.BOTTOM`).
+    Raises as mpi4py does, and TypeError where nothing says what the elements are.
     """
-    keep, address, length, known = _found(data, datatype, writable=writable)
+    keep, address, length, known = _locate(data, datatype, writable=writable)
     if known is None:
         raise _untyped(data)
     return keep, address, length, known
 
 
-def _found(
+def _locate(
     data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
-) -> tuple[list[Any], int, int | None, MPI.Datatype | None]:
-    """The same; no type where nobody says what the elements are."""
+) -> tuple[Any, int, int | None, MPI.Datatype | None]:
+    """The same, with no type where nothing says what the elements are."""
     if isinstance(datatype, str):
         datatype = MPI.Datatype.fromcode(datatype)
     if data is None or data is MPI.BOTTOM:
         if datatype is None:
             raise TypeError("message: a datatype is needed where there is no buffer")
-        return [data], 0, None, datatype
+        return data, 0, None, datatype
     memory = MPI.buffer.frombuffer(data, readonly=not writable)
     if datatype is None and (code := _format(data)) is not None:
         datatype = MPI.Datatype.fromcode(code)
-    return [data, memory], memory.address, memory.nbytes, datatype
+    return (data, memory), memory.address, memory.nbytes, datatype
 
 
 def elements_in(length: int | None, displacement: int, extent: int) -> int:
@@ -96,7 +107,7 @@ def elements_in(length: int | None, displacement: int, extent: int) -> int:
 
 
 def _format(data: Any) -> str | None:
-    """The code of a buffer's elements; None where we cannot find out (memory of a device)."""
+    """The code of a buffer's elements; None where it cannot be found out (memory of a device)."""
     try:
         return memoryview(data).format
     except TypeError:
@@ -104,12 +115,17 @@ def _format(data: Any) -> str | None:
     try:
         array: Any = np.from_dlpack(data)
         return memoryview(array).format
-    except Exception:  # other memory, or elements that NumPy has not: each says so in its way
+    except (*UNREADABLE, RuntimeError):  # no DLPack, other memory, elements that NumPy has not
         return None
 
 
 def _untyped(data: Any) -> TypeError:
     return TypeError(f"message: a datatype is needed for the elements of a {type(data).__name__}")
+
+
+def is_in_place(sendbuf: Any) -> bool:
+    """Whether the input lies where the output will be; mpi4py takes None for it, too."""
+    return sendbuf is MPI.IN_PLACE or sendbuf is None
 
 
 def simple_parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | str | None]:

@@ -16,9 +16,7 @@ try:
     from mpi4py import MPI
 except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library raises RuntimeError
     raise NoMPI(
-        "running on MPI",
-        f"mpi4py found no MPI library ({str(problem).splitlines()[0]})",
-        INSTALL,
+        "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
     ) from None
 
 

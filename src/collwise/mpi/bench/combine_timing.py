@@ -1,42 +1,28 @@
-"""Times combining on this rank: `Op.Reduce_local` on vectors of an operator, a type, a length."""
+"""Times combining on this rank: `Op.Reduce_local`, by operator, type and length of the vectors."""
 
 import time
 from collections.abc import Sequence
 
 import numpy as np
-from mpi4py import MPI
 
 from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell
-
-OPERATORS = {
-    "sum": MPI.SUM,
-    "prod": MPI.PROD,
-    "max": MPI.MAX,
-    "min": MPI.MIN,
-    "land": MPI.LAND,
-    "lor": MPI.LOR,
-    "lxor": MPI.LXOR,
-    "band": MPI.BAND,
-    "bor": MPI.BOR,
-    "bxor": MPI.BXOR,
-}
-"""The predefined operators, by the names that planning knows."""
+from collwise.mpi.buffers.operators import OPERATORS
 
 
 def time_cells(cells: Sequence[Cell], budget_s: float) -> dict[Cell, list[float]]:
-    """Seconds for every cell, as long as the budget lasts, at least once each.
+    """Samples of every cell, in seconds, until the budget is used up, at least a few of each.
 
-    Repetitions go round by round over all cells, so that noise meets all alike.
+    Repetitions go round by round over all cells, so that noise affects all of them alike.
     """
-    found: dict[Cell, list[float]] = {cell: [] for cell in cells}
+    samples: dict[Cell, list[float]] = {cell: [] for cell in cells}
     runs = [_Run(cell) for cell in cells]
     begin = time.perf_counter()
     for turn in range(MOST):
         for run in runs:
-            found[run.cell].append(run.sample())
+            samples[run.cell].append(run.sample())
         if turn + 1 >= LEAST and time.perf_counter() - begin > budget_s:
             break
-    return found
+    return samples
 
 
 class _Run:

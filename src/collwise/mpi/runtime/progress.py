@@ -1,33 +1,37 @@
-"""Keeps started schedules moving while the program is elsewhere.
+"""Progress of started schedules while the program does something else.
 
-A rank in the middle of a chain has to act between start and completion.  If it acted only in
-`Wait`, legal programs would deadlock that the library's own persistent collectives complete.  So
-every call of collwise moves all running schedules on, and a helper thread moves those that nobody
-came back to for about a millisecond.  (The helper needs THREAD_MULTIPLE; without it the library's
-own serves.)
+A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
+in `Wait`, legal programs would deadlock that complete with the library's own persistent
+collectives.  So every collwise call advances all running schedules, and a helper thread advances
+those that no call came back to for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE;
+without it the library's own collectives serve.
 """
 
+import atexit
 import threading
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 from mpi4py import MPI
 
 PATIENCE_S = 0.001
-SINGLY = 3
-"""So many requests are started or completed faster one by one than as a list."""
+FEW = 3
+"""Up to so many requests are started or completed faster one by one than as a list."""
 _IDLE_ROUNDS = 100
 
 
 class Running(Protocol):
-    """A started schedule that still has to act."""
+    """A started schedule that still has to forward data."""
 
     def advance(self) -> bool:
-        """Do what can be done now; True when nothing is left that needs us.  Never blocks."""
+        """Do what can be done now; True when nobody waits for this rank any more.  Never blocks."""
 
 
-class Engine:
-    """The running schedules of this process.  `lock` is held by whoever moves them."""
+class ProgressEngine:
+    """The running schedules of this process.  Whoever advances them holds `lock`, and never blocks
+    in MPI meanwhile.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -37,7 +41,7 @@ class Engine:
         self._helper: threading.Thread | None = None
 
     def add(self, schedule: Running) -> None:
-        """Take a started schedule in."""
+        """Take over a started schedule."""
         with self.lock:
             self.running.append(schedule)
         if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
@@ -48,18 +52,25 @@ class Engine:
             self._wake.set()
 
     def advance(self) -> None:
-        """Move everything that is running on, without blocking."""
+        """Advance everything that is running, without blocking."""
         with self.lock:
             self.running = [schedule for schedule in self.running if not schedule.advance()]
 
+    def take_back(self, schedule: Running) -> bool:
+        """Hand a schedule back to its caller if it is the only one running, and say so."""
+        with self.lock:
+            if alone := self.running == [schedule]:
+                self.running = []
+            return alone
+
     def remove(self, schedule: Running) -> None:
-        """Forget a schedule that is done or given up."""
+        """Forget a schedule that is complete or given up."""
         with self.lock:
             if schedule in self.running:
                 self.running.remove(schedule)
 
     def stop(self) -> None:
-        """End the helper thread; before MPI does."""
+        """End the helper thread, before MPI ends."""
         self._end = True
         self._wake.set()
         if self._helper is not None and self._helper is not threading.current_thread():
@@ -72,7 +83,7 @@ class Engine:
             self._wake.wait()
             time.sleep(PATIENCE_S)
             if self._end or not self.lock.acquire(blocking=False):
-                continue  # somebody else is moving them
+                continue  # another thread is advancing them
             try:
                 if self.running:
                     self.advance()
@@ -86,23 +97,23 @@ class Engine:
                 self.lock.release()
 
 
-ENGINE = Engine()
+ENGINE = ProgressEngine()
 
 
-def moving(*requests: MPI.Request) -> None:
-    """Complete requests of ours, moving running schedules on meanwhile."""
-    while ENGINE.running and not MPI.Request.Testall(requests):
-        ENGINE.advance()
-    if len(requests) <= SINGLY:
+def wait_with_progress(requests: Sequence[MPI.Request]) -> None:
+    """Complete requests, advancing running schedules meanwhile."""
+    if ENGINE.running:
+        for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
+            while ENGINE.running and not request.Test():
+                ENGINE.advance()
+    if len(requests) <= FEW:
         for request in requests:
             request.Wait()
     else:
         MPI.Request.Waitall(requests)
 
 
-def _stop_before_mpi_ends(engine: Engine) -> None:
-    import atexit
-
+def _stop_before_mpi_ends(engine: ProgressEngine) -> None:
     atexit.register(engine.stop)
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: engine.stop(), nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, engine)

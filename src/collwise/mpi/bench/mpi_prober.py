@@ -1,4 +1,4 @@
-"""Runs the probes of `measure` on real MPI: the clock for what others decide to time."""
+"""Times the probes of `measure` on real MPI."""
 
 import time
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _SETTLING_S = 20e-6
 
 
 class Prober:
-    """Times probes on a communicator of its caller's, which should be private.
+    """Times probes on a communicator, which should be private.
 
-    Receives are posted, and non-blocking sends prepared as persistent requests, before the clock is
-    read: as the executor does it, so that what is measured is what plans will pay.
+    As in the execution of a plan, receives are posted and sends are prepared as persistent requests
+    before the clock is read.
     """
 
     def __init__(self, comm: MPI.Intracomm, largest: int) -> None:

@@ -8,17 +8,17 @@ from mpi4py import MPI
 from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.combine_cost import cells, slowest
 from collwise.measure.profile_building import build_profile
-from collwise.mpi.agreement import on_root
-from collwise.mpi.combiner import time_cells
-from collwise.mpi.prober import Prober
-from collwise.mpi.world import World
+from collwise.mpi.bench.combine_timing import time_cells
+from collwise.mpi.bench.mpi_prober import Prober
+from collwise.mpi.runtime.agreement import on_root
+from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
 
 COMBINING_SHARE = 0.1
-"""Of the time budget."""
+"""The share of the time budget for timing operators."""
 
 Report = Callable[[float], None]
-"""Told how far it is, from 0 to 1 (on rank 0)."""
+"""Called on rank 0 with the share that is done, from 0 to 1."""
 
 
 def run_campaign(

@@ -1,22 +1,21 @@
-"""Honest races on MPI: common starts, shuffled and interleaved, the slowest rank counts.
+"""Races on MPI: common starts, competitors shuffled and interleaved, the slowest rank's time.
 
-Every competitor's bytes are checked on every rank, before and after the timing.
+Every competitor's result is checked on every rank, before and after the timing.
 """
 
 import gc
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.measure.race import Race
-from collwise.mpi.channel import Channel
-from collwise.mpi.clock import CommonClock, StartingLine
-from collwise.mpi.courses import Competitor, course
+from collwise.mpi.bench.clock import CommonClock, StartingLine
+from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
@@ -26,25 +25,20 @@ _CHUNK_S = 0.05
 _MOST_IN_CHUNK = 50
 
 
-@dataclass
-class Track:
-    """Where races are run: a private communicator, its clock, its starting line."""
+class RaceHarness:
+    """Where races are run: a private communicator with a common clock.  Making one is collective.
 
-    channel: Channel
-    crowded: bool
-    """More ranks than cores on some node."""
-    clock: CommonClock = field(init=False)
-    line: StartingLine = field(init=False)
-    comm: MPI.Intracomm = field(init=False)
+    crowded: there are more ranks than cores on some node.
+    """
 
-    def __post_init__(self) -> None:
-        self.comm = self.channel.comm
+    def __init__(self, private: PrivateCommunicator, crowded: bool) -> None:
+        self.private, self.comm = private, private.comm
         self.clock = CommonClock(self.comm)
-        self.line = StartingLine(self.comm, self.clock, crowded=self.crowded)
+        self.line = StartingLine(self.comm, self.clock, crowded=crowded)
 
 
 def race(
-    track: Track,
+    harness: RaceHarness,
     problem: Problem,
     schedules: Mapping[str, Schedule],
     predicted_s: Mapping[str, float],
@@ -62,16 +56,16 @@ def race(
     Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that cannot be raced with.
     """
-    on = course(track.channel, problem, op, dtype)
-    competitors = on.libraries()
+    workload = workload_for(harness.private, problem, op, dtype)
+    competitors = workload.libraries()
     for label, schedule in schedules.items():
-        competitors += on.candidates(label, schedule)
+        competitors += workload.candidates(label, schedule)
     try:
         for competitor in competitors:
-            on.check(competitor)
-        samples, dropped = _time(track, competitors, budget_s, repetitions, seed)
+            workload.check(competitor)
+        samples, dropped = _time(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
-            on.check(competitor)
+            workload.check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -87,14 +81,14 @@ def race(
 
 
 def _time(
-    track: Track,
+    harness: RaceHarness,
     competitors: Sequence[Competitor],
     budget_s: float,
     repetitions: int,
     seed: int,
 ) -> tuple[dict[str, tuple[float, ...]], int]:
     """Slowest rank's seconds, by label, repetition by repetition; and how many were dropped."""
-    comm, line, now = track.comm, track.line, track.clock.now
+    comm, line, now = harness.comm, harness.line, harness.clock.now
     order = list(range(len(competitors)))
     shuffle = random.Random(seed).shuffle
     kept: list[NDArray[np.float64]] = []

@@ -1,0 +1,67 @@
+"""Bcast: one buffer, whose bytes move as they are."""
+
+from typing import Any
+
+from collwise.mpi.buffers.memory import PACKED, USER, Memory, UserSpec
+from collwise.mpi.execution.executor import Executor, Operands
+from collwise.mpi.execution.instructions import RankPlan, rank_plan
+from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.schedule.operations import Copy, Slot
+from collwise.schedule.program import Schedule
+
+
+class BroadcastExecutor(Executor):
+    """Executes one rank's part of a broadcast.
+
+    Segments are bytes of the buffer, or of a packed copy where its bytes are not in order.  Where
+    every message is the whole buffer, nothing is cut, and nothing has to be packed.
+    """
+
+    def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
+        super().__init__(schedule, private)
+        self._is_root = private.rank == self.problem.root
+        self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
+        self._passed = UserSpec(None)
+        self._unread: BoundPlan | None = None
+
+    def run(self, *buffers: Any) -> None:  # noqa: D102
+        if not self._unsegmented:
+            super().run(*buffers)
+            return
+        # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
+        if self.private.broken:
+            self.private.check()
+        if self._unread is None:
+            operands = Operands({Slot.OUTPUT: self._passed}, "direct")
+            self._unread = self._bind(operands, BLOCKING_TAG, late=True)
+        (self._passed.passed,) = buffers
+        try:
+            self._unread.run()
+        except (TypeError, ValueError, LookupError, BufferError):
+            raise
+        except BaseException as problem:
+            self.private.mark_broken(problem)
+            raise
+        finally:
+            self._passed.passed = None
+
+    def _operands(self, *buffers: Any) -> Operands:
+        (spec,) = buffers
+        buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
+        unit = buffer.unit
+        if self._unsegmented:
+            return Operands({Slot.OUTPUT: buffer.memory}, "direct", keep=buffer.keep)
+        if unit.contiguous:
+            memory = Memory(buffer.address)
+            return Operands({Slot.OUTPUT: memory}, "direct", "bytes", buffer.keep)
+        return Operands({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
+
+    def _plan(self, variant: Any) -> RankPlan:
+        everything = (self.problem.whole,)
+        operations = self._operations
+        if variant == "packed" and self._is_root:
+            operations = (Copy(USER, Slot.OUTPUT, everything), *operations)
+        elif variant == "packed":
+            operations = (*operations, Copy(Slot.OUTPUT, USER, everything))
+        return rank_plan(operations)

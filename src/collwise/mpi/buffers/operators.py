@@ -100,7 +100,7 @@ class Operator(NamedTuple):
         return Operator(op, unit, None, np.dtype("V1"))
 
     def act(self, left: Any, right: Any, into: Any) -> Act:
-        """An act that combines two buffers into a third; without a ufunc, into the right one."""
+        """An act that combines two buffers into a third; without a ufunc, that is the right one."""
         if self.ufunc is None:
             return partial(self.op.Reduce_local, left, right)
         one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))

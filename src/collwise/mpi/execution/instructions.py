@@ -196,12 +196,16 @@ def _reading_output(op: Operation) -> Operation:
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:
     """The list for combining by `MPI_Reduce_local`, which overwrites its right operand.
 
-    A right operand whose value is still needed is copied first to where the result will be.  The
-    copy waits for no message, so it is done while messages are on their way.
+    A right operand in scratch is used up anyway, so the result is copied from there.  The user's
+    is copied first to where the result will be; that waits for no message, so it is done while
+    messages are on their way.
     """
     for op in operations:
-        if isinstance(op, Combine) and op.right != op.into and op.right < Slot.SCRATCH:
+        if not isinstance(op, Combine) or op.right == op.into:
+            yield op
+        elif op.right >= Slot.SCRATCH:
+            yield op._replace(into=op.right)
+            yield Copy(op.right, op.into, op.blocks)
+        else:
             yield Copy(op.right, op.into, op.blocks)
             yield op._replace(right=op.into)
-        else:
-            yield op

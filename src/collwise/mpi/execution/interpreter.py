@@ -65,14 +65,14 @@ class BoundPlan:
         self,
         plan: RankPlan,
         slots: Mapping[int, Memory],
+        scratch: ScratchLayout,
         comm: MPI.Intracomm,
         tag: int,
-        operator: Operator | None = None,
+        operator: Operator | None,
+        types: Iterable[MPI.Datatype],
         *,
-        scratch: ScratchLayout,
-        late: bool = False,
-        keep: Any = None,
-        types: Iterable[MPI.Datatype] = (),
+        late: bool,
+        keep: Any,
     ) -> None:
         self.slots, self.scratch, self.late = slots, scratch, late
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
@@ -99,7 +99,7 @@ class BoundPlan:
         self._everything = self._straight(phases)
         self._at = len(self.phases)
 
-    def aim(self, addresses: Mapping[int, int]) -> None:
+    def aim(self, addresses: Mapping[int, Any]) -> None:
         """Set the addresses of slots for the next executions, of a late plan."""
         for slot, address in addresses.items():
             self.slots[slot].address = address
@@ -242,21 +242,6 @@ def _nothing() -> None:
     """Done where there is nothing to do."""
 
 
-class _Freed(PrivateCommunicator):
-    """In place of the private communicator of a freed request, so that `Start` needs no check."""
-
-    def __init__(self) -> None:
-        self.broken = "freed"
-
-    def check(self) -> None:
-        """Raise InvalidArgument."""
-        raise InvalidArgument(
-            "a persistent collective",
-            "it was freed, or the communicator that it was made on",
-            "make a new one, or free it later",
-        )
-
-
 class PersistentCollective:
     """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
 
@@ -270,13 +255,13 @@ class PersistentCollective:
         # Without phases, nothing is left to the engine: the shortest way.
         self._begin = bound.start if bound.phases else bound.open
         self._end = bound.wait if bound.phases else bound.finish
-        self._active = False
+        self._active: bool | None = False  # None: it was freed
         private.own(self)
 
     @property
     def active(self) -> bool:
         """Whether it was started and not yet completed."""
-        return self._active
+        return bool(self._active)
 
     def Start(self) -> None:  # noqa: N802
         """Start the collective; its buffers belong to it until `Wait` returns.
@@ -284,7 +269,7 @@ class PersistentCollective:
         Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
         InvalidArgument if it was freed.
         """
-        if self._active or self._private.broken:
+        if self._active is not False or self._private.broken:
             self._refuse()
         self._active = True
         try:
@@ -323,9 +308,15 @@ class PersistentCollective:
         if self._active and not self._private.broken:
             self.Wait()
         self._bound.Free()
-        self._private, self._active = _Freed(), False
+        self._active = None
 
     def _refuse(self) -> None:
+        if self._active is None:
+            raise InvalidArgument(
+                "a persistent collective",
+                "it was freed, or the communicator that it was made on",
+                "make a new one, or free it later",
+            )
         self._private.check()
         raise RuntimeError("this collective is running: Wait for it before you start it again")
 

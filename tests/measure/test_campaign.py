@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure import SIZES, Campaign, Measurement, Probe
-from collwise.measure.campaign import OPENING
+from collwise.measure.campaign import OPENING, SIZES, Campaign, Measurement
 from collwise.measure.fit import Seconds
+from collwise.measure.probes import Probe
 from collwise.model.machine import Cost, Machine
 from collwise.model.measured_machine import Measured, measured
 from collwise.simulator import SimulatedProber

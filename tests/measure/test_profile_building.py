@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from collwise.measure import SIZES, Campaign, Measurement, Probe, build_profile
+from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.fit import Seconds
+from collwise.measure.probes import Probe
+from collwise.measure.profile_building import build_profile
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import PICOSECOND, measured
 from collwise.profiles.fingerprint import Fingerprint

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from collwise.measure import Campaign, Fit, Law, Measurement, judge
-from collwise.measure.stability import STABLE, judge_fit
+from collwise.measure.campaign import Campaign, Measurement
+from collwise.measure.fit import Fit, Law
+from collwise.measure.stability import STABLE, judge, judge_fit
 from collwise.model.machine import Machine
 from collwise.simulator import SimulatedProber
 

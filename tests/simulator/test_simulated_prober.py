@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure import Probe
+from collwise.measure.probes import Probe
 from collwise.model.machine import Machine
 from collwise.simulator import SimulatedProber
 

@@ -15,7 +15,8 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Combining, Timing, ideal, ideal_alike
+from collwise.timing import Timing, ideal, ideal_alike
+from collwise.timing.events import Combining
 from collwise.verifier import check_flow, check_ports
 
 F = Fraction

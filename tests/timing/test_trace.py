@@ -11,7 +11,8 @@ from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
-from collwise.timing import LinkWait, ideal
+from collwise.timing import ideal
+from collwise.timing.events import LinkWait
 
 BLOCK = (Block(0, 0, 8),)
 

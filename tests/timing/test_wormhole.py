@@ -19,7 +19,8 @@ from collwise.model.topology import Complete, Embedded, Hypercube, Mesh, Topolog
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import LinkWait, Timing, ideal, ideal_alike
+from collwise.timing import Timing, ideal, ideal_alike
+from collwise.timing.events import LinkWait
 from collwise.verifier import check_ports
 
 F = Fraction

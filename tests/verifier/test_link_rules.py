@@ -13,7 +13,8 @@ from collwise.model.topology import Complete, Hypercube, Mesh
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import LinkWait, Timing, ideal
+from collwise.timing import Timing, ideal
+from collwise.timing.events import LinkWait
 from collwise.verifier import check_ports, verify
 
 F = Fraction

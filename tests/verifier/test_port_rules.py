@@ -16,7 +16,8 @@ from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.program import Schedule
-from collwise.timing import Combining, Timing, Transfer, ideal
+from collwise.timing import Timing, Transfer, ideal
+from collwise.timing.events import Combining
 from collwise.verifier import check_ports
 
 POSTAL = Machine.postal(t0_s=1, lam=2)

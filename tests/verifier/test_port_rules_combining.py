@@ -18,7 +18,8 @@ from collwise.model.measured_machine import measured
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Combining, Timing, ideal
+from collwise.timing import Timing, ideal
+from collwise.timing.events import Combining
 from collwise.verifier import check_ports
 
 F = Fraction

@@ -7,31 +7,7 @@ engine for very many ranks, with `port_queues` and `vectorised_laws`.  `trace` c
 keeps the result with what it was computed from.
 """
 
-from collwise.timing.events import (
-    Combining,
-    LinkWait,
-    Passage,
-    Timing,
-    Transfer,
-    check_simulable,
-    ideal,
-    ideal_alike,
-)
-from collwise.timing.trace import Trace, fastest_timing, simulate
-from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
+from collwise.timing.events import Timing, Transfer, ideal, ideal_alike
+from collwise.timing.trace import Trace, simulate
 
-__all__ = [
-    "Combining",
-    "LinkWait",
-    "Passage",
-    "Timing",
-    "Trace",
-    "Transfer",
-    "VectorisedTiming",
-    "check_simulable",
-    "fastest_timing",
-    "ideal",
-    "ideal_alike",
-    "simulate",
-    "vectorised_timing",
-]
+__all__ = ["Timing", "Trace", "Transfer", "ideal", "ideal_alike", "simulate"]

@@ -7,7 +7,8 @@ from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, Machine, Wormhole
 from collwise.model.topology import Topology
-from collwise.timing import Passage, Timing, Transfer
+from collwise.timing import Timing, Transfer
+from collwise.timing.events import Passage
 from collwise.verifier.violations import Lists, reject_timing
 
 

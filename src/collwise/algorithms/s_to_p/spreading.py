@@ -15,7 +15,7 @@ from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
-from collwise.timing import fastest_timing
+from collwise.timing.trace import fastest_timing
 
 Held: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""

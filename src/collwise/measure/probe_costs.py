@@ -35,10 +35,7 @@ class ProbeCosts:
         if fewer:
             nearest = max(fewer, key=lambda c: (c.k, c.blocking == cell.blocking))
             return self._time(nearest) * cell.k / nearest.k
-        return self._extrapolated(cell)
-
-    def _extrapolated(self, cell: Cell) -> float:
-        """Along the straight line through the two nearest smaller sizes, never falling."""
+        # Along the straight line through the two nearest smaller sizes, never falling.
         smaller = sorted(c for c in self._counts if c == cell._replace(nbytes=c.nbytes))
         if not smaller:
             return 0.0  # every sample was thrown away

@@ -34,6 +34,15 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 """The environment variable that names the profile to use."""
 
 
+FORMAT = "collwise profile"
+VERSION = 1
+
+
+class _Header(msgspec.Struct):
+    format: Any = None
+    version: Any = None
+
+
 class Profile(Record, frozen=True, kw_only=True, dict=True):
     """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`."""
 
@@ -146,7 +155,39 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
         """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
-        return _read(text, name)
+
+        def damaged(
+            seen: str, remedy: str = "restore it, or measure again: collwise measure"
+        ) -> NoReturn:
+            raise DamagedProfile(f"read {name}", seen, remedy)
+
+        raw = text.encode() if isinstance(text, str) else text
+        raw = raw.removeprefix(b"\xef\xbb\xbf")  # some editors put a byte-order mark there
+        if not raw.strip():
+            damaged("it is empty")
+        try:
+            raw.decode("utf-8")
+            header = msgspec.json.decode(raw, type=_Header)
+            if header.format != FORMAT:
+                damaged(
+                    f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile"
+                )
+            if isinstance(header.version, int) and header.version > VERSION:
+                damaged(
+                    f"its version is {header.version}, this collwise reads up to {VERSION}",
+                    "update collwise, or measure again: collwise measure",
+                )
+            return msgspec.json.decode(raw, type=Profile)
+        except UnicodeDecodeError as error:
+            damaged(f"it is not UTF-8 text (at byte {error.start})")
+        except msgspec.ValidationError as error:
+            damaged(str(error))
+        except msgspec.DecodeError as error:
+            seen = str(error)
+            if found := re.search(r"\(byte (\d+)\)", seen):
+                line = 1 + raw.count(b"\n", 0, int(found[1]))
+                seen += f", in line {line}"
+            damaged(seen)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Profile":
@@ -161,7 +202,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
             seen = error.strerror or str(error)
             remedy = "name a file that can be read, or measure again: collwise measure"
             raise DamagedProfile(f"read {name}", seen, remedy) from error
-        return _read(text, name)
+        return Profile.from_json(text, name)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the profile, atomically: the file holds the old or the new one, never a half.
@@ -171,7 +212,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         """
         target = Path(path)
         document = self.to_json()
-        _read(document, "the profile to be saved")
+        Profile.from_json(document, "the profile to be saved")
         try:
             replace_file(target, document.encode())
         except (OSError, RuntimeError) as error:  # links in a circle were a RuntimeError once
@@ -181,45 +222,3 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
                 f"name another file, by --profile or {ENVIRONMENT}",
             ) from error
         return target
-
-
-FORMAT = "collwise profile"
-VERSION = 1
-
-
-class _Header(msgspec.Struct):
-    format: Any = None
-    version: Any = None
-
-
-def _read(text: str | bytes, name: str) -> Profile:
-    def damaged(
-        seen: str, remedy: str = "restore it, or measure again: collwise measure"
-    ) -> NoReturn:
-        raise DamagedProfile(f"read {name}", seen, remedy)
-
-    raw = text.encode() if isinstance(text, str) else text
-    raw = raw.removeprefix(b"\xef\xbb\xbf")  # some editors put a byte-order mark there
-    if not raw.strip():
-        damaged("it is empty")
-    try:
-        raw.decode("utf-8")
-        header = msgspec.json.decode(raw, type=_Header)
-        if header.format != FORMAT:
-            damaged(f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile")
-        if isinstance(header.version, int) and header.version > VERSION:
-            damaged(
-                f"its version is {header.version}, this collwise reads up to {VERSION}",
-                "update collwise, or measure again: collwise measure",
-            )
-        return msgspec.json.decode(raw, type=Profile)
-    except UnicodeDecodeError as error:
-        damaged(f"it is not UTF-8 text (at byte {error.start})")
-    except msgspec.ValidationError as error:
-        damaged(str(error))
-    except msgspec.DecodeError as error:
-        seen = str(error)
-        if found := re.search(r"\(byte (\d+)\)", seen):
-            line = 1 + raw.count(b"\n", 0, int(found[1]))
-            seen += f", in line {line}"
-        damaged(seen)

@@ -132,22 +132,17 @@ def start(
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-        return _wait(process, ranks, command[0], limit_s)
-
-
-def _wait(process: "subprocess.Popen[bytes]", ranks: int, mpiexec: str, limit_s: float) -> int:
-    try:
-        return process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        _end(process, mpiexec)
-        raise NoMPI(
-            f"{ranks} ranks under {mpiexec}",
-            f"they did not finish within {limit_s:.0f} s",
-            "try fewer ranks, raise --budget, or run `collwise doctor`",
-        ) from None
-    except BaseException:
-        _end(process, mpiexec)
-        raise
+        try:
+            return process.wait(limit_s)
+        except BaseException as problem:
+            _end(process, command[0])
+            if not isinstance(problem, subprocess.TimeoutExpired):
+                raise
+            raise NoMPI(
+                f"{ranks} ranks under {command[0]}",
+                f"they did not finish within {limit_s:.0f} s",
+                "try fewer ranks, raise --budget, or run `collwise doctor`",
+            ) from None
 
 
 @contextmanager

@@ -86,14 +86,6 @@ def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
     assert estimate(samples) is None
 
 
-def test_a_fit_is_of_one_kind_of_message() -> None:
-    mixed = {Cell(1, 8, 1, False): [1.0], Cell(1, 16, 2, False): [2.0]}
-    with pytest.raises(InvalidArgument, match="2 kinds of message"):
-        fit_samples(mixed)
-    with pytest.raises(InvalidArgument, match="0 kinds of message"):
-        fit_samples({})
-
-
 def test_disagreement_is_relative_to_the_mean() -> None:
     t0 = Fraction(1)
     samples = {

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.operations import Recv, Send, Slot, size_of
@@ -150,19 +149,3 @@ def test_greetings_bring_everyone_together(ranks: int) -> None:
     if ranks <= 17:  # every pair meets
         pairs = {(p.targets[-1], t) for p in probes for t in p.targets[:-1]}
         assert len(pairs) == (ranks - 1) * (ranks - 2)
-
-
-@pytest.mark.parametrize(
-    ("build", "seen"),
-    [
-        (lambda: Probe(3, 8, (1,)), "experiment 3"),
-        (lambda: Probe(1, 0, (1,)), "0 bytes"),
-        (lambda: Probe(1, 8, ()), "targets ()"),
-        (lambda: Probe(1, 8, (1, 0)), "targets (1, 0)"),
-    ],
-)
-def test_impossible_probes(build: object, seen: str) -> None:
-    assert callable(build)
-    with pytest.raises(InvalidArgument) as caught:
-        build()
-    assert seen in str(caught.value)

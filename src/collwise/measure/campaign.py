@@ -47,6 +47,8 @@ ROUND = 5
 """The least number of repetitions in a round."""
 FEWEST = 6
 """With fewer repetitions no median is known with 95 % confidence, however alike they look."""
+TOLERANCE = 0.01
+"""A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
 BATCH = 1024
 """The largest number of probes in a batch."""
 
@@ -87,9 +89,8 @@ class Campaign:
     """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
 
     ranks: >= 2.  sizes: bytes, >= 1.  seed: of targets and order.  budget_s: seconds after which
-    nothing new begins.  ks: numbers of targets, two or more (`usual_ks` if not given).  modes: ways
-    of sending to measure, as values of `blocking`.  tolerance: relative half-width of the 95 %
-    intervals of t0 and λ at which a size is known well enough.  repetitions: the most of one probe.
+    nothing new begins.  modes: ways of sending to measure, as values of `blocking`.
+    repetitions: the most of one probe.
     Raises InvalidArgument for values out of range.
     """
 
@@ -100,9 +101,7 @@ class Campaign:
         sizes: Iterable[int] = SIZES,
         seed: int = 0,
         budget_s: float = 20.0,
-        ks: Iterable[int] | None = None,
         modes: Iterable[bool] = (False, True),
-        tolerance: float = 0.01,
         repetitions: int = 1000,
     ) -> None:
         if ranks < 2:
@@ -114,13 +113,13 @@ class Campaign:
         if not (budget_s > 0 and isfinite(budget_s)):
             raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
         self.ranks = ranks
-        self.sizes = _distinct(sizes, "message sizes", " of bytes", 1)
-        self.ks = _distinct(usual_ks(ranks) if ks is None else ks, "numbers of targets", "", 2)
-        self.modes = tuple(dict.fromkeys(modes))
-        if not self.modes:
-            raise InvalidArgument("a campaign", "no way of sending", "give at least one mode")
+        numbers = list(sizes)
+        if not numbers or any(not isinstance(x, int) or x < 1 for x in numbers):
+            remedy = "give 1 or more different whole numbers of bytes, >= 1"
+            raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)
+        self.sizes, self.ks = tuple(sorted(set(numbers))), usual_ks(ranks)
+        self.modes, self.repetitions = tuple(modes), repetitions
         self.seed, self.budget_s = seed, budget_s
-        self.tolerance, self.repetitions = tolerance, repetitions
         self.elapsed_s = 0.0
         self._random = Random(seed)
         self._samples: dict[Cell, list[Seconds]] = {}
@@ -275,7 +274,7 @@ class Campaign:
             samples = self._samples_of(nbytes, mode)
             fewest = min(map(len, samples.values()), default=0)
             law = estimate(samples) if fewest >= min(FEWEST, self.repetitions) else None
-            if law and max(law.t0_uncertainty, law.lam_uncertainty) <= self.tolerance:
+            if law and max(law.t0_uncertainty, law.lam_uncertainty) <= TOLERANCE:
                 self._open.remove((nbytes, mode))
         return [
             cell
@@ -319,12 +318,3 @@ def _segments(fits: Sequence[Fit]) -> list[int]:
         gaps.append(CurvePoint(fit.nbytes, float(fit.law.t0), t0 / 2))
         latencies.append(CurvePoint(fit.nbytes, float(latency), max(t0, lam) / 2))
     return find_segments(gaps, latencies)
-
-
-def _distinct(values: Iterable[int], what: str, unit: str, least: int) -> tuple[int, ...]:
-    """Integers >= 1, ascending; raises InvalidArgument for fewer than `least` different ones."""
-    numbers = list(values)
-    if any(not isinstance(x, int) or x < 1 for x in numbers) or len(set(numbers)) < least:
-        remedy = f"give {least} or more different whole numbers{unit}, >= 1"
-        raise InvalidArgument(f"{what} for a measurement", f"{numbers}", remedy)
-    return tuple(sorted(set(numbers)))

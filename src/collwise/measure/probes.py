@@ -18,7 +18,6 @@ from fractions import Fraction
 from random import Random
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument
 from collwise.model.machine import Cost
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
@@ -54,16 +53,6 @@ class Probe:
     nbytes: int
     targets: tuple[int, ...]
     blocking: bool = False
-
-    def __post_init__(self) -> None:
-        if self.experiment not in EXPERIMENTS:
-            seen = f"experiment {self.experiment}"
-            raise InvalidArgument("a probe", seen, "give experiment 1 or 2")
-        if self.nbytes < 1:
-            raise InvalidArgument("a probe", f"{self.nbytes} bytes", "give at least 1 byte")
-        if not self.targets or min(self.targets) < 1:
-            remedy = "give one or more ranks, none of them 0"
-            raise InvalidArgument("a probe", f"targets {self.targets}", remedy)
 
     @property
     def k(self) -> int:

@@ -34,7 +34,8 @@ class BroadcastExecutor(Executor):
         try:
             self._execute(operands)
         finally:
-            self._bound["direct", "as passed"].aim({Slot.OUTPUT: None})
+            if (bound := self._bound.get(("direct", "as passed"))) is not None:
+                bound.aim({Slot.OUTPUT: None})
 
     def _operands(self, *buffers: Any) -> Operands:
         (spec,) = buffers

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_act, merged
+from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_act
 from collwise.mpi.buffers.operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -165,7 +165,7 @@ class BoundPlan:
 
     def _message(self, op: Message) -> Any:
         memory = self.slots[op.slot]
-        region = memory.region(op.blocks)
+        region = memory.message(op.blocks)
         if region.derived:
             self.types.append(region.datatype)
         if self.late:
@@ -176,8 +176,9 @@ class BoundPlan:
     def _local(self, op: Combine | Copy) -> Iterable[Act]:
         slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right, op.into)
         memories = [self.slots[slot] for slot in slots]
-        for block in merged(op.blocks):
-            places = [(memory, memory.region([block])) for memory in memories]
+        # Neighbouring blocks are neighbours in all of them.
+        for regions in zip(*(memory.regions(op.blocks) for memory in memories), strict=True):
+            places = list(zip(memories, regions, strict=True))
             yield partial(self._at_once, op, places) if self.late else self._act(op, places)
 
     def _at_once(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:

@@ -36,10 +36,10 @@ def main() -> None:
     parser.add_argument("--claims", type=int)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    findings = []
+    findings = {}
     for claim in CLAIMS[: options.claims]:
-        findings.append(claim())
-        print(f"{findings[-1].claim}: {findings[-1].verdict}", flush=True)
+        findings[claim] = claim.judge()
+        print(f"{claim.id}: {findings[claim].verdict}", flush=True)
     page = HEAD.format(machine=PRESETS["paragon"].describe()) + markdown(findings)
     (options.out / "hambrusch.md").write_text(page, encoding="utf-8")
 

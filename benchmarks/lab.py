@@ -158,23 +158,23 @@ def race_on_ranks(nbytes: int, scale: float) -> None:
 
     comm = world()
     here = describe(comm)
-    channel = PrivateCommunicator(comm)
+    private = PrivateCommunicator(comm)
     for _ in range(3):  # connections are made lazily
-        channel.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))
-    profile = run_campaign(channel.comm, here, budget_s=MEASURING_S * scale, sizes=[nbytes])
+        private.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))
+    profile = run_campaign(private.comm, here, budget_s=MEASURING_S * scale, sizes=[nbytes])
     planned = plan("broadcast", ranks=comm.size, nbytes=nbytes, machine=profile.machine)
     racers = [next(c for c in planned.candidates if c.name == f"broadcast/{n}") for n in TREES]
     if planned.choice.label not in {c.label for c in racers}:
         racers.append(planned.choice)
     outcome = race(
-        RaceHarness(channel, here.crowded),
+        RaceHarness(private, here.crowded),
         planned.problem,
         {c.label: ALGORITHMS[c.name].schedule(comm.size, nbytes, 0, **c.settings) for c in racers},
         {c.label: c.predicted_s for c in racers},
         budget_s=RACING_S * scale,
         repetitions=REPETITIONS,
     )
-    channel.free()
+    private.free()
     point = next(p for p in profile.points if p.mode == "nonblocking")
 
     def print_result() -> None:

@@ -294,4 +294,4 @@ def test_the_same_report_twice_is_the_same_page() -> None:
 
 
 def test_the_template_is_packaged() -> None:
-    assert files("collwise.figures").joinpath("page.html.jinja").is_file()
+    assert files("collwise.figures").joinpath("report_page.html.jinja").is_file()

@@ -143,7 +143,8 @@ def test_where_nothing_is_combined(order: Order) -> None:
         with pytest.raises(InvalidArgument) as caught:
             Problem(collective, 4, 0, order=order)
         assert str(caught.value) == (
-            f"{collective} with order: it is for reduce, allreduce and reduce_scatter_block only; leave out order"
+            f"{collective} with order: it is for reduce, allreduce and reduce_scatter_block only;"
+            " leave out order"
         )
     for collective in ABOUT["order"]:
         assert Problem(collective, 4, 0, order=order).order == order

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.verifier.rejected import violation
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
@@ -98,15 +99,6 @@ def test_equal_expressions_have_one_number() -> None:
 
 
 # --- what is said of wrong ones: (schedule, rank, step, block, what the text says) ---
-
-
-def violation(schedule: Schedule) -> InvalidSchedule:
-    with pytest.raises(InvalidSchedule) as caught:
-        verify(schedule)
-    assert caught.value.asked
-    assert caught.value.seen
-    assert caught.value.remedy
-    return caught.value
 
 
 THREE = [recv(1), combine(IN, OUT), recv(2, S0), combine(OUT, S0)]

@@ -1,10 +1,9 @@
 """What the verifier says of right schedules, and of each kind of wrong one."""
 
-from collections.abc import Sequence
-
 import pytest
+from tests.verifier.rejected import broadcast, violation
 
-from collwise.errors import InvalidSchedule, UnknownName
+from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
@@ -18,20 +17,6 @@ MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
 ALL = Block(0, 0, 10)
-
-
-def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
-    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
-    return Schedule(problem, Written(tuple(map(tuple, lists))))
-
-
-def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
-    with pytest.raises(InvalidSchedule) as caught:
-        verify(schedule, machine)
-    assert caught.value.asked
-    assert caught.value.seen
-    assert caught.value.remedy
-    return caught.value
 
 
 # --- what is right ---

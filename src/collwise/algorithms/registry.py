@@ -145,7 +145,7 @@ class Algorithm:
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
-        Equals the ideal time (`schedule.timing.ideal`) on machines with independent ports.
+        Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
         problem = Problem.of(
@@ -165,7 +165,7 @@ class Algorithm:
             raise InvalidArgument(
                 f"the closed form of {self.name}",
                 f"a machine on which messages delay each other beyond their ports ({machine.kind})",
-                "take schedule.timing.ideal(schedule, machine), as plan() does",
+                "take collwise.ideal(schedule, machine), as plan() does",
             )
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:

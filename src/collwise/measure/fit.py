@@ -25,12 +25,10 @@ from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, Cell
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
-from collwise.profiles.records import MedianTime, mode_name
+from collwise.profiles.records import Bounds, MedianTime, mode_name
 
 Seconds: TypeAlias = Fraction | float
 Samples: TypeAlias = Mapping[Cell, Sequence[Seconds]]
-Bounds: TypeAlias = tuple[float, float]
-"""The lower and the upper end of a 95 % interval."""
 
 _ERRORS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors in half a 95 % interval of a normal distribution."""

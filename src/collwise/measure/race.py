@@ -17,6 +17,8 @@ LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
+BLOCKING = " (blocking)"
+"""Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Interval: TypeAlias = tuple[float, float]
+Bounds: TypeAlias = tuple[float, float]
+"""The lower and the upper end of a 95 % interval."""
 
 
 def mode_name(blocking: bool) -> Mode:
@@ -44,8 +45,8 @@ class MeasuredSize(Record, frozen=True, kw_only=True):
     t0_s: Positive
     lam: float
     """As measured; below 1 it is used as 1."""
-    t0_interval_s: Interval | None
-    lam_interval: Interval | None
+    t0_interval_s: Bounds | None
+    lam_interval: Bounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
     lam_experiments: tuple[float | None, float | None]
     disagreement: NotNegative | None
@@ -64,7 +65,7 @@ class MedianTime(Record, frozen=True, kw_only=True):
     experiment: Literal[1, 2]
     k: Count
     median_s: NotNegative
-    interval_s: Interval | None
+    interval_s: Bounds | None
     repetitions: Count
 
 
@@ -77,7 +78,7 @@ class CombineTime(Record, frozen=True, kw_only=True):
     """As NumPy names types: float64, int32, …"""
     nbytes: Count
     median_s: NotNegative
-    interval_s: Interval
+    interval_s: Bounds
     repetitions: Count
 
 

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
 from collwise.mpi.buffers.operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
@@ -22,10 +22,8 @@ from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
-BLOCKING = " (blocking)"
-"""What is added to a candidate's label where it ran as a blocking call."""
 RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
-"""Operators whose results races know, with NumPy's functions for them."""
+"""Operators whose results races know, with NumPy\'s functions for them."""
 _Values: TypeAlias = NDArray[Any]
 
 

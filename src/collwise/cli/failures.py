@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -39,45 +40,45 @@ def failing_clearly() -> Iterator[None]:
     except (click.exceptions.Abort, KeyboardInterrupt):
         _interrupted()
     except click.ClickException as problem:
-        told = StringIO()
-        problem.show(told)
-        say(*told.getvalue().splitlines())
+        message = StringIO()
+        problem.show(message)
+        _say(message.getvalue())
         leave(problem.exit_code)
     except CollwiseError as problem:
-        say(f"collwise: {problem}")
+        _say(f"collwise: {problem}")
         leave(problem.exit_code)
     except BrokenPipeError:
         leave(0)
     except Exception as problem:
-        if _stems_from(problem, KeyboardInterrupt):  # Ctrl-C in an import of compiled modules
+        if _stems_from_interrupt(problem):  # Ctrl-C in an import of compiled modules
             _interrupted()
         if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
             sys.stderr.write(f"collwise: write the result: {problem.strerror}; make room for it\n")
-            leave(1, alone=True)
-        sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
-        traceback.print_exc()
+        else:
+            sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
+            traceback.print_exc()
         leave(1, alone=True)
 
 
-def say(*lines: str) -> None:
+def _say(message: str) -> None:
     """Print to standard error, from rank 0."""
     if _rank() == 0:
         from collwise.cli.output import write  # here, since it takes a while
 
-        write(*lines, stream="err")
+        write(*message.splitlines(), stream="err")
 
 
 def _interrupted() -> NoReturn:
     """End all ranks at once: a rank within MPI would notice the interruption much later."""
-    if _rank() == 0 and sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
     if _rank() == 0:
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
         click.echo("collwise: interrupted", err=True)
     leave(130, alone=True)
 
 
-def _stems_from(problem: BaseException | None, kind: type[BaseException]) -> bool:
-    while problem is not None and not isinstance(problem, kind):
+def _stems_from_interrupt(problem: BaseException | None) -> bool:
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__cause__ or problem.__context__
     return problem is not None
 
@@ -89,13 +90,15 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
     except OSError:  # nobody reads it, or there is no room: do not try again at the very end
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if code and (mpi := _running_mpi()) is not None and (alone or not _all_arrive(mpi)):
+    mpi = _running_mpi()
+    others = mpi is not None and mpi.COMM_WORLD.Get_size() > 1
+    if code and others and (alone or not _all_arrive(mpi)):
         if not alone:
             sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
         sys.stderr.flush()
         _tell_parent(code)
         mpi.COMM_WORLD.Abort(code)
-    if code and _rank() > 0 and _running_mpi() is None:
+    if code and _rank() > 0 and not others:
         time.sleep(_FIRST_WORD_S)
     if _tell_parent(code):
         code = 0  # the parent exits with it; launchers print a banner for any other
@@ -108,17 +111,14 @@ def _tell_parent(code: int) -> bool:
     if not path:
         return False
     if _rank() == 0 or code:
-        with open(path, "w", encoding="ascii") as file:  # noqa: PTH123
-            file.write(str(code))
+        Path(path).write_text(str(code), encoding="ascii")
     return True
 
 
 def _running_mpi() -> Any:
-    """The MPI module, if it was loaded and runs with more than one rank."""
+    """The MPI module, if it was loaded and runs."""
     module = sys.modules.get("mpi4py.MPI")
-    if module is None or not module.Is_initialized() or module.Is_finalized():
-        return None
-    return module if module.COMM_WORLD.Get_size() > 1 else None
+    return module if module and module.Is_initialized() and not module.Is_finalized() else None
 
 
 def _all_arrive(mpi: Any) -> bool:
@@ -133,8 +133,7 @@ def _all_arrive(mpi: Any) -> bool:
 
 
 def _rank() -> int:
-    module = sys.modules.get("mpi4py.MPI")
-    if module is not None and module.Is_initialized() and not module.Is_finalized():
-        return int(module.COMM_WORLD.Get_rank())
-    seen = launched()
-    return seen.rank if seen is not None else 0
+    if (mpi := _running_mpi()) is not None:
+        return int(mpi.COMM_WORLD.Get_rank())
+    launcher = launched()
+    return launcher.rank if launcher is not None else 0

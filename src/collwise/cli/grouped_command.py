@@ -1,5 +1,6 @@
-"""What commands have in common: options in groups, and everything that is missing named at once."""
+"""The class of commands with many options: help in groups, all missing options named at once."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,21 +20,32 @@ def grouped(group: str) -> Any:
     return partial(click.option, cls=_Grouped, group=group)
 
 
-class Command(click.Command):
-    """A command with many options: in groups, and nobody has to find out one by one what lacks."""
+def all_of(*options: Any) -> Callable[[Any], Any]:
+    """One decorator that adds several options, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+class GroupedCommand(click.Command):
+    """A command whose options stand in groups, and which names every missing option at once."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:  # noqa: D102
-        given = list(args)
+        typed = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter as first:
-            values, *_ = self.make_parser(ctx).parse_args(given)
+            values, *_ = self.make_parser(ctx).parse_args(typed)
             missing = [p for p in self.get_params(ctx) if p.required and p.name not in values]
             if len(missing) < 2:
                 raise
-            names = [param.get_error_hint(ctx) for param in missing]
-            told = f"Missing options {', '.join(names[:-1])} and {names[-1]}."
-            raise click.UsageError(told, ctx) from first
+            *names, last = (param.get_error_hint(ctx) for param in missing)
+            message = f"Missing options {', '.join(names)} and {last}."
+            raise click.UsageError(message, ctx) from first
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}

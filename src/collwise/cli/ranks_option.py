@@ -6,7 +6,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,8 @@ from collwise.system.launcher import STATUS_FILE, launched, start
 
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
-MOST_PER_CORE = 16
-_LEAST_MOST = 64
-
-
-def usual_ranks() -> int:
-    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
-    return min(max(usable_cores(), 4), 16)
+MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
+"""Ranks that may be started here: the larger number counts."""
 
 
 def on_ranks(
@@ -35,58 +29,60 @@ def on_ranks(
 ) -> Callable[[Any], Any]:
     """Make a command run on ranks, with an option -n.
 
+    The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
+    it returns what shows its results, which rank 0 calls.
+
     budget_s: from the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.
     """
 
-    def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
         @click.option(
             "-n",
             "--ranks",
             type=click.IntRange(min=1),
             help="Start so many ranks here  [default: one per core, 4 to 16].",
         )
-        @functools.wraps(work)
+        @functools.wraps(command)
         def run(ranks: int | None, **options: Any) -> Any:
             check(options)
-            seen = launched()
-            if STATUS_FILE in os.environ or (seen is not None and (seen.size > 1 or ranks is None)):
-                _check_size(ranks, seen.size if seen else None)
-                import_module(
-                    "collwise.mpi.runtime.world"
-                )  # says it clearly if there is no MPI library
-                return work(**options)
-            count = usual_ranks() if ranks is None else ranks
-            _check_slots(count)
-            sys.exit(_start(count, budget_s(options)))
+            launcher = launched()
+            ours = STATUS_FILE in os.environ
+            if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
+                sys.exit(_start(ranks or default_ranks(), budget_s(options)))
+            if not ours and launcher is not None and ranks not in (None, launcher.size):
+                raise InvalidArgument(
+                    f"{ranks} ranks (-n {ranks})",
+                    f"a launcher has started {launcher.size}",
+                    "leave out -n under a launcher",
+                )
+            from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
+
+            comm = world()
+            show_results = command(comm=comm, here=describe(comm), **options)
+            from collwise.mpi.runtime.agreement import on_root
+
+            on_root(comm, show_results, takes_long=True)
 
         return run
 
     return decorate
 
 
-def _check_size(asked: int | None, seen: int | None) -> None:
-    if asked is not None and seen is not None and asked != seen and STATUS_FILE not in os.environ:
-        raise InvalidArgument(
-            f"{asked} ranks (-n {asked})",
-            f"a launcher has started {seen}",
-            "leave out -n under a launcher",
-        )
+def default_ranks() -> int:
+    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
+    return min(max(usable_cores(), 4), 16)
 
 
-def _check_slots(count: int) -> None:
-    most = max(_LEAST_MOST, MOST_PER_CORE * usable_cores())
-    if count > most:
+def _start(count: int, budget_s: float) -> int:
+    """Run this very command on ranks; return its exit code."""
+    if count > (most := max(MOST_PER_MACHINE, MOST_PER_CORE * usable_cores())):
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
             f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"
             " for each other",
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
-
-
-def _start(count: int, budget_s: float) -> int:
-    """Run this very command on ranks; return its exit code."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
         status = Path(folder) / "status"
         environment = {STATUS_FILE: str(status), **passed_on()}

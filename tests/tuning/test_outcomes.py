@@ -1,15 +1,16 @@
-"""What a session's outcomes say of themselves, and what is learned from them."""
+"""Tasks, and what outcomes say of themselves and teach."""
 
 from math import isfinite
+from typing import Any
 
 import pytest
 
-from collwise.errors import InvalidArgument
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, MARGIN
-from collwise.mpi.bench.workloads import BLOCKING
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.planner.choose import problem_for
 from collwise.planner.race_lookup import learned_choice
 from collwise.profiles.profile import Profile
-from collwise.tuning.session import Task, usual_sources, wins
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.tuning.outcomes import Task
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
 
@@ -34,7 +35,7 @@ def test_what_was_decided() -> None:
         assert decision.measured == decision.race.medians[decision.ours + mark]
         assert decision.library == decision.race.medians[LIBRARY]
         assert decision.speedup.middle == decision.library.middle / decision.measured.middle
-        plain = decision.unmarked
+        plain = decision.plain_race
         assert set(plain.samples) - {*plain.libraries} <= {c.label for c in made.plan.candidates}
         assert plain.medians[decision.ours] == decision.measured
     assert made.plan.candidate(persistent.ours).measured_s == persistent.measured.middle
@@ -46,7 +47,7 @@ def test_what_was_decided() -> None:
 def test_what_is_learned() -> None:
     """Both forms are decided apart; the algorithm goes without the mark of its form."""
     made = outcome(4096, gain=1.5, blocking_gain=0.8)
-    blocking, persistent = wins(made)
+    blocking, persistent = made.results
     for win, race in ((blocking, made.blocking), (persistent, made.race)):
         assert (win.collective, win.ranks, win.nbytes, win.root) == ("broadcast", RANKS, 4096, 1)
         assert made.plan.candidate(made.ours).name == win.algorithm
@@ -63,46 +64,38 @@ def test_what_is_learned() -> None:
 def test_what_is_learned_of_sources() -> None:
     """How many they were, and all that they gave."""
     made = outcome(512, sources=(0, 2, 3))
-    for win in wins(made):
+    for win in made.results:
         assert (win.collective, win.nbytes, win.sources, win.root) == ("s_to_p", 3 * 512, 3, 0)
         assert win.algorithm.startswith("s_to_p/")
-    assert {win.sources for win in wins(outcome(512))} == {0}
+    assert {win.sources for win in outcome(512).results} == {0}
 
 
-@pytest.mark.parametrize(
-    ("ranks", "shape", "sources"),
-    [
-        (1, None, (0,)),
-        (2, None, (0, 1)),
-        (4, None, (0, 2)),
-        (7, None, (0, 3)),
-        (16, None, (0, 4, 8, 12)),
-        (12, (2, 6), (0, 4, 8)),
-    ],
-)
-def test_who_has_data_if_nobody_says(
-    ranks: int, shape: tuple[int, int] | None, sources: tuple[int, ...]
-) -> None:
-    assert usual_sources(ranks, shape) == sources
-    task = Task.of("s_to_p", 64, 0, "sum", "float64", ranks=ranks, shape=shape)
-    assert task.sources == sources
-    assert str(task) == f"s_to_p of 64 bytes from each of {len(sources)} ranks"
-    problem = task.plan(PROFILE, ranks).problem
-    assert [source.rank for source in problem.sources] == list(sources)
-    assert problem.shape == (shape or problem.shape)
+def task(collective: str, nbytes: int, **asked: Any) -> Task:
+    problem, reason = problem_for(collective, ranks=6, nbytes=nbytes, **asked)
+    return Task(problem, reason=reason)
 
 
-def test_tasks_with_odd_sources() -> None:
-    for sources, shape in (((0, 4), None), ((0, 0), None), ((), None), ((0,), (2, 3))):
-        with pytest.raises(InvalidArgument):
-            Task.of("s_to_p", 64, 0, "sum", "float64", ranks=4, sources=sources, shape=shape)
-    ignored = Task.of("broadcast", 64, 1, "sum", "float64", ranks=4, sources=(0, 1))
-    assert ignored == Task("broadcast", 64, 1)
+def test_tasks_in_words() -> None:
+    assert str(task("broadcast", 512, root=1)) == "broadcast of 512 bytes"
+    assert str(task("s_to_p", 64, sources=[1, 4])) == "s_to_p of 64 bytes from each of 2 ranks"
+    assert str(task("s_to_p", 0, sources=[1, 4])) == "s_to_p of 0 bytes"
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_task_of_another_size(collective: str) -> None:
+    """It is as if it had been asked for; vectors are rounded up to whole elements and blocks."""
+    sources = {"sources": [1, 4]} if COLLECTIVES[collective].has_sources else {}
+    small, large = (task(collective, nbytes, **sources) for nbytes in (48, 4800))
+    assert small.resized(4800) == large
+    assert large.resized(4800) == large
+    rounded = small.resized(41).problem.nbytes
+    assert rounded == (48 if COLLECTIVES[collective].combines else 82 if sources else 41)
+    assert large.plan(PROFILE).problem == large.problem
 
 
 def test_settings_are_learned_as_text() -> None:
     """λ is a fraction, which JSON does not know."""
-    learned = wins(outcome(512, algorithm="postal_tree"))
+    learned = outcome(512, algorithm="postal_tree").results
     assert [set(win.settings) for win in learned] == [{"lam"}, {"lam"}]
     assert all(isinstance(win.settings["lam"], str) for win in learned)
 
@@ -110,17 +103,17 @@ def test_settings_are_learned_as_text() -> None:
 def test_a_small_gain_is_the_librarys() -> None:
     made = outcome(512, gain=1 + MARGIN / 2, blocking_gain=1.01, noise=1e-4)
     assert made.race.speedup(made.ours).low > 1
-    assert [win.decision for win in wins(made)] == ["library", "library"]
+    assert [win.decision for win in made.results] == ["library", "library"]
     assert made.plan.algorithm == LIBRARY
     verdicts = {c.verdict for c in made.plan.candidates[1:] if c.measured_s is not None}
     assert "raced; not clearly ahead of the library" in verdicts
 
 
 def test_where_nothing_is_learned() -> None:
-    assert wins(alone()) == []
+    assert alone().results == []
     few = outcome(repetitions=2)
     assert not any(isfinite(decision.speedup.high) for decision in few.decisions)
-    assert wins(few) == []
+    assert few.results == []
 
 
 def test_a_profile_knows_what_was_learned() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.cli.exit_codes import failing_clearly
+from collwise.cli.failures import failing_clearly
 from tests.cli.running import POSTAL, alone, await_none, environment, processes_with, run
 from tests.mpi.launching import Library, mpich
 

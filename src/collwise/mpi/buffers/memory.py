@@ -153,7 +153,7 @@ class UserBuffer(Memory):
         return self.address
 
 
-def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, tag: int) -> Act:
+def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any) -> Act:
     """An act that copies one buffer to another, as mpi4py takes them.
 
     contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.

@@ -46,9 +46,10 @@ class _Staging(NamedTuple):
 
     def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
         """Copy a contiguous array to another of as many elements."""
-        source, target = source.reshape(-1), target.reshape(-1)
+        if source.ndim != target.ndim:
+            source, target = source.reshape(-1), target.reshape(-1)
         if self.words is None:
-            target[:] = source
+            target[...] = source
         else:
             np.positive(source.view(self.words), target.view(self.words))
 

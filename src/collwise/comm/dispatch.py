@@ -13,7 +13,7 @@ from mpi4py import MPI
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.errors import CollwiseError
 from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
-from collwise.mpi.buffers.operators import can_combine, planning_name, planning_type
+from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import LONG, USER, Memory, allocate
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import BoundPlan

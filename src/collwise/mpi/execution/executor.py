@@ -14,7 +14,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.buffers.memory import BYTES, USER, Memory, ScratchLayout, Unit, allocate
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import BoundPlan, PersistentCollective
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator

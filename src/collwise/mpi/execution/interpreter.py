@@ -12,15 +12,8 @@ from typing import Any, NamedTuple
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import (
-    Act,
-    Memory,
-    Region,
-    ScratchLayout,
-    SharedScratch,
-    copy_act,
-)
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress

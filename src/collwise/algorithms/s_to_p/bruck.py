@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.s_to_p.spreading import enter
+from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Deliveries, Delivery
 
 
@@ -23,7 +23,7 @@ class Bruck(Deliveries):
             distance *= 2
 
 
-enter(
+register_s_to_p(
     "bruck",
     "in round k rank i gets all that rank i + 2^k holds",
     ("Bruck1997",),

@@ -6,7 +6,7 @@ Any p: ranks beyond the largest power of two hand their data over first, and get
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.s_to_p.spreading import enter
+from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.operations import Block
 
@@ -37,7 +37,7 @@ class Doubling(Deliveries):
             yield Delivery(late - cube, late, given)
 
 
-enter(
+register_s_to_p(
     "recursive_doubling",
     "in round k everybody swaps all that it holds with rank i xor 2^k",
     ("Thakur2005",),

@@ -107,17 +107,18 @@ class Algorithm:
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
-        problem = Problem.of(
-            self.collective,
-            ranks,
-            nbytes,
-            root,
-            itemsize=itemsize if item is None else item,
-            sources=sources,
-            shape=shape,
-        )
-        kept = self.order(problem) if self.kind.combines else "any"
-        return self.solve(replace(problem, order=kept if order is None else order), settings)
+        itemsize = itemsize if item is None else item
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        if order is not None:
+            problem = replace(problem, order=order)
+        return self.solve(problem, settings)
+
+    def problem(
+        self, ranks: int, nbytes: int | Sequence[int], root: int = 0, **arguments: Any
+    ) -> Problem:
+        """The problem of those arguments (as `Problem.of`), in the order that the algorithm has."""
+        problem = Problem.of(self.collective, ranks, nbytes, root, **arguments)
+        return replace(problem, order=self.order(problem)) if self.kind.combines else problem
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
         """The schedule for a problem as it stands; raises as `schedule` does."""
@@ -148,15 +149,8 @@ class Algorithm:
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
-        problem = Problem.of(
-            self.collective,
-            ranks,
-            nbytes,
-            root,
-            itemsize=itemsize if item is None else item,
-            sources=sources,
-            shape=shape,
-        )
+        itemsize = itemsize if item is None else item
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:

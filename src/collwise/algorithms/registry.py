@@ -68,23 +68,23 @@ class Algorithm:
         """The name without its collective."""
         return self.name.partition("/")[2]
 
-    def settings(self, given: Settings) -> dict[str, Any]:
-        """The given settings, read and checked; raises InvalidArgument for odd or missing ones."""
-        unknown = sorted(set(given) - set(self.parameters))
+    def settings(self, values: Settings) -> dict[str, Any]:
+        """The values, read and checked; raises InvalidArgument for unknown or missing ones."""
+        unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise InvalidArgument(
                 f"{self.name} with {', '.join(unknown)}",
                 "it has no such parameter",
                 "it takes " + (", ".join(self.parameters) or "none"),
             )
-        if missing := [name for name in self.parameters if name not in given]:
+        if missing := [name for name in self.parameters if name not in values]:
             name = missing[0]
             raise InvalidArgument(
                 f"{self.name} without {name}",
                 "nothing says which to use",
                 f"give {name}: {self.parameters[name].meaning}",
             )
-        return {name: self.parameters[name].read(given[name]) for name in self.parameters}
+        return {name: self.parameters[name].read(values[name]) for name in self.parameters}
 
     def schedule(
         self,
@@ -196,8 +196,8 @@ def find(name: str, collective: str | None = None) -> Algorithm:
     by_name = {algorithm.name: algorithm for algorithm in among}
     if isinstance(name, str):
         prefix, _, short = name.rpartition("/")
-        if found := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
-            return found
+        if algorithm := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
+            return algorithm
     raise UnknownName.of("algorithm", name, by_name)
 
 

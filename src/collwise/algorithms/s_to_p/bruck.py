@@ -12,13 +12,13 @@ class Bruck(Deliveries):
     """After the round of distance d rank i holds what ranks i … i + 2d − 1 gave, around the end."""
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        ranks, given = self.problem.ranks, self.problem.gathered
+        ranks, contributions = self.problem.ranks, self.problem.gathered
         distance = 1
         while distance < ranks:
             count = min(distance, ranks - distance)
             mine = () if rank is None else (rank, (rank + distance) % ranks)
             for sender in range(ranks) if rank is None else sorted(set(mine)):
-                blocks = tuple(b for b in given if (b.owner - sender) % ranks < count)
+                blocks = tuple(b for b in contributions if (b.owner - sender) % ranks < count)
                 yield Delivery(sender, (sender - distance) % ranks, blocks)
             distance *= 2
 

@@ -20,11 +20,13 @@ from collwise.schedule.trees import Tree
 from collwise.system.integers import Ints
 
 
-def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Delivery]:
+def _down(
+    tree: Tree, contributions: Iterable[tuple[int, Blocks]], rank: int | None
+) -> Iterator[Delivery]:
     """From each root, who gives blocks, down the tree; parents before their children."""
     ranks = tree.size
     edges = _edges(tree) if rank is None else []
-    for root, blocks in given:
+    for root, blocks in contributions:
         if rank is not None:
             node = (rank - root) % ranks
             family = tree.family(node)
@@ -56,8 +58,8 @@ class Broadcasts(Uncombined):
         return source, target, np.repeat(np.arange(len(source_ranks)), len(edges))
 
     def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
-        given = self.problem.gathered
-        yield from _down(self.tree, ((block.owner, (block,)) for block in given), rank)
+        contributions = self.problem.gathered
+        yield from _down(self.tree, ((block.owner, (block,)) for block in contributions), rank)
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ class SourceTree(Deliveries):
     tree: Tree
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        given = self.problem.gathered
-        for block in given:
-            yield Delivery(block.owner, given[0].owner, (block,))
-        if given:
-            yield from _down(self.tree, [(given[0].owner, given)], rank)
+        contributions = self.problem.gathered
+        for block in contributions:
+            yield Delivery(block.owner, contributions[0].owner, (block,))
+        if contributions:
+            yield from _down(self.tree, [(contributions[0].owner, contributions)], rank)
 
 
 def _at(

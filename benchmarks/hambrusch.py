@@ -39,7 +39,7 @@ def main() -> None:
     findings = {}
     for claim in CLAIMS[: options.claims]:
         findings[claim] = claim.judge()
-        print(f"{claim.id} ({claim.where}): {findings[claim].verdict}", flush=True)
+        print(f"{claim.id}: {findings[claim].verdict}", flush=True)
     page = HEAD.format(machine=PRESETS["paragon"].describe()) + markdown(findings)
     (options.out / "hambrusch.md").write_text(page, encoding="utf-8")
 

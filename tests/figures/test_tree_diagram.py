@@ -130,7 +130,7 @@ def test_what_is_no_tree_becomes_a_curve() -> None:
 @pytest.mark.parametrize(("ranks", "nbytes"), [(1, 512), (4, 0)])
 def test_nothing_to_send(ranks: int, nbytes: int) -> None:
     timing, schedule = drawn("binomial", ranks, nbytes=nbytes)
-    for figure in (tree_diagram(timing, schedule), timeline(timing)):
+    for figure in (tree_diagram(timing, schedule), timeline(timing, schedule)):
         assert not figure.axes
         assert figure.texts[0].get_text().startswith("Nothing is sent")
 
@@ -138,7 +138,7 @@ def test_nothing_to_send(ranks: int, nbytes: int) -> None:
 def test_a_machine_without_costs() -> None:
     free = Machine.hockney(alpha_s=0, beta_s=0)
     timing, schedule = drawn("binomial", 4, machine=free)
-    for figure in (tree_diagram(timing, schedule), timeline(timing)):
+    for figure in (tree_diagram(timing, schedule), timeline(timing, schedule)):
         assert "cost nothing" in figure.texts[0].get_text()
 
 

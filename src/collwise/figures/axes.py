@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from math import ceil, floor, log2, log10
+from math import ceil, floor, log2
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from collwise.system import formatting
 
@@ -39,12 +39,8 @@ def time_axis(axis: Axis, low_s: float, high_s: float, label: str) -> None:
 def ratio_axis(axis: Axis, low: float, high: float, label: str) -> None:
     """An axis for ratios above 0, with 1 among them; half and double are equally far from 1."""
     bottom, top = _logarithmic(axis, min(low, 0.9), max(high, 1.1))
-    ticks: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.75, 2)
-    if top / bottom > 4:
-        ticks = _decimal_ticks(bottom, top)
-    elif top / bottom > 1.8:
-        ticks = (0.5, 0.7, 1, 1.25, 1.5, 2, 2.5, 3)
-    _set_ticks(axis, [t for t in ticks if bottom <= t <= top], lambda x: f"{x:g}×")
+    ticks = _decimal_ticks(bottom, top) if top / bottom > 4 else _linear_ticks(bottom, top)
+    _set_ticks(axis, ticks, lambda x: f"{x:g}×")
     axis.set_label_text(label)
 
 
@@ -60,15 +56,19 @@ def _logarithmic(axis: Axis, low: float, high: float) -> tuple[float, float]:
 
 def _decimal_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, … or powers of ten, or of a thousand: as dense as they can be read."""
-    exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
-    for factors, step in (((1, 2, 5), 1), ((1,), 1), ((1,), 3)):
-        ticks = [f * 10.0**e for e in exponents if e % step == 0 for f in factors]
-        inside = [t for t in ticks if low <= t <= high]
-        if len(inside) <= MOST_TICKS:
+    for base, factors in ((10, (1, 2, 5)), (10, (1,)), (1000, (1,))):
+        ticks = _inside(LogLocator(base, factors, numticks=99), low, high)
+        if len(ticks) <= MOST_TICKS:
             break
-    if len(inside) > 1:
-        return inside
-    return [t for t in MaxNLocator(6).tick_values(low, high) if low <= t <= high]
+    return ticks if len(ticks) > 1 else _linear_ticks(low, high)
+
+
+def _linear_ticks(low: float, high: float) -> list[float]:
+    return _inside(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]), low, high)
+
+
+def _inside(locator: Locator, low: float, high: float) -> list[float]:
+    return [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
 
 
 def _short_time(seconds: float) -> str:

@@ -11,15 +11,16 @@ from matplotlib.collections import LineCollection, PatchCollection, PolyCollecti
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, Patch
+from matplotlib.patches import FancyArrow, FancyBboxPatch, Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
-from collwise.figures.schedule_title import schedule_title
+from collwise.figures.schedule_frame import schedule_title
 from collwise.figures.style import BLUE, FAINT, INK, MUTED, PAPER, VERMILION, WIDTH, look
 from collwise.model.topology import Embedded, Mesh, Topology, Torus
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
 
@@ -69,41 +70,36 @@ def can_be_drawn(topology: Topology | None) -> bool:
 
 
 @look()
-def mesh_diagram(
-    problem: Problem,
-    timing: Timing | None = None,
-    topology: Topology | None = None,
-    algorithm: str = "",
-) -> Figure:
-    """The ranks of a problem as a mesh, sources (or the root) marked.
+def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None = None) -> Figure:
+    """The ranks as a mesh, sources (or the root) marked.
 
-    timing, topology: with both, and if `can_be_drawn`, each link is an arrow whose colour and width
-    say for which share of the time until completion it was held; links that were not used are thin
-    lines.  Links that lead around a torus are drawn as two stubs.   algorithm: its name.
+    topology: if one that `can_be_drawn` is given, each of its links is an arrow whose colour and
+    width say for which share of the time until completion it was held; links that were not used are
+    thin lines.  Links that lead around a torus are drawn as two stubs.  Otherwise the mesh is that
+    as which algorithms see the ranks.
     """
-    linked = topology if timing is not None and can_be_drawn(topology) else None
-    rows, columns = _shape(linked) if linked else _problem_shape(problem)
-    distance = NODE_DISTANCE if linked else CLOSE
+    problem = schedule.problem
+    rows, columns = _shape(topology) if topology else problem.shape
+    distance = NODE_DISTANCE if topology else CLOSE
     distance = min(distance, (WIDTH - COLOUR_BAR) / columns, MOST_INCHES / rows)
     bar_below = rows * distance < 2.2  # too low for a colour bar beside it
-    height = max(rows * distance, 0.5) + 1.2 + 0.6 * bool(linked and bar_below)
+    height = max(rows * distance, 0.5) + 1.2 + 0.6 * bool(topology and bar_below)
     figure = Figure((min(max(columns * distance + COLOUR_BAR, 6.6), WIDTH), height))
     axes = figure.subplots()
-    completion = "" if timing is None else formatting.time(timing.completion)
-    title = schedule_title(problem, algorithm, completion)
+    title = schedule_title(schedule, formatting.time(timing.completion))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, weight="bold")
-    margin = 0.75 if isinstance(_base(linked), Torus) else 0.5
+    margin = 0.75 if isinstance(_base(topology), Torus) else 0.5
     axes.set_xlim(-margin, columns - 1 + margin)
     axes.set_ylim(rows - 1 + margin, -margin)
     axes.set_aspect("equal")
     axes.set_axis_off()
     style = TINY if distance < 0.2 else DENSE if distance < 0.3 else ROOMY
-    style = style if linked else NO_LINKS
-    places = linked.places if isinstance(linked, Embedded) else range(problem.ranks)
+    style = style if topology else NO_LINKS
+    places = topology.places if isinstance(topology, Embedded) else range(problem.ranks)
     positions = [divmod(node, columns) for node in places]
     handles = _draw_nodes(axes, problem, positions, 72 * distance, style)
-    if linked and timing is not None:
-        handles += _draw_links(axes, timing, linked, style, bar_below=bar_below)
+    if topology:
+        handles += _draw_links(axes, timing, topology, style, bar_below=bar_below)
     figure.legend(handles=handles, loc="outside lower left", ncols=4)
     return figure
 
@@ -118,11 +114,6 @@ def _shape(topology: Topology) -> tuple[int, int]:
         return base.sizes[0], base.sizes[1]
     assert isinstance(base, Mesh)
     return base.shape
-
-
-def _problem_shape(problem: Problem) -> tuple[int, int]:
-    """The mesh as which algorithms see the ranks; one row where they see none."""
-    return problem.shape if problem.kind.has_sources else (1, problem.ranks)
 
 
 def _draw_nodes(
@@ -218,13 +209,11 @@ def _draw_links(
 
 
 def _arrow(lane: _Lane, load: float, width: float) -> NDArray[np.float64]:
-    """Corners of an arrow along a lane, the wider the larger its load (0 to 1)."""
-    begin, end = lane.begin, lane.end
-    length = float(np.hypot(*(end - begin)))
-    along = (end - begin) / length
-    side = np.array((-along[1], along[0]))
-    shaft, head = (0.012 + 0.035 * load) * width, (0.045 + 0.03 * load) * width
-    neck = end - min(1.7 * head, 0.6 * length) * along
-    right = [begin + shaft * side, neck + shaft * side, neck + head * side]
-    left = [neck - head * side, neck - shaft * side, begin - shaft * side]
-    return np.array([*right, end, *left])
+    """Corners of an arrow along a lane, the wider the larger its load (0 to 1); its tip first."""
+    way = lane.end - lane.begin
+    shaft, head = (0.024 + 0.07 * load) * width, (0.045 + 0.03 * load) * width
+    arrow = FancyArrow(
+        *lane.begin, *way, width=shaft, length_includes_head=True, head_width=2 * head
+    )
+    arrow.set_data(head_length=min(1.7 * head, 0.6 * float(np.hypot(*way))))
+    return np.asarray(arrow.get_xy())

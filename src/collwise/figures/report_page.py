@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from math import exp, inf, log
-from typing import NamedTuple
+from typing import TypeAlias
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -69,7 +68,7 @@ def render(report: Report) -> str:
         pictures=[(p.title, p.caption, _inline(p, n)) for n, p in enumerate(report.pictures)],
         race_results=list(_race_results(report)),
         ks=sorted({m.k for m in profile.medians}),
-        experiments=list(_experiments(profile.medians)),
+        experiments=_experiments(profile.medians),
         labels={k: v for k, v in LABELS.items() if getattr(profile.fingerprint, k)},
         theme=THEME,
         margin=MARGIN,
@@ -157,15 +156,11 @@ def _inline(picture: Picture, number: int) -> Markup:
     return Markup(text.replace("<svg", name, 1))  # the one thing that is not escaped
 
 
-class _Competitor(NamedTuple):
-    label: str
-    median: Interval | None
-    predicted_s: float | None
-    repetitions: int
-    status: str
+Competitor: TypeAlias = tuple[str, Interval | None, float | None, int, str]
+"""Label, median, predicted time (seconds), number of repetitions, and decision."""
 
 
-def _race_results(report: Report) -> Iterator[tuple[Race, list[_Competitor]]]:
+def _race_results(report: Report) -> Iterator[tuple[Race, list[Competitor]]]:
     """The competitors of every race, the fastest first, blocking runs of the same race included."""
     runs: dict[tuple[str, int, int, int], list[tuple[str, Race]]] = {}
     for form, races in (("persistent", report.races), ("blocking", report.blocking)):
@@ -177,34 +172,23 @@ def _race_results(report: Report) -> Iterator[tuple[Race, list[_Competitor]]]:
         for form, race in reversed(same):
             if comparable_races([race]):
                 chosen.setdefault(race.winner, []).append(form)
-        competitors = {}
+        competitors: dict[str, Competitor] = {}
         for _, race in reversed(same):
             for label, samples in race.samples.items():
                 status = ["library's own"] * (label in race.libraries)
                 if label in chosen:
                     status.append(f"chosen for {' and '.join(chosen[label])} calls")
-                median = median_interval(samples) if samples else None
-                predicted = race.predicted_s.get(label)
-                competitors[label] = _Competitor(
-                    label, median, predicted, len(samples), ", ".join(status)
-                )
-        by_time = sorted(competitors.values(), key=lambda c: c.median.middle if c.median else inf)
+                times = median_interval(samples) if samples else None, race.predicted_s.get(label)
+                competitors[label] = label, *times, len(samples), ", ".join(status)
+        by_time = sorted(competitors.values(), key=lambda c: c[1].middle if c[1] else inf)
         yield same[0][1], by_time
 
 
-class _Experiment(NamedTuple):
-    nbytes: int
-    mode: Mode
-    number: int
-    by_k: dict[int, MedianTime]
-
-
-def _experiments(medians: Iterable[MedianTime]) -> Iterator[_Experiment]:
-    """The raw medians of the λ experiments, one row for all numbers of targets."""
-
-    def key(m: MedianTime) -> tuple[bool, int, int]:
-        return m.mode != "nonblocking", m.nbytes, m.experiment
-
-    for _, group in groupby(sorted(medians, key=key), key=key):
-        row = list(group)
-        yield _Experiment(row[0].nbytes, row[0].mode, row[0].experiment, {m.k: m for m in row})
+def _experiments(
+    medians: Iterable[MedianTime],
+) -> dict[tuple[int, Mode, int], dict[int, MedianTime]]:
+    """The raw medians of the λ experiments: by size, mode and experiment, for each k."""
+    rows: dict[tuple[int, Mode, int], dict[int, MedianTime]] = {}
+    for m in sorted(medians, key=lambda m: (m.mode != "nonblocking", m.nbytes, m.experiment)):
+        rows.setdefault((m.nbytes, m.mode, m.experiment), {})[m.k] = m
+    return rows

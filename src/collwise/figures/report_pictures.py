@@ -64,14 +64,14 @@ def schedule_figures(
     some of them are sources, or the tree if all data come from a root.   t0: exact seconds, to
     count in units of it.
     """
-    problem, name = schedule.problem, schedule.algorithm
+    kind = schedule.problem.kind
     figures: dict[str, Figure] = {}
     linked = topology if can_be_drawn(topology) and timing.passages else None
-    if linked or problem.kind.has_sources:
-        figures["Mesh"] = mesh_diagram(problem, timing, linked, name)
-    elif problem.kind.input == "root":
+    if linked or kind.has_sources:
+        figures["Mesh"] = mesh_diagram(timing, schedule, linked)
+    elif kind.input == "root":
         figures["Tree"] = tree_diagram(timing, schedule, t0)
-    return figures | {"Timeline": timeline(timing, t0, schedule)}
+    return figures | {"Timeline": timeline(timing, schedule, t0)}
 
 
 def schedule_pictures(

@@ -40,9 +40,6 @@ INK, MUTED, FAINT, WASH, PAPER, BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = (
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY, MUTED)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-NOTHING_SENT = "Nothing is sent: no rank lacks anything."
-NO_TIME = "Messages cost nothing on this machine: everything happens at once."
-
 WIDTH = 9.4
 """Inches: the usual width of a picture."""
 
@@ -101,10 +98,10 @@ def plain(text: str, most: int = 60) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def note(text: str, *, title: str = "", height: float = 1.2) -> Figure:
-    """A picture that only says why there is nothing to draw.  height: in inches."""
+def note(text: str, *, title: str = "") -> Figure:
+    """A picture that only says why there is nothing to draw."""
     with look():
-        figure = Figure((WIDTH, height))
+        figure = Figure((WIDTH, 1.2))
         figure.set_layout_engine("none")
         figure.text(0.01, 0.35, text, va="center", ha="left", color=MUTED)
         if title:

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from collwise.figures import style
-from collwise.figures.schedule_title import schedule_title
+from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
 from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION, WASH
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
@@ -49,22 +50,16 @@ class _Message(NamedTuple):
 
 
 @style.look()
-def timeline(
-    timing: Timing, t0: Fraction | None = None, schedule: Schedule | None = None
-) -> Figure:
+def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
     """A Gantt chart: bars while a send keeps its rank's port busy, arrows while a message flies.
 
     A dot is a receipt; a large one, the last receipt of its rank.  On a network with links, thin
     bars show for how long a send waited for them.  Times are in a unit of seconds, or in units of
-    t0 (exact seconds) if it is given.   schedule: what was timed, for the title, and for who has
-    data from the start; without it, who sends before anything was received.
+    t0 (exact seconds) if it is given.
     """
-    problem, name = (schedule.problem, schedule.algorithm) if schedule else (None, "")
     if not timing.completion:
-        title = schedule_title(problem, name) if problem else ""
-        return style.note(style.NO_TIME if timing.transfers else style.NOTHING_SENT, title=title)
+        return nothing_to_draw(timing, schedule)
     scale = formatting.scale_for(timing.completion, t0)
-    completion = scale.text_with_unit(timing.completion)
     messages = [
         _Message(t.source, t.target, *map(scale.value, (t.start, t.sent, t.received)))
         for t in timing.transfers
@@ -75,14 +70,13 @@ def timeline(
         if p.start > p.ready
     ]
     ranks, end = len(timing.finish), scale.value(timing.completion)
-    holders = [rank for rank in range(ranks) if problem and problem.input_of(rank)]
     labelled = ranks <= MOST_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
     figure = Figure((style.WIDTH, 1.65 + max(row * ranks, 0.6)))
     axes = figure.subplots()
     axes.set_xlim(-0.01 * end, 1.04 * end)
     axes.set_ylim(ranks - 0.4, -0.6)
-    _draw_rows(axes, _holding_since(messages, holders), ranks, end)
+    _draw_rows(axes, _holding_since(messages, schedule.problem), ranks, end)
     _draw_sends(axes, messages, ranks, end)
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
@@ -90,13 +84,10 @@ def timeline(
         _draw_flights(axes, messages)
     _draw_receipts(axes, messages, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
-    complete = f"Complete after {completion}"
-    axes.set_title(schedule_title(problem, name, completion) if problem else complete)
-    axes.set_xlabel(f"time ({scale.name})")
+    axes.set_title(schedule_title(schedule, scale.text_with_unit(timing.completion)))
+    time_axis(axes.xaxis, scale, MaxNLocator(10, steps=[1, 2, 5, 10]))
     axes.set_ylabel("rank")
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: scale.text(x * scale.length_s)))
     axes.yaxis.set_minor_locator(NullLocator())
     if labelled:
         axes.yaxis.set_major_locator(FixedLocator(range(ranks)))
@@ -108,18 +99,12 @@ def timeline(
     return figure
 
 
-def _holding_since(messages: Sequence[_Message], holders: Iterable[int]) -> dict[int, float]:
-    """By rank, since when it holds data: its first receipt, or 0 if it sends before that.
-
-    holders: the ranks that are known to have data from the start.
-    """
-    since: dict[int, float] = {}
+def _holding_since(messages: Iterable[_Message], problem: Problem) -> dict[int, float]:
+    """By rank, since when it holds data: from the start, or from its first receipt."""
+    since = {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
     for m in messages:
         since[m.target] = min(since.get(m.target, inf), m.received)
-    for m in messages:
-        if m.start < since.get(m.source, inf):
-            since[m.source] = 0.0
-    return since | dict.fromkeys(holders, 0.0)
+    return since
 
 
 def _draw_rows(axes: Axes, since: dict[int, float], ranks: int, end: float) -> None:

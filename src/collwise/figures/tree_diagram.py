@@ -7,13 +7,12 @@ from itertools import count, pairwise
 from typing import TypeAlias
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
 
 from collwise.figures import style
-from collwise.figures.schedule_title import schedule_title
+from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
 from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -39,17 +38,16 @@ def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None)
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
     MOST_NODES ranks, how many ranks have everything is drawn over time instead.
     """
-    problem, name = schedule.problem, schedule.algorithm
     if not timing.completion:
-        reason = style.NO_TIME if timing.transfers else style.NOTHING_SENT
-        return style.note(reason, title=schedule_title(problem, name))
+        return nothing_to_draw(timing, schedule)
     scale = formatting.scale_for(timing.completion, t0)
-    title = schedule_title(problem, name, scale.text_with_unit(timing.completion))
+    title = schedule_title(schedule, scale.text_with_unit(timing.completion))
+    root = schedule.problem.root
     first = _first_messages(timing)
-    children = _children(first, problem.root)
+    children = _children(first, root)
     if children is None or len(children) > MOST_NODES:
         return _draw_growth(timing, scale, title, is_tree=children is not None)
-    return _draw_tree(timing, scale, title, first, children, problem.root)
+    return _draw_tree(timing, scale, title, first, children, root)
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
@@ -125,8 +123,8 @@ def _draw_tree(
         radius = 8.5 if len(places) <= 32 else 7.5
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
     axes.set_title(title)
-    axes.set_ylabel(f"time received ({scale.name})")
-    _set_time_ticks(axes.yaxis, scale, sorted({y for _, y in places.values()}))
+    ticks = _time_ticks(sorted({y for _, y in places.values()}))
+    time_axis(axes.yaxis, scale, ticks, "time received")
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
     remark = f"in a node: the rank; {'beside' if beside else 'below'} it: when it has everything"
@@ -178,7 +176,7 @@ def _draw_growth(timing: Timing, scale: formatting.Scale, title: str, *, is_tree
     axes.set_xlim(0, 1.03 * times[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
-    axes.set_xlabel(f"time ({scale.name})")
+    time_axis(axes.xaxis, scale, MaxNLocator(10))
     axes.set_title(title)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
     remark = axes.text(0.01, 0.95, f"{formatting.count(ranks, 'rank')}: {reason}", va="top")
@@ -191,11 +189,8 @@ def _completions(timing: Timing) -> dict[int, Fraction]:
     return {t.target: t.received for t in sorted(timing.transfers, key=lambda t: t.received)}
 
 
-def _set_time_ticks(axis: Axis, scale: formatting.Scale, times: Sequence[float]) -> None:
+def _time_ticks(times: Sequence[float]) -> Locator:
     """Ticks at the times that occur, if they are few: the grid shows who is level with whom."""
     close = min((b - a for a, b in pairwise(times)), default=0)
-    if len(times) <= 14 and close >= times[-1] / 25:
-        axis.set_major_locator(FixedLocator([*times]))
-    else:
-        axis.set_major_locator(MaxNLocator(10))
-    axis.set_major_formatter(FuncFormatter(lambda y, _: scale.text(y * scale.length_s)))
+    few = len(times) <= 14 and close >= times[-1] / 25
+    return FixedLocator([*times]) if few else MaxNLocator(10)

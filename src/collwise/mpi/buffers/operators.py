@@ -85,7 +85,6 @@ class Operator(NamedTuple):
     """An operator on elements of a type; with its ufunc, if that can be used on this memory."""
 
     op: MPI.Op
-    unit: Unit
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
 
@@ -96,11 +95,11 @@ class Operator(NamedTuple):
         if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
             dtype = np.dtype(datatype.typechar)
             if all(m.aligned(dtype) for m in memory):
-                return Operator(op, unit, KNOWN[name].ufunc, dtype)
-        return Operator(op, unit, None, np.dtype("V1"))
+                return Operator(op, KNOWN[name].ufunc, dtype)
+        return Operator(op, None, np.dtype("V1"))
 
     def act(self, left: Any, right: Any, into: Any) -> Act:
-        """An act that combines two buffers into a third; without a ufunc, into the right one."""
+        """An act that combines two buffers into a third; without a ufunc, that is the right one."""
         if self.ufunc is None:
             return partial(self.op.Reduce_local, left, right)
         one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))

@@ -8,12 +8,19 @@ against the native library) cannot be simulated; `benchmarks/overhead.py` measur
 from collections.abc import Sequence
 
 from collwise.papers.findings import Claim
-from collwise.papers.hambrusch1998 import five_algorithms as five
-from collwise.papers.hambrusch1998 import moving
+from collwise.papers.hambrusch1998 import five_algorithms, moving
 
 CLAIMS: Sequence[Claim] = (
-    *(five.brute_force, five.growth, five.distributions, five.wrong_dimension),
-    *(five.more_sources, five.shapes, moving.repositioning, moving.partitioning),
-    *(moving.ideal_places, moving.placement, five.lengths),
+    five_algorithms.brute_force,
+    five_algorithms.growth,
+    five_algorithms.distributions,
+    five_algorithms.wrong_dimension,
+    five_algorithms.more_sources,
+    five_algorithms.shapes,
+    moving.repositioning,
+    moving.partitioning,
+    moving.ideal_places,
+    moving.placement,
+    five_algorithms.lengths,
 )
 """The claims that simulation can check, from H-c1 to H-c11."""

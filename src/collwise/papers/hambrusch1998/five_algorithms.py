@@ -59,14 +59,12 @@ def brute_force() -> Finding:
         ),
         Check(
             "with √p sources `xor` is good (no more than twice as slow) at p = 4 … 16 only",
-            "times as slow as the best of the three: "
-            + listed({f"p = {p}": x for p, x in behind.items()}),
+            "times as slow as the best of the three: " + listed(behind, "p = {}"),
             all((x < 2) == (p <= 16) for p, x in behind.items()),
         ),
         Check(
             "and where s is close to p on small machines",
-            "s = p, times as slow as the best of the three: "
-            + listed({f"p = {p}": x for p, x in all_sources.items()}),
+            "s = p, times as slow as the best of the three: " + listed(all_sources, "p = {}"),
             all(x < 2 for p, x in all_sources.items() if p <= 16),
         ),
     ]
@@ -85,10 +83,10 @@ def growth() -> Finding:
     lengths = (32, 128, 512, 1024, 4096, 8192, 16384)
     by_count = [times_on(BRANCHING, shape, "equal", s, 4096) for s in counts]
     by_length = {n: times_on((*BRANCHING, "xor"), shape, "right_diagonal", 30, n) for n in lengths}
-    straight = {name: correlation(counts, [t[name] for t in by_count]) ** 2 for name in BRANCHING}
+    fits = {name: correlation(counts, [t[name] for t in by_count]) ** 2 for name in BRANCHING}
     early = {name: by_length[1024][name] / by_length[32][name] for name in (*BRANCHING, "xor")}
     late = {name: by_length[16384][name] / by_length[1024][name] for name in BRANCHING}
-    late_straight = {
+    late_fits = {
         name: correlation(lengths[-4:], [by_length[n][name] for n in lengths[-4:]]) ** 2
         for name in BRANCHING
     }
@@ -96,8 +94,8 @@ def growth() -> Finding:
     checks = [
         Check(
             "`br_lin`, `br_xy_source`, `br_xy_dim` grow linearly with s (10×10, E(s), 4 KB)",
-            "R² of a straight line: " + listed(straight, 3),
-            min(straight.values()) > 0.95,
+            "R² of a straight line: " + listed(fits, digits=3),
+            min(fits.values()) > 0.95,
         ),
         Check(
             "in length `xor` is almost flat up to 1 KB (10×10, Dr(30))",
@@ -107,8 +105,8 @@ def growth() -> Finding:
         Check(
             "the three grow little to 1 KB (by less than half the factor from 1 to 16 KB), then"
             " linearly",
-            f"1 KB against 32 B: {listed(early)}; R² from 1 KB on: {listed(late_straight, 4)}",
-            min(late_straight.values()) > 0.999
+            f"1 KB against 32 B: {listed(early)}; R² from 1 KB on: {listed(late_fits, digits=4)}",
+            min(late_fits.values()) > 0.999
             and all(early[name] < late[name] / 2 for name in BRANCHING),
         ),
     ]
@@ -164,7 +162,7 @@ def more_sources() -> Finding:
     checks = [
         Check(
             "80 KB in all, 10×10, Dr: more sources are faster",
-            "ms: " + listed({f"s = {s}": t for s, t in times.items()}),
+            "ms: " + listed(times, "s = {}"),
             all(fewer > more for fewer, more in pairwise(times.values())),
         ),
         Check(
@@ -194,8 +192,7 @@ def shapes() -> Finding:
         ),
         Check(
             "and little for small s",
-            "slowest less fastest shape, ms: "
-            + listed({f"s = {s}": ms for s, ms in apart.items()}),
+            "slowest less fastest shape, ms: " + listed(apart, "s = {}"),
             max(apart[5], apart[15]) < apart[30] / 2,
         ),
         Check("4×30 is the exception", f"the slowest at s = 30: {slowest}", slowest == "4×30"),

@@ -30,7 +30,7 @@ def repositioning() -> Finding:
         return 100 * (1 - time_from("repos_xy_source", shape, sources, nbytes) / plain)
 
     counts = (16, 32, 48, 64, 75, 96, 112)
-    by_count = {d: {f"s = {s}": gain(d, s) for s in counts} for d in OTHERS}
+    by_count = {d: {s: gain(d, s) for s in counts} for d in OTHERS}
     many_sources = {d: gain(d, 192) for d in OTHERS}
     few_ranks = {f"{r}×{r}": gain("cross", r * r // 4, mesh=(r, r)) for r in (2, 3, 4)}
     short = {d: gain(d, 75, 512) for d in OTHERS}
@@ -40,7 +40,7 @@ def repositioning() -> Finding:
     checks = [
         Check(
             f"repositioning pays on {d} (16×16, 6 KB, 16 ≤ s < p/2)",
-            "% saved: " + listed(by_count[d]),
+            "% saved: " + listed(by_count[d], "s = {}"),
             mean(by_count[d].values()) > 0 and sum(g > 0 for g in by_count[d].values()) > 4,
         )
         for d in ("equal", "cross", "square")
@@ -48,7 +48,7 @@ def repositioning() -> Finding:
     checks += [
         Check(
             "and costs up to about 6.5 % on band",
-            "% saved: " + listed(by_count["band"]),
+            "% saved: " + listed(by_count["band"], "s = {}"),
             all(-8 < g < 1 for g in by_count["band"].values()),
         ),
         Check(
@@ -73,7 +73,7 @@ def repositioning() -> Finding:
         ),
         Check(
             "with length the gain grows, then tapers (s = 75)",
-            "square, % saved: " + listed({f"{n} B": g for n, g in by_length.items()}),
+            "square, % saved: " + listed(by_length, "{} B"),
             by_length[512] < by_length[2048] < by_length[6144]
             and by_length[16384] - by_length[6144] < by_length[2048] - by_length[512],
         ),
@@ -134,7 +134,7 @@ def ideal_places() -> Finding:
         ),
         Check(
             "left diagonals are the least sensitive ones for `br_lin` (15 meshes, s = p/4)",
-            "the worst mesh, times the best distribution there: " + listed(worst, 2),
+            "the worst mesh, times the best distribution there: " + listed(worst, digits=2),
             worst["left_diagonal"] <= min(worst.values()),
         ),
     ]
@@ -168,7 +168,7 @@ def placement() -> Finding:
         ),
         Check(
             "s/2 sources on p/2 ranks take less than half the time of s on p (ideal places)",
-            "times as long: " + listed(halves, 3),
+            "times as long: " + listed(halves, digits=3),
             max(halves.values()) < 0.5,
         ),
     ]

@@ -7,7 +7,7 @@ judged here by two numbers: CLEARLY for "clearly, heavily, considerably", ABOUT 
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.presets import PRESETS
@@ -47,6 +47,6 @@ def times_on(
     return {name: time_on(name, shape, distribution, count, nbytes) for name in names}
 
 
-def listed(numbers: Mapping[str, float], digits: int = 1) -> str:
-    """Names and numbers in one line."""
-    return ", ".join(f"{name} {number:.{digits}f}" for name, number in numbers.items())
+def listed(numbers: Mapping[Any, float], name: str = "{}", digits: int = 1) -> str:
+    """Numbers with their names in one line.  name: how a name is written, as in "s = {}"."""
+    return ", ".join(f"{name.format(key)} {number:.{digits}f}" for key, number in numbers.items())

@@ -65,8 +65,13 @@ class _Lane(NamedTuple):
 
 def can_be_drawn(topology: Topology | None) -> bool:
     """Whether a topology is a mesh, or a torus of two dimensions."""
-    base = _base(topology)
-    return isinstance(base, Mesh) or (isinstance(base, Torus) and len(base.sizes) == 2)
+    nodes = _nodes(topology)
+    return isinstance(nodes, Mesh) or (isinstance(nodes, Torus) and len(nodes.sizes) == 2)
+
+
+def _nodes(topology: Topology | None) -> Topology | None:
+    """The topology itself, where ranks are embedded in one."""
+    return topology.topology if isinstance(topology, Embedded) else topology
 
 
 @look()
@@ -79,7 +84,8 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     as which algorithms see the ranks.
     """
     problem = schedule.problem
-    rows, columns = _shape(topology) if topology else problem.shape
+    nodes = _nodes(topology)
+    rows, columns = nodes.shape if nodes else problem.shape
     distance = NODE_DISTANCE if topology else CLOSE
     distance = min(distance, (WIDTH - COLOUR_BAR) / columns, MOST_INCHES / rows)
     bar_below = rows * distance < 2.2  # too low for a colour bar beside it
@@ -88,7 +94,7 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     axes = figure.subplots()
     title = schedule_title(schedule, formatting.time(timing.completion))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, weight="bold")
-    margin = 0.75 if isinstance(_base(topology), Torus) else 0.5
+    margin = 0.75 if isinstance(nodes, Torus) else 0.5
     axes.set_xlim(-margin, columns - 1 + margin)
     axes.set_ylim(rows - 1 + margin, -margin)
     axes.set_aspect("equal")
@@ -98,22 +104,10 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     places = topology.places if isinstance(topology, Embedded) else range(problem.ranks)
     positions = [divmod(node, columns) for node in places]
     handles = _draw_nodes(axes, problem, positions, 72 * distance, style)
-    if topology:
-        handles += _draw_links(axes, timing, topology, style, bar_below=bar_below)
+    if nodes:
+        handles += _draw_links(axes, timing, nodes, style, bar_below=bar_below)
     figure.legend(handles=handles, loc="outside lower left", ncols=4)
     return figure
-
-
-def _base(topology: Topology | None) -> Topology | None:
-    return topology.topology if isinstance(topology, Embedded) else topology
-
-
-def _shape(topology: Topology) -> tuple[int, int]:
-    base = _base(topology)
-    if isinstance(base, Torus):
-        return base.sizes[0], base.sizes[1]
-    assert isinstance(base, Mesh)
-    return base.shape
 
 
 def _draw_nodes(
@@ -152,13 +146,11 @@ def _draw_nodes(
 
 def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
     """Every link, to the right of the line between its nodes; those around a torus as two stubs."""
-    base = _base(topology)
-    assert base is not None
-    _, columns = _shape(topology)
+    _, columns = topology.shape
     near, far, out = style.half + 0.03, 1 - style.half - 0.03, style.half + 0.40
-    for link in range(base.links):
+    for link in range(topology.links):
         try:
-            source, target = base.ends(link)
+            source, target = topology.ends(link)
         except InvalidArgument:
             continue  # an id at the edge of a mesh
         (row, column), (to_row, to_column) = divmod(source, columns), divmod(target, columns)

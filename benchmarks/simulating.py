@@ -52,7 +52,7 @@ def time_simulation(name: str, kind: str, ranks: int, nbytes: int) -> None:
     trace = cw.simulate(schedule, machine)
     completion = trace.completion
     simulate_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu_begin
-    assert not isinstance(trace.simulated, Timing), "simulated event by event"
+    assert ranks < 1 << 10 or not isinstance(trace.simulated, Timing), "simulated event by event"
     begin = time.perf_counter()
     assert max(trace.finish_s) == trace.completion_s
     finish_s = time.perf_counter() - begin

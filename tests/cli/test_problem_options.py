@@ -46,7 +46,7 @@ def test_odd_sources() -> None:
     for sources, shape in (
         (listed(0, 4), None),
         (listed(0, 0), None),
-        (Sources(), None),
+        (Sources(ranks=()), None),
         (listed(0), (2, 3)),
     ):
         with pytest.raises(InvalidArgument):

@@ -65,7 +65,7 @@ def test_wishes_about_combining_where_nothing_is_combined(
 
 
 def test_what_nobody_says_about_combining() -> None:
-    good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL}
+    good: dict[str, Any] = {"ranks": 4, "nbytes": 64, "machine": POSTAL}
     for collective in (c.name for c in COLLECTIVES.values() if c.combines):
         told = plan(collective, **good, op="sum", dtype="float64")
         assert plan(collective, **good) == told

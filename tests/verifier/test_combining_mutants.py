@@ -1,4 +1,4 @@
-"""Reduces and allreduces, broken in every way: the verifier against a twin that plays every byte.
+"""Reduces and allreduces, broken in every way: the verifier against a twin that moves every byte.
 
 A mutant may be right by chance (an order that is as good, a copy that nobody reads): so what is
 proved or refused is compared with what really comes out, symbol by symbol.
@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import fitting, settings_of
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -236,10 +236,9 @@ class Mutant:
         item = random.choice((1, 4))
         root = random.randrange(p) if algorithm.collective == "reduce" else 0
         count = random.choice((1, 2, p, p + 3))
-        if algorithm.kind.output == "own block":
-            count = p * random.choice((1, 2))
         settings = settings_of(algorithm, p, lam=random.choice((1, 2, 3)))
-        valid = algorithm.schedule(p, count * item, root, itemsize=item, **settings)
+        nbytes = fitting(algorithm, p, count * item, item)
+        valid = algorithm.schedule(p, nbytes, root, itemsize=item, **settings)
         self.problem = valid.problem
         if random.random() < 0.3:  # with less promised, more mutants are right
             self.problem = replace(valid.problem, order="any")

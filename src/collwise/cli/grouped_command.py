@@ -1,5 +1,6 @@
 """The class of commands with many options: help in groups, all missing options named at once."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,17 @@ class _Grouped(click.Option):
 def grouped(group: str) -> Any:
     """`click.option` for options that stand together under a heading."""
     return partial(click.option, cls=_Grouped, group=group)
+
+
+def all_of(*options: Any) -> Callable[[Any], Any]:
+    """One decorator that adds several options, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 class GroupedCommand(click.Command):

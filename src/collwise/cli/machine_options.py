@@ -1,12 +1,13 @@
 """Options that describe a machine and its network, shared by commands."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from collwise.cli.grouped_command import grouped
+from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import EXACT, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
@@ -54,64 +55,51 @@ MACHINE_OPTIONS = ("profile_path", "preset", *_PARAMETERS, "topology")
 """The names of all options that `machine_from` reads."""
 
 
-def _topology(ctx: click.Context, param: click.Parameter, text: str | None) -> Topology | None:
-    return None if text is None else parse(text)
-
-
-def _preset(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    if name is not None and name not in PRESETS:
-        raise UnknownName.of("preset machine", name, PRESETS)
-    return name
-
-
-def machine_options(command: Any) -> Any:
-    """Options for a machine of any kind, and for its network; `machine_from` reads them."""
-    profile = grouped("A measured machine, or one of the papers")
-    assumed = grouped("An assumed machine (times in seconds, or as in 1.7ms)")
-    seconds = {"type": SECONDS, "metavar": "TIME"}
-    options = (
-        profile(
-            "--profile",
-            "profile_path",
-            type=click.Path(path_type=Path),
-            help="Profile file to use  [default: the one saved for this machine].",
-        ),
-        profile(
-            "--preset",
-            metavar="NAME",
-            callback=_preset,
-            help=f"{', '.join(PRESETS)}: with its network, unless --topology says another.",
-        ),
-        assumed("--t0", **seconds, help="Postal: t0 of every message."),
-        assumed("--lam", type=EXACT, metavar="λ", help="Postal: λ, such as 4, 1.8 or 9/5."),
-        assumed("--alpha", **seconds, help="Hockney: start-up."),
-        assumed("--beta", **seconds, help="Hockney, wormhole: per byte."),
-        assumed("--gamma", **seconds, help="Hockney, wormhole: per combined byte  [default: 0]."),
-        assumed("--latency", **seconds, help="LogGP: L."),
-        assumed("--overhead", **seconds, help="LogGP: o."),
-        assumed("--gap", **seconds, help="LogGP: g."),
-        assumed("--per-byte", **seconds, help="LogGP: G."),
-        assumed("--send", **seconds, help="Wormhole: the sender's software."),
-        assumed("--receive", **seconds, help="Wormhole: the receiver's software."),
-        assumed("--hop", **seconds, help="Wormhole: the header, for every link."),
-        assumed("--copy", **seconds, help="Wormhole: the sender's software, per byte."),
-        assumed(
-            "--all-port",
-            is_flag=True,
-            default=None,
-            help="Wormhole: a rank has a port for each of its links.",
-        ),
-        grouped("The network")(
-            "--topology",
-            metavar="KIND:SIZES",
-            callback=_topology,
-            help="mesh:16x16, torus:4x4x8, hypercube:6 or complete:32; messages wait for links"
-            " (Hockney, wormhole)  [default: nobody is in anybody's way].",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_measured = grouped("A measured machine, or one of the papers")
+_assumed = partial(
+    grouped("An assumed machine (times in seconds, or as in 1.7ms)"), type=SECONDS, metavar="TIME"
+)
+machine_options = all_of(
+    _measured(
+        "--profile",
+        "profile_path",
+        type=click.Path(path_type=Path),
+        help="Profile file to use  [default: the one saved for this machine].",
+    ),
+    _measured(
+        "--preset",
+        metavar="NAME",
+        help=f"{', '.join(PRESETS)}: with its network, unless --topology says another.",
+    ),
+    _assumed("--t0", help="Postal: t0 of every message."),
+    _assumed("--lam", type=EXACT, metavar="λ", help="Postal: λ, such as 4, 1.8 or 9/5."),
+    _assumed("--alpha", help="Hockney: start-up."),
+    _assumed("--beta", help="Hockney, wormhole: per byte."),
+    _assumed("--gamma", help="Hockney, wormhole: per combined byte  [default: 0]."),
+    _assumed("--latency", help="LogGP: L."),
+    _assumed("--overhead", help="LogGP: o."),
+    _assumed("--gap", help="LogGP: g."),
+    _assumed("--per-byte", help="LogGP: G."),
+    _assumed("--send", help="Wormhole: the sender's software."),
+    _assumed("--receive", help="Wormhole: the receiver's software."),
+    _assumed("--hop", help="Wormhole: the header, for every link."),
+    _assumed("--copy", help="Wormhole: the sender's software, per byte."),
+    _assumed(
+        "--all-port",
+        is_flag=True,
+        type=bool,
+        metavar=None,
+        default=None,
+        help="Wormhole: a rank has a port for each of its links.",
+    ),
+    grouped("The network")(
+        "--topology",
+        metavar="KIND:SIZES",
+        help="mesh:16x16, torus:4x4x8, hypercube:6 or complete:32; messages wait for links"
+        " (Hockney, wormhole)  [default: nobody is in anybody's way].",
+    ),
+)
+"""Options for a machine of any kind, and for its network; `machine_from` reads them."""
 
 
 def machine_from(
@@ -126,7 +114,7 @@ def machine_from(
     combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
     """
-    topology: Topology | None = options["topology"]
+    topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
     parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
@@ -140,8 +128,10 @@ def machine_from(
             "describe one machine only",
         )
     if parameters:
-        return ChosenMachine(_assumed(kinds[0], parameters), "given", topology)
+        return ChosenMachine(_assumed_machine(kinds[0], parameters), "given", topology)
     if (name := options["preset"]) is not None:
+        if name not in PRESETS:
+            raise UnknownName.of("preset machine", name, PRESETS)
         preset = PRESETS[name]
         network = topology or network_of(preset, ranks, shape)
         return ChosenMachine(preset.machine, f"preset {name}", network)
@@ -157,7 +147,7 @@ def _typed(name: str) -> str:
     return "--" + name.removesuffix("_path").replace("_", "-")
 
 
-def _assumed(kind: str, parameters: Mapping[str, Any]) -> Machine:
+def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
     """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
     make, required, _ = _KINDS[kind]
     missing = [_typed(name) for name in required if name not in parameters]

@@ -53,8 +53,8 @@ def passed_on() -> dict[str, str]:
 def console(stream: str = "out") -> Console:
     """A console for "out" or "err": coloured on a terminal, plain and wide in a pipe."""
     file = sys.stdout if stream == "out" else sys.stderr
-    if told := os.environ.get(_TERMINAL):
-        *streams, width = told.split()
+    if terminals := os.environ.get(_TERMINAL):
+        *streams, width = terminals.split()
         terminal = stream in streams
         return Console(file=file, force_terminal=terminal, width=int(width) if terminal else PIPED)
     if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
@@ -74,16 +74,16 @@ def table(shown: Table) -> None:
     if out.measure(grid, options=unlimited).maximum <= out.width:
         out.print(grid)
         return
-    rows = [{name: _folded(cell) for name, cell in row.items()} for row in shown.rows]
-    left_out: list[str] = []
-    grid = _grid(shown.title, rows, least=_PROSE)
-    for name in shown.optional:
+    for count in range(len(shown.optional) + 1):
+        left_out = shown.optional[:count]
+        rows = [
+            {name: _folded(cell) for name, cell in row.items() if name not in left_out}
+            for row in shown.rows
+        ]
+        grid = _grid(shown.title, rows, least=_PROSE)
         if out.measure(grid, options=unlimited).minimum <= out.width:
             break
-        rows = [{key: cell for key, cell in row.items() if key != name} for row in rows]
-        left_out.append(name)
-        grid = _grid(shown.title, rows, least=_PROSE)
-    if out.measure(grid, options=unlimited).minimum > out.width:
+    else:
         grid = _grid(shown.title, rows, least=1)  # cells are broken anywhere
     out.print(grid)
     if left_out:

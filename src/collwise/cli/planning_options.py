@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from collwise.cli import output
+from collwise.cli.grouped_command import all_of
 from collwise.cli.machine_options import (
     MACHINE_OPTIONS,
     ChosenMachine,
@@ -90,8 +91,7 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
             return command(question=Question(problem, reason, machine), **values)
 
         run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
-        for option in reversed(options):
-            run = option(run)
-        return run
+        decorated: Callable[..., Any] = all_of(*options)(run)
+        return decorated
 
     return add

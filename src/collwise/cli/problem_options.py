@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from collwise.cli.grouped_command import grouped
+from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import SHAPE, SIZE, ParsedType
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -43,23 +43,16 @@ bytes_option = click.option(
 
 
 class Sources(NamedTuple):
-    """The value of --sources: some ranks, a number of them, or every rank."""
+    """The value of --sources: some ranks, or a number of them; every rank if neither is given."""
 
-    ranks: tuple[range, ...] = ()
+    ranks: tuple[range, ...] | None = None
     number: int | None = None
-    every: bool = False
-
-    def count(self, ranks: int) -> int:
-        """How many of so many ranks are sources."""
-        if self.number is not None:
-            return self.number
-        return ranks if self.every else sum(map(len, self.ranks))
 
 
 def _parse_sources(text: str) -> Sources:
     """Ranks (0,5,9 or 0-7,12 or 5, for one), a number of them (5), or all."""
     if text.strip().lower() == "all":
-        return Sources(every=True)
+        return Sources()
     if re.fullmatch(r"\s*[0-9]{1,10}\s*", text):
         return Sources(number=int(text))
     ranges = []
@@ -163,18 +156,18 @@ class ProblemOptions:
                 "nothing says which ranks have data",
                 "give --sources 0,5,9, or for instance --pattern equal --sources 3",
             )
-        count = self.sources.count(ranks)
+        listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
+        number = self.sources.number
+        count = sum(map(len, listed)) if number is None else number
         if ranks * max(count, 1) > MOST_SIMULATED:
             raise InvalidArgument(
                 f"an s-to-p broadcast over {ranks} ranks from {count} sources",
                 "its schedules have to be played, message by message",
                 f"give ranks times sources of at most {MOST_SIMULATED}",
             )
-        if self.sources.every:
-            return tuple(range(ranks))
         if self.pattern is not None:
             return distribute(self.pattern, shape, count)
-        return tuple(rank for some in self.sources.ranks for rank in some)
+        return tuple(rank for some in listed for rank in some)
 
 
 def problem_options(*, order: bool = False, default_sources: str = "") -> Callable[[Any], Any]:
@@ -232,8 +225,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             request = ProblemOptions(**{name: values.pop(name, None) for name in names})
             return command(request=request, **values)
 
-        for option in reversed(options):
-            run = option(run)
-        return run
+        decorated: Callable[..., Any] = all_of(*options)(run)
+        return decorated
 
     return add

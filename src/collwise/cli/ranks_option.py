@@ -19,13 +19,8 @@ from collwise.system.launcher import STATUS_FILE, launched, start
 
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
-MOST_PER_CORE = 16
-_LEAST_MOST = 64
-
-
-def usual_ranks() -> int:
-    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
-    return min(max(usable_cores(), 4), 16)
+MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
+"""Ranks that may be started here: the larger number counts."""
 
 
 def on_ranks(
@@ -54,9 +49,7 @@ def on_ranks(
             launcher = launched()
             ours = STATUS_FILE in os.environ
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
-                count = usual_ranks() if ranks is None else ranks
-                _check_slots(count)
-                sys.exit(_start(count, budget_s(options)))
+                sys.exit(_start(ranks or default_ranks(), budget_s(options)))
             if not ours and launcher is not None and ranks not in (None, launcher.size):
                 raise InvalidArgument(
                     f"{ranks} ranks (-n {ranks})",
@@ -76,19 +69,20 @@ def on_ranks(
     return decorate
 
 
-def _check_slots(count: int) -> None:
-    most = max(_LEAST_MOST, MOST_PER_CORE * usable_cores())
-    if count > most:
+def default_ranks() -> int:
+    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
+    return min(max(usable_cores(), 4), 16)
+
+
+def _start(count: int, budget_s: float) -> int:
+    """Run this very command on ranks; return its exit code."""
+    if count > (most := max(MOST_PER_MACHINE, MOST_PER_CORE * usable_cores())):
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
             f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"
             " for each other",
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
-
-
-def _start(count: int, budget_s: float) -> int:
-    """Run this very command on ranks; return its exit code."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
         status = Path(folder) / "status"
         environment = {STATUS_FILE: str(status), **passed_on()}

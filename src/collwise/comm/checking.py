@@ -101,7 +101,7 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
         in_place = is_in_place(sendbuf)
     sent = received if in_place else Buffer(sendbuf, writable=False)
     assert sent is not None
-    parts = comm.Get_size() if collective.output == "own block" else 1
+    parts = collective.unit(comm.Get_size(), 1)
     if received is not None and not in_place and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
         raise InvalidArgument(

@@ -154,7 +154,7 @@ class Dispatch:
         sent = received if in_place else Buffer(sendbuf, writable=False)
         assert sent is not None
         datatype = sent.unit.datatype
-        parts = self._ranks if collective.output == "own block" else 1
+        parts = collective.unit(self._ranks, 1)
         if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
             return None
         if in_place or received is None:

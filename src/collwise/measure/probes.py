@@ -75,11 +75,6 @@ class Probe:
         """What this probe is a repetition of."""
         return Cell(self.experiment, self.nbytes, self.k, self.blocking)
 
-    @property
-    def repeats(self) -> bool:
-        """Whether a target occurs more than once, for want of other ranks."""
-        return len(set(self.targets)) < self.k
-
     def expected(self, cost: Cost) -> Fraction:
         """The closed-form time in seconds where a message costs `cost`, exact."""
         gaps, latencies = self.cell.terms

@@ -27,6 +27,10 @@ class Legal(NamedTuple):
     itemsize: int
 
 
+NOTHING_COMBINED = Legal("any", "", 1)
+"""What is asked of algorithms for collectives that combine nothing."""
+
+
 def legal(
     collective: str, op: str | None = None, dtype: Any = None, order: Order | None = None
 ) -> Legal:

@@ -124,11 +124,7 @@ def _document(simulation: Simulation) -> dict[str, Any]:
         "first_s": min(trace.finish_s),
         "messages": traffic.messages,
         "bytes_sent": traffic.nbytes,
-        "waits": {
-            "messages": waits.messages,
-            "total_s": seconds(waits.total),
-            "longest_s": seconds(waits.longest),
-        },
+        "waits": {"messages": waits.messages, **_in_seconds(waits, "total", "longest")},
         "links": [
             {
                 "link": load.link,
@@ -148,25 +144,22 @@ def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
     transfers = []
     trace = simulation.trace
     for transfer, passage in zip_longest(trace.transfers, trace.passages):
-        document: dict[str, Any] = {
-            "source": transfer.source,
-            "target": transfer.target,
-            "nbytes": transfer.nbytes,
-            "start_s": seconds(transfer.start),
-            "sent_s": seconds(transfer.sent),
-            "received_s": seconds(transfer.received),
-        }
+        document = {name: getattr(transfer, name) for name in ("source", "target", "nbytes")}
+        document |= _in_seconds(transfer, "start", "sent", "received")
         if passage is not None:
             waited = passage.waited
             document |= {
-                "ready_s": seconds(passage.ready),
-                "entry_s": seconds(passage.entry),
-                "header_s": seconds(passage.header),
+                **_in_seconds(passage, "ready", "entry", "header"),
                 "links": list(passage.route),
                 "waited_for": waited and {"link": waited.link, "held_by": waited.transfer},
             }
         transfers.append(document)
     return transfers
+
+
+def _in_seconds(times: object, *names: str) -> dict[str, float]:
+    """Some exact times as floats, with their unit in their names."""
+    return {f"{name}_s": seconds(getattr(times, name)) for name in names}
 
 
 def _against_bound(simulation: Simulation) -> str:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from collwise.schedule.operations import Block, Operation, Recv, Send, clobbers, reads, writes
 
@@ -111,3 +111,38 @@ def matching(
         for step, op in enumerate(operations)
         if isinstance(op, Send) and (queue := receives.get((rank, op.peer)))
     }
+
+
+def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
+    """For every combine and copy, the earlier ones and the receives that it must not overtake.
+
+    It would change bytes that they read or write (write-after-read, write-after-write).
+    """
+    users = Writers()  # the latest user of every byte; `before` leads on to the earlier ones
+    before: list[set[int]] = []
+    hazards: list[set[int]] = []
+    for place, op in enumerate(operations):
+        changed = () if isinstance(op, Send) else clobbers(op)
+        used = () if isinstance(op, Send) else {*reads(op), *changed}
+        earlier: set[int] = set()
+        for slot in used:
+            for block in op.blocks:
+                earlier |= users.of(slot, block)
+        for user in tuple(earlier):
+            earlier |= before[user]
+        before.append(earlier)
+        hazards.append({user for user in earlier if _overlap(operations[user], op, changed)})
+        for slot in used:
+            for block in op.blocks:
+                users.write(slot, block, place)
+    return hazards
+
+
+def _overlap(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
+    """Whether an operation changes bytes, in these slots, that an earlier one reads or writes."""
+    slots = {*reads(earlier), *clobbers(earlier)}.intersection(changed)
+    return bool(slots) and any(
+        a.owner == b.owner and a.offset < b.end and b.offset < a.end
+        for a in earlier.blocks
+        for b in op.blocks
+    )

@@ -7,7 +7,7 @@ from functools import cached_property
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.race_harness import RaceHarness, race
-from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
@@ -29,10 +29,10 @@ Progress = Callable[[str, float], None]
 
 def check_raceable(task: Task) -> None:
     """Refuse an operator whose result races cannot check: InvalidArgument."""
-    if task.problem.kind.combines and task.op not in OPERATORS:
+    if task.problem.kind.combines and task.op not in RACED:
         raise InvalidArgument(
             f"a race with the operator {task.op}",
-            "races know the result of " + ", ".join(OPERATORS),
+            "races know the result of " + ", ".join(RACED),
             "race one of these; `collwise plan` takes every operator",
         )
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import BrokenCommunicator, InvalidArgument
-from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.bench.workloads import RACED
+from collwise.mpi.buffers.operators import OPERATORS, exact_types
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.collectives import COLLECTIVES
@@ -44,6 +45,8 @@ def schedules(
         for number, collective in enumerate(c.name for c in COLLECTIVES.values() if c.combines):
             for place, algorithm in enumerate(algorithms_for(collective)):
                 root = root_of(algorithm, (number + place * (comm.size // 2)) % comm.size)
+                if nbytes % algorithm.kind.unit(comm.size, itemsize):
+                    continue
                 for at in sorted({root, 0}):
                     settings = settings_of(algorithm, comm.size, segment=4 * itemsize)
                     yield algorithm.schedule(comm.size, nbytes, at, itemsize=itemsize, **settings)
@@ -51,8 +54,12 @@ def schedules(
     return (made for made in distinct(every()) if satisfies(made.problem.order, order))
 
 
-def has_output(comm: MPI.Intracomm, schedule: Schedule) -> bool:
-    return schedule.problem.collective == "allreduce" or comm.rank == schedule.problem.root
+def part(schedule: Schedule, rank: int) -> slice | None:
+    """Which elements of the combined vector a rank gets; None if none."""
+    for block in schedule.problem.output_of(rank):
+        itemsize = schedule.problem.itemsize
+        return slice(block.offset // itemsize, block.end // itemsize)
+    return None
 
 
 def every_way(
@@ -63,15 +70,19 @@ def every_way(
     datatype: MPI.Datatype,
 ) -> Iterator[Vector]:
     """Results on this rank: blocking and persistent, apart and in place; none where it has none."""
-    owed = has_output(private.comm, schedule)
+    where = part(schedule, private.rank)
     for in_place in (False, True):
-        given, result = mine.copy(), np.zeros_like(mine)
-        if in_place and owed:
-            result = given
-        send = MPI.IN_PLACE if in_place and owed else [given, datatype]
-        recv = [result, datatype] if owed else None
+        given = mine.copy()
+        result = given
+        send: Any = [given, datatype]
+        recv: Any = None
+        if where is not None:
+            result = np.zeros_like(mine[where])
+            recv = [result, datatype]
+        if where is not None and in_place:
+            send, recv, result = MPI.IN_PLACE, [given, datatype], given[: len(result)]
         executor_for(schedule, private, op).run(send, recv)
-        if owed:
+        if where is not None:
             yield result.copy()
         request = executor_for(schedule, private, op).persistent(send, recv)
         for _ in range(2):
@@ -79,9 +90,9 @@ def every_way(
             before = given.tobytes()
             request.Start()
             request.Wait()
-            if owed:
+            if where is not None:
                 yield result.copy()
-            else:
+            if where is None or not in_place:
                 assert given.tobytes() == before, "the input was changed"
         request.Free()
 
@@ -95,12 +106,13 @@ def the_library(comm: MPI.Intracomm, mine: Vector, op: MPI.Op, datatype: MPI.Dat
 @check
 def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
-    for count in (0, 1, comm.size + 2):
+    for count in (0, 1, comm.size + 2, 3 * comm.size):
         mine = np.arange(count, dtype=np.int64) * 3 + 7 * comm.rank
         right = the_library(comm, mine, MPI.SUM, MPI.LONG)
         for schedule in schedules(comm, mine.nbytes, 8):
             for result in every_way(private, schedule, mine, MPI.SUM, MPI.LONG):
-                assert np.array_equal(result, right), (schedule.algorithm, count)
+                expected = right[part(schedule, comm.rank)]
+                assert np.array_equal(result, expected), (schedule.algorithm, count)
     private.free()
 
 
@@ -117,6 +129,8 @@ def all_ranks_get_the_same_bits(comm: MPI.Intracomm) -> None:
             right = the_library(comm, values, op, MPI.DOUBLE)
             bits: dict[tuple[str, int], set[bytes]] = {}
             for number, schedule in enumerate(schedules(comm, values.nbytes, 8, order="same")):
+                if schedule.problem.kind.output == "own block":
+                    continue
                 seen = bits[schedule.algorithm, number] = set()
                 for result in every_way(private, schedule, values, op, MPI.DOUBLE):
                     seen.add(result.tobytes())
@@ -139,16 +153,17 @@ def operators_that_do_not_commute_combine_in_rank_order(comm: MPI.Intracomm) -> 
 
     op = MPI.Op.Create(compose, commute=False)
     private = PrivateCommunicator(comm)
-    mine = np.array([[2 + comm.rank, 3 * i + comm.rank] for i in range(9)], np.int64)
-    right = np.array([[1, 0]] * 9, np.int64)
+    rows = 3 * comm.size
+    mine = np.array([[2 + comm.rank, 3 * i + comm.rank] for i in range(rows)], np.int64)
+    right = np.array([[1, 0]] * rows, np.int64)
     for rank in range(comm.size):
-        a, b = 2 + rank, 3 * np.arange(9) + rank
+        a, b = 2 + rank, 3 * np.arange(rows) + rank
         right = np.stack([right[:, 0] * a, right[:, 1] * a + b], axis=1)
     ran = 0
     for schedule in schedules(comm, mine.nbytes, 16, order="rank"):
         ran += 1
         for result in every_way(private, schedule, mine, op, maps):
-            assert np.array_equal(result, right), schedule.algorithm
+            assert np.array_equal(result, right[part(schedule, comm.rank)]), schedule.algorithm
     assert ran > (5 if comm.size > 1 else 1)  # alone, they are all alike
     ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
     result = np.zeros_like(mine)
@@ -167,14 +182,15 @@ def operators_that_do_not_commute_combine_in_rank_order(comm: MPI.Intracomm) -> 
 def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     pair = np.dtype([("value", "f8"), ("index", "i4")], align=True)  # 12 bytes in 16
-    mine = np.zeros(10, pair)
-    mine["value"] = (np.arange(10) * 7 + 3 * comm.rank) % 5
+    mine = np.zeros(2 * comm.size, pair)
+    mine["value"] = (np.arange(len(mine)) * 7 + 3 * comm.rank) % 5
     mine["index"] = comm.rank
     right = the_library(comm, mine, MPI.MINLOC, MPI.DOUBLE_INT)
-    for schedule in schedules(comm, 120, 12):
+    for schedule in schedules(comm, 12 * len(mine), 12):
         for result in every_way(private, schedule, mine, MPI.MINLOC, MPI.DOUBLE_INT):
             for name in ("value", "index"):
-                assert np.array_equal(result[name], right[name]), schedule.algorithm
+                expected = right[name][part(schedule, comm.rank)]
+                assert np.array_equal(result[name], expected), schedule.algorithm
     # Every second number of a row of four, by a user's operator.
     spread = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
 
@@ -184,17 +200,23 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
         other[2::4] += one[2::4]
 
     op = MPI.Op.Create(add, commute=True)
-    numbers = np.arange(36, dtype=np.int32) + comm.rank
-    for schedule in schedules(comm, 72, 8):
-        owed = has_output(comm, schedule)
+    count = 3 * comm.size
+    numbers = np.arange(4 * count, dtype=np.int32) + comm.rank
+    total = numbers * comm.size - comm.rank * comm.size + sum(range(comm.size))
+    for schedule in schedules(comm, 8 * count, 8):
+        where = part(schedule, comm.rank)
         for in_place in (False, True):
-            result = np.where(np.arange(36) % 2, -1, numbers).astype(np.int32)
-            send = MPI.IN_PLACE if in_place and owed else [numbers, 9, spread]
-            recv = [result, 9, spread] if owed else None
+            result = np.where(np.arange(4 * count) % 2, -1, numbers).astype(np.int32)
+            send: Any = [numbers, count, spread]
+            recv: Any = None
+            if where is not None:
+                recv = [result, where.stop - where.start, spread]
+                if in_place:
+                    send, recv = MPI.IN_PLACE, [result, count, spread]
             executor_for(schedule, private, op).run(send, recv)
-            if owed:
-                total = numbers * comm.size - comm.rank * comm.size + sum(range(comm.size))
-                assert np.array_equal(result[::2], total[::2]), schedule.algorithm
+            if where is not None:
+                expected = total[4 * where.start : 4 * where.stop : 2]
+                assert np.array_equal(result[: 2 * len(expected) : 2], expected), schedule.algorithm
                 assert (result[1::2] == -1).all(), "wrote into the holes"
     op.Free()
     spread.Free()
@@ -205,9 +227,10 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
 def ufuncs_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
     if comm.rank:
         return  # nothing is sent
-    for op, ufunc, codes in OPERATORS.values():
-        assert codes
-        for code in codes:
+    for name, ufunc in RACED.items():
+        op = OPERATORS[name]
+        assert exact_types(name)
+        for code in exact_types(name):
             dtype = np.dtype(code)
             if code == "?":
                 edge = np.array([False, True])
@@ -288,6 +311,47 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
         assert made.problem.itemsize == 8
         assert made.problem.order == "same"
     assert estimated.allreduce(2) == 2 * comm.size
+
+
+@check
+def equal_blocks_are_scattered_by_a_drop_in(comm: MPI.Intracomm) -> None:
+    size, rank = comm.size, comm.rank
+    named = {"reduce_scatter_block": "pairwise"}
+    for ours in (
+        cw.Comm(comm, machine=MACHINE, effort="estimate"),
+        cw.Comm(comm.Dup(), machine=MACHINE, algorithms=named),
+    ):
+        for block in (0, 1, 7, 6000):
+            whole = np.arange(block * size) * 1.0
+            right = (whole * size + sum(range(size)))[rank * block : (rank + 1) * block]
+            mine, result = whole + rank, np.full(block, -1.0)
+            for send in (mine, [mine, MPI.DOUBLE], memoryview(mine.data)):
+                for _ in range(2):
+                    result[:] = -1
+                    ours.Reduce_scatter_block(send, result)
+                    assert np.array_equal(result, right)
+            both = mine.copy()
+            for _ in range(2):
+                both[:] = mine
+                ours.Reduce_scatter_block(MPI.IN_PLACE, both)
+                assert np.array_equal(both[:block], right)
+            for request, into in (
+                (ours.Reduce_scatter_block_init(mine, result), result),
+                (ours.Reduce_scatter_block_init(MPI.IN_PLACE, both, op=MPI.SUM), both),
+            ):
+                for _ in range(2):
+                    result[:], both[:] = -1, mine
+                    request.Start()
+                    request.Wait()
+                    assert np.array_equal(into[:block], right)
+                request.Free()
+        for send, recv in ((np.zeros(size + 1), result[:1]), (mine, result[1:]), (mine, None)):
+            for which in (ours, comm):
+                if size > 1 or recv is None:
+                    with pytest.raises((TypeError, ValueError)):
+                        which.Reduce_scatter_block(send, recv)
+        made = ours.plan("reduce_scatter_block", 24 * size)
+        assert (made is None) == (size == 1)
 
 
 @check

@@ -232,7 +232,8 @@ def a_repeated_allgather_allocates_nothing(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     counts, result = [2] * comm.size, np.zeros(2 * comm.size)
     schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(comm.size, 16, sources=range(comm.size))
-    allocates_nothing(executor_for(schedule, private).persistent(np.ones(2), [result, counts]).run)
+    request = executor_for(schedule, private).persistent(np.ones(2), [result, counts])
+    allocates_nothing(request.Start, request.Wait)
     allocates_nothing(partial(executor_for(schedule, private).run, None, [result, counts]))
     private.free()
 

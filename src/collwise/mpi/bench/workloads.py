@@ -18,9 +18,12 @@ from collwise.mpi.buffers.operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
+RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
+"""Operators whose results races know, with NumPy\'s functions for them."""
 _Values: TypeAlias = NDArray[Any]
 
 
@@ -52,22 +55,17 @@ class Workload(ABC):
     def fill(self, salt: int) -> None:
         """Put known data where this rank has any, and wrong data where the result will come."""
 
-    @property
-    def arguments(self) -> Sequence[Any]:
-        """All arguments of the MPI method."""
-        operator = [] if self.op is None else [self.op]
-        return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
-
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
+        operator = [] if self.op is None else [self.op]
+        arguments = [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
         name = self.kind.methods[0]
-        blocking = partial(getattr(self.comm, name), *self.arguments)
-        competitors = [Competitor(LIBRARY, blocking, _nothing)]
+        call = partial(getattr(self.comm, name), *arguments)
         try:
-            request = getattr(self.comm, f"{name}_init")(*self.arguments)
-        except (NotImplementedError, MPI.Exception):
-            return competitors  # a library older than MPI-4
-        return [*competitors, _persistent(LIBRARY_PERSISTENT, request)]
+            request = getattr(self.comm, f"{name}_init")(*arguments)
+        except (NotImplementedError, MPI.Exception):  # a library older than MPI-4
+            return [Competitor(LIBRARY, call, _nothing)]
+        return [Competitor(LIBRARY, call, _nothing), _persistent(LIBRARY_PERSISTENT, request)]
 
     def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
         """A schedule, as a persistent request and as a blocking call."""
@@ -77,17 +75,13 @@ class Workload(ABC):
             Competitor(label + BLOCKING, partial(executor.run, *self.buffers), executor.Free),
         ]
 
-    def wrong(self) -> _Values:
-        """The indices at which this rank's result is wrong."""
-        return np.flatnonzero(False if self.result is None else self.result != self.expected)
-
     def check(self, competitor: Competitor) -> None:
         """Run it once and compare the result on every rank; raise WrongResult, on all, if wrong."""
         self.fill(sum(competitor.label.encode()))
         competitor.run()
 
         def compare() -> None:
-            wrong = self.wrong()
+            wrong = np.flatnonzero(False if self.result is None else self.result != self.expected)
             if len(wrong):
                 what = "element" if self.kind.combines else "byte"
                 raise WrongResult(
@@ -125,9 +119,9 @@ class CombineWorkload(Workload):
 
     def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
         super().__init__(private, problem)
-        if op not in OPERATORS:
-            raise UnknownName.of("operator to race with", op, OPERATORS)
-        self.op, self._ufunc = OPERATORS[op].op, OPERATORS[op].ufunc
+        if op not in RACED:
+            raise UnknownName.of("operator to race with", op, RACED)
+        self.op, self._ufunc = OPERATORS[op], RACED[op]
         self.vector = np.zeros(problem.nbytes // problem.itemsize, dtype)
         self.result = None
         self._part = slice(0)

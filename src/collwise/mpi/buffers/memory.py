@@ -101,7 +101,7 @@ class Memory:
     __slots__ = ("address", "starts", "unit")
 
     def __init__(
-        self, address: int, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
+        self, address: Any, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
     ) -> None:
         self.address, self.unit, self.starts = address, unit, starts
 
@@ -138,20 +138,14 @@ class Memory:
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""
-        return self.address % dtype.alignment == 0
+        return self.address % dtype.alignment == 0  # type: ignore[no-any-return]
 
 
-class UserSpec(Memory):
-    """The user's buffer as it was passed; whatever is sent of it is all of it."""
-
-    __slots__ = ("passed",)
-
-    def __init__(self, passed: Any) -> None:
-        super().__init__(0)
-        self.passed = passed
+class UserBuffer(Memory):
+    """A buffer as it was passed, instead of an address; whatever is sent of it is all of it."""
 
     def at(self, region: Region) -> Any:  # noqa: D102
-        return self.passed
+        return self.address
 
 
 def merged(blocks: Iterable[Block]) -> list[Block]:

@@ -1,4 +1,4 @@
-"""MPI's operators: their names in plans, NumPy's ufuncs for them, and how two blocks are combined.
+"""MPI's operators by the names of `schedule.operators`, and how they combine two blocks.
 
 Blocks are combined by `MPI_Reduce_local`, or by a ufunc where that gives the same bits.
 """
@@ -12,47 +12,31 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.mpi.buffers.memory import Act, Memory, Unit
+from collwise.schedule.operators import OPERATORS as KNOWN
+from collwise.schedule.operators import Kind
 
+_WIDE, _INTEGERS = "iIlLqQ", "bBhHiIlLqQ"
+_EXACT: Mapping[Kind, str] = {"arithmetic": _INTEGERS, "bitwise": _INTEGERS, "logical": "?"}
 
-class Predefined(NamedTuple):
-    """A predefined operator.
-
-    ufunc: what it is in NumPy.   exact: NumPy's codes of the types for which that gives the bits of
-    `MPI_Reduce_local` (tested on MPICH and Open MPI).  None are floating: of two NaNs the libraries
-    keep the right operand's bits, and NumPy keeps one or the other, depending on the position.
-    """
-
-    op: MPI.Op
-    ufunc: np.ufunc
-    exact: str
-
-
-_WIDE = "iIlLqQ"
-_INTEGERS = "bBhH" + _WIDE
-
-OPERATORS: Mapping[str, Predefined] = MappingProxyType(
-    {
-        # Open MPI adds one- and two-byte integers with saturation, and only where it vectorises.
-        "sum": Predefined(MPI.SUM, np.add, _WIDE),
-        "prod": Predefined(MPI.PROD, np.multiply, _INTEGERS),
-        "max": Predefined(MPI.MAX, np.maximum, _INTEGERS),
-        "min": Predefined(MPI.MIN, np.minimum, _INTEGERS),
-        "land": Predefined(MPI.LAND, np.logical_and, "?"),
-        "lor": Predefined(MPI.LOR, np.logical_or, "?"),
-        "lxor": Predefined(MPI.LXOR, np.logical_xor, "?"),
-        "band": Predefined(MPI.BAND, np.bitwise_and, _INTEGERS),
-        "bor": Predefined(MPI.BOR, np.bitwise_or, _INTEGERS),
-        "bxor": Predefined(MPI.BXOR, np.bitwise_xor, _INTEGERS),
-    }
+OPERATORS: Mapping[str, MPI.Op] = MappingProxyType(
+    {name: getattr(MPI, name.upper()) for name, known in KNOWN.items() if known.kind != "user"}
 )
-"""The predefined operators that NumPy has, too, by the names that planning uses."""
-_BY_HANDLE = {known.op.handle: known for known in OPERATORS.values()}
-_NAMES = {
-    **{known.op.handle: name for name, known in OPERATORS.items()},
-    MPI.MINLOC.handle: "minloc",
-    MPI.MAXLOC.handle: "maxloc",
-}
+"""The predefined operators, by the names that planning uses."""
+_NAMES = {op.handle: name for name, op in OPERATORS.items()}
 _FITTING: dict[tuple[int, int], bool] = {}
+
+
+def exact_types(name: str) -> str:
+    """NumPy's codes of the types for which the ufunc has the bits of `MPI_Reduce_local`.
+
+    Tested on MPICH and Open MPI.  None are floating: of two NaNs the libraries keep the right
+    operand's bits, and NumPy keeps one or the other, depending on the position.
+    """
+    if (
+        name == "sum"
+    ):  # Open MPI adds one- and two-byte integers with saturation where it vectorises
+        return _WIDE
+    return "" if KNOWN[name].ufunc is None else _EXACT[KNOWN[name].kind]
 
 
 def planning_name(op: MPI.Op) -> str:
@@ -101,22 +85,21 @@ class Operator(NamedTuple):
     """An operator on elements of a type; with its ufunc, if that can be used on this memory."""
 
     op: MPI.Op
-    unit: Unit
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
 
     @staticmethod
     def of(op: MPI.Op, unit: Unit, memory: Iterable[Memory]) -> "Operator":
         """The operator for a type.   memory: the user's, which may not be aligned for a ufunc."""
-        known, datatype = _BY_HANDLE.get(op.handle), unit.datatype
-        if known is not None and datatype.is_predefined and datatype.typechar in known.exact:
+        name, datatype = _NAMES.get(op.handle), unit.datatype
+        if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
             dtype = np.dtype(datatype.typechar)
             if all(m.aligned(dtype) for m in memory):
-                return Operator(op, unit, known.ufunc, dtype)
-        return Operator(op, unit, None, np.dtype("V1"))
+                return Operator(op, KNOWN[name].ufunc, dtype)
+        return Operator(op, None, np.dtype("V1"))
 
     def act(self, left: Any, right: Any, into: Any) -> Act:
-        """An act that combines two buffers into a third; without a ufunc, into the right one."""
+        """An act that combines two buffers into a third; without a ufunc, that is the right one."""
         if self.ufunc is None:
             return partial(self.op.Reduce_local, left, right)
         one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))

@@ -69,7 +69,7 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
 def allgatherv_key(spec: Any) -> Hashable:
     """A cheap cache key that determines the bytes of every rank; None for unusual forms.
 
-    It has the type and the counts; where there are no counts, see `_evenly`.
+    It has the type and the counts; the bytes of a whole array, if there are no counts.
     """
     if type(spec) is np.ndarray:
         return spec.dtype, spec.nbytes, None
@@ -79,12 +79,9 @@ def allgatherv_key(spec: Any) -> Hashable:
         data, counts, datatype = spec[0], spec[1], None
     elif 2 <= len(spec) <= 4:
         data, counts, _, datatype = allgatherv_spec(spec)
-        if counts is None:
-            return _evenly(data, datatype)
     else:
         return None
-    kind = _type_key(data, datatype)
-    return None if kind is None else (kind, _as_key(counts))
+    return _key(data, counts, datatype, None)
 
 
 def allgather_key(spec: Any) -> Hashable:
@@ -93,62 +90,29 @@ def allgather_key(spec: Any) -> Hashable:
         return spec.dtype, spec.nbytes, "Allgather"
     if type(spec) is list or type(spec) is tuple:
         if len(spec) == 2 and isinstance(spec[1], MPI.Datatype | str):
-            return _evenly(spec[0], spec[1], "Allgather")
+            return _key(spec[0], None, spec[1], "Allgather")
         if len(spec) == 3 and isinstance(spec[1], int | np.integer):
-            kind = _type_key(spec[0], spec[2])
-            return None if kind is None else (kind, int(spec[1]), "count")
+            return _key(spec[0], ("Allgather", int(spec[1])), spec[2], "Allgather")
     return None
 
 
-class Form(NamedTuple):
-    """How one of MPI's methods takes its receive buffer: `read` it, and its cache `key`."""
+def _key(data: Any, counts: Any, datatype: Any, method: str | None) -> Hashable:
+    """The type and the counts, or the type, the bytes of a whole array and the method.
 
-    read: Callable[[Any, int], VectorSpec]
-    key: Callable[[Any], Hashable]
-
-
-FORMS: Mapping[str, Form] = {
-    "Allgather": Form(allgather_spec, allgather_key),
-    "Allgatherv": Form(allgatherv_spec, allgatherv_key),
-}
-
-
-def layout_key(form: Form, spec: Any) -> Hashable:
-    """A key that determines the whole layout, for types that are predefined; otherwise None."""
-    key = form.key(spec)
-    if key is None or type(key[0]) is tuple:  # type: ignore[index]
-        return None
-    displacements = None
-    if form.read is allgatherv_spec:
-        displacements = _as_key(allgatherv_spec(spec).displacements)
-    return form.read, key, displacements
-
-
-def _type_key(data: Any, datatype: Any) -> Hashable:
-    """What tells the type of elements from all types of other sizes; None if it is not known here.
-
-    A predefined type, and a code, is told from all others; of a user's, whose handle may come to
-    mean another type, only the size is told, in a tuple.
+    A predefined type is told from all others; of a user's, whose handle may come to mean another
+    type, only the size is told, in a tuple, which does not say how many fill an array.
     """
-    if datatype is None:
-        return data.dtype if type(data) is np.ndarray else None
-    if isinstance(datatype, MPI.Datatype):
-        handle: int = datatype.handle
-        predefined = handle in PREDEFINED or datatype.is_predefined
-        return handle if predefined else (datatype.Get_size(),)
-    return datatype if type(datatype) is str else None
-
-
-def _evenly(data: Any, datatype: Any, method: str | None = None) -> Hashable:
-    """The key of a whole array that is divided evenly.
-
-    The third field keeps keys with bytes distinct from keys with counts.
-    """
-    if type(data) is not np.ndarray:
-        return None
-    kind = _type_key(data, datatype)
-    # The size of a user's type does not say how many fit.
-    return None if type(kind) is tuple else (kind, data.nbytes, method)
+    kind: Hashable = datatype
+    if datatype is None and type(data) is np.ndarray:
+        kind = data.dtype
+    elif isinstance(datatype, MPI.Datatype):
+        handle = datatype.handle
+        known = handle in PREDEFINED or datatype.is_predefined
+        kind = handle if known else (datatype.Get_size(),)
+    if counts is None:
+        whole = type(data) is np.ndarray and type(kind) is not tuple
+        return (kind, data.nbytes, method) if whole else None
+    return None if kind is None else (kind, _as_key(counts))
 
 
 def _as_key(numbers: Any) -> Hashable:
@@ -158,6 +122,27 @@ def _as_key(numbers: Any) -> Hashable:
     if type(numbers) is np.ndarray:
         return numbers.dtype, numbers.tobytes()
     return numbers if numbers is None or isinstance(numbers, int | tuple) else tuple(numbers)
+
+
+class Form(NamedTuple):
+    """How one of MPI's methods takes its receive buffer: `read` it, and its cache `key`."""
+
+    read: Callable[[Any, int], VectorSpec]
+    key: Callable[[Any], Any]
+
+    def layout_key(self, spec: Any) -> Hashable:
+        """A key that determines the whole layout, for predefined types; otherwise None."""
+        key = self.key(spec)
+        if key is None or type(key[0]) is tuple:
+            return None
+        gathers = self.read is allgatherv_spec
+        return key, _as_key(allgatherv_spec(spec).displacements) if gathers else None
+
+
+FORMS: Mapping[str, Form] = {
+    "Allgather": Form(allgather_spec, allgather_key),
+    "Allgatherv": Form(allgatherv_spec, allgatherv_key),
+}
 
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:

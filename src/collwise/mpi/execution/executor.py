@@ -5,8 +5,8 @@ operations suits them; executors of single collectives say only that.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mpi4py import MPI
@@ -25,6 +25,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 LAYOUTS = 64
 """Layouts of buffers that an executor remembers."""
+_UNREADABLE = (TypeError, ValueError, LookupError, BufferError)
 
 
 class BoundedCache(dict[K, V]):
@@ -69,26 +70,19 @@ class Operands:
     keep: Any = None
     unit: Unit = BYTES
     operator: Operator | None = None
-    types: list[MPI.Datatype] = field(default_factory=list)
+    types: Sequence[MPI.Datatype] = ()
 
     def own_types(self) -> None:
         """Duplicate the user's types, who may free them while persistent requests live."""
-        copies: dict[int, Unit] = {}
-
-        def owned(unit: Unit) -> Unit:
-            datatype = unit.datatype
-            if datatype.is_predefined:
-                return unit
-            if datatype.handle not in copies:
-                self.types.append(datatype.Dup())
-                copies[datatype.handle] = Unit.of(self.types[-1])
-            return copies[datatype.handle]
-
-        for memory in self.slots.values():
-            memory.unit = owned(memory.unit)
-        self.unit = owned(self.unit)
-        if self.operator is not None:
-            self.operator = self.operator._replace(unit=owned(self.operator.unit))
+        owned: dict[int, Unit] = {}
+        holders: list[Any] = [self, *self.slots.values()]
+        for holder in holders:
+            datatype = holder.unit.datatype
+            if not datatype.is_predefined:
+                if datatype.handle not in owned:
+                    owned[datatype.handle] = Unit.of(datatype.Dup())
+                holder.unit = owned[datatype.handle]
+        self.types = [unit.datatype for unit in owned.values()]
 
 
 class Executor(ABC):
@@ -96,6 +90,9 @@ class Executor(ABC):
 
     Raises InvalidArgument for a schedule for another number of ranks.
     """
+
+    _reads_late = False
+    """Whether mpi4py reads buffers when messages start; nothing is sent if it cannot."""
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
         self.problem, self.private = schedule.problem, private
@@ -138,11 +135,11 @@ class Executor(ABC):
         return PersistentCollective(self.private, self._bind(operands, self.private.take_tag()))
 
     def _execute(self, operands: Operands) -> None:
-        key = operands.variant, operands.layout
-        bound = None if operands.layout is None else self._bound.get(key)
+        key = None if operands.layout is None else (operands.variant, operands.layout)
+        bound = self._bound.get(key)
         if bound is None:
             bound = self._bind(operands, BLOCKING_TAG, late=True)
-            if operands.layout is not None:
+            if key is not None:
                 self._bound.remember(key, bound)
         try:
             bound.aim({slot: memory.address for slot, memory in operands.slots.items()})
@@ -150,36 +147,25 @@ class Executor(ABC):
                 bound.aim(bound.scratch.placed_at(self.private.scratch.at_least(nbytes)))
             bound.run()
         except BaseException as problem:
-            self.private.mark_broken(problem)
+            if not (self._reads_late and isinstance(problem, _UNREADABLE)):
+                self.private.mark_broken(problem)
             raise
-        if operands.layout is None:
+        if key is None:
             bound.Free()
 
     def _bind(self, operands: Operands, tag: int, *, late: bool = False) -> BoundPlan:
         """Bind the plan.   late: for any buffers of such a layout, which are not kept."""
-        plan = self._plan_for(operands.variant)
+        if (plan := self._plans.get(operands.variant)) is None:
+            plan = self._plans[operands.variant] = self._plan(operands.variant)
         in_scratch = (Slot.OUTPUT,) if USER in operands.slots else ()
         scratch = ScratchLayout(plan.operations, operands.unit, in_scratch)
         memory = allocate(0 if late else scratch.nbytes)
         slots = dict(operands.slots)
         for slot, address in scratch.placed_at(memory.ctypes.data).items():
             slots[slot] = Memory(address, operands.unit)
-        return BoundPlan(
-            plan,
-            slots,
-            self.private.comm,
-            tag,
-            operands.operator,
-            scratch=scratch,
-            late=late,
-            keep=None if late else (operands.keep, memory),
-            types=operands.types,
-        )
-
-    def _plan_for(self, variant: Hashable) -> RankPlan:
-        if variant not in self._plans:
-            self._plans[variant] = self._plan(variant)
-        return self._plans[variant]
+        comm, operator, types = self.private.comm, operands.operator, operands.types
+        keep = None if late else (operands.keep, memory)
+        return BoundPlan(plan, slots, scratch, comm, tag, operator, types, late=late, keep=keep)
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
         """A user's buffer, which must have so many bytes."""

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, is_in_place
 from collwise.mpi.buffers.memory import Memory
-from collwise.mpi.buffers.vector_layout import FORMS, VectorBuffer, VectorLayout, layout_key
+from collwise.mpi.buffers.vector_layout import FORMS, VectorBuffer, VectorLayout
 from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -58,7 +58,7 @@ class GatherExecutor(Executor):
 
     def _received(self, recvbuf: Any) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""
-        key = layout_key(self._form, recvbuf)
+        key = self._form.layout_key(recvbuf)
         layout = None if key is None else self._layouts.get(key)
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:

@@ -8,7 +8,7 @@ done when the next send needs its result, or else after the last send.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from collwise.schedule.dependencies import Writers, dependencies, overwritten
+from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
 from collwise.schedule.operations import (
     Combine,
     Copy,
@@ -18,7 +18,6 @@ from collwise.schedule.operations import (
     Recv,
     Send,
     Slot,
-    clobbers,
     reads,
     writes,
 )
@@ -91,7 +90,7 @@ def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]
     """All sends, combines and copies in the order of execution, with the messages they await."""
     data = dependencies(operations)
     local = any(isinstance(op, Combine | Copy) for op in operations)
-    hazards = _hazards(operations) if local else [set()] * len(operations)
+    hazards = hazards_of(operations) if local else [set()] * len(operations)
     sent = overwritten(operations) if local else [()] * len(operations)
     done: set[int] = set()
 
@@ -115,41 +114,6 @@ def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]
     for place, op in enumerate(operations):
         if isinstance(op, Combine | Copy) and place not in done:
             yield from with_prerequisites(place)
-
-
-def _hazards(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every combine and copy, the earlier ones and the receives that it must not overtake.
-
-    It would change bytes that they read or write (write-after-read, write-after-write).
-    """
-    users = Writers()  # the latest user of every byte; `before` leads on to the earlier ones
-    before: list[set[int]] = []
-    hazards: list[set[int]] = []
-    for place, op in enumerate(operations):
-        changed = () if isinstance(op, Send) else clobbers(op)
-        used = () if isinstance(op, Send) else {*reads(op), *changed}
-        earlier: set[int] = set()
-        for slot in used:
-            for block in op.blocks:
-                earlier |= users.of(slot, block)
-        for user in tuple(earlier):
-            earlier |= before[user]
-        before.append(earlier)
-        hazards.append({user for user in earlier if _overlap(operations[user], op, changed)})
-        for slot in used:
-            for block in op.blocks:
-                users.write(slot, block, place)
-    return hazards
-
-
-def _overlap(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
-    """Whether an operation changes bytes, in these slots, that an earlier one reads or writes."""
-    slots = {*reads(earlier), *clobbers(earlier)}.intersection(changed)
-    return bool(slots) and any(
-        a.owner == b.owner and a.offset < b.end and b.offset < a.end
-        for a in earlier.blocks
-        for b in op.blocks
-    )
 
 
 def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
@@ -196,12 +160,16 @@ def _reading_output(op: Operation) -> Operation:
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:
     """The list for combining by `MPI_Reduce_local`, which overwrites its right operand.
 
-    A right operand whose value is still needed is copied first to where the result will be.  The
-    copy waits for no message, so it is done while messages are on their way.
+    A right operand in scratch is used up anyway, so the result is copied from there.  The user's
+    is copied first to where the result will be; that waits for no message, so it is done while
+    messages are on their way.
     """
     for op in operations:
-        if isinstance(op, Combine) and op.right != op.into and op.right < Slot.SCRATCH:
+        if not isinstance(op, Combine) or op.right == op.into:
+            yield op
+        elif op.right >= Slot.SCRATCH:
+            yield op._replace(into=op.right)
+            yield Copy(op.right, op.into, op.blocks)
+        else:
             yield Copy(op.right, op.into, op.blocks)
             yield op._replace(right=op.into)
-        else:
-            yield op

@@ -7,7 +7,7 @@ starts a message, so one binding serves all buffers of the same layout.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
@@ -38,17 +38,17 @@ class _LateMessage:
     def Wait(self) -> None:  # noqa: N802
         self.request.Wait()
 
+    def Test(self) -> bool:  # noqa: N802
+        return self.request.Test()
+
     def start_and_wait(self) -> None:
         self._block(self._memory.at(self._region), self._peer, self._tag)
-
-
-_Message: TypeAlias = "MPI.Prequest | _LateMessage"
 
 
 class Phase(NamedTuple):
     """Messages to wait for, and what is done then.  `wait` waits for them."""
 
-    awaited: Sequence[_Message]
+    awaited: Sequence[Any]
     wait: Act
     act: Act
 
@@ -65,20 +65,21 @@ class BoundPlan:
         self,
         plan: RankPlan,
         slots: Mapping[int, Memory],
+        scratch: ScratchLayout,
         comm: MPI.Intracomm,
         tag: int,
-        operator: Operator | None = None,
+        operator: Operator | None,
+        types: Iterable[MPI.Datatype],
         *,
-        scratch: ScratchLayout,
-        late: bool = False,
-        keep: Any = None,
-        types: Iterable[MPI.Datatype] = (),
+        late: bool,
+        keep: Any,
     ) -> None:
         self.slots, self.scratch, self.late = slots, scratch, late
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
         self.types = list(types)
-        self._messages = [self._message(op) for op in plan.messages]
-        phases: list[tuple[Sequence[_Message], list[Act]]] = [((), [])]
+        # Persistent requests, or late messages: they have the same methods.
+        self._messages: list[Any] = [self._message(op) for op in plan.messages]
+        phases: list[tuple[Sequence[Any], list[Act]]] = [((), [])]
         forwarding = 1
         for number, instruction in enumerate(plan.instructions, 1):
             if isinstance(instruction, Await):
@@ -94,13 +95,11 @@ class BoundPlan:
             Phase(awaited, _in_turn(self._waiting(awaited)), _in_turn(acts))
             for awaited, acts in phases[1:forwarding]
         ]
-        rest = [act for awaited, acts in phases[forwarding:]
-                for act in (*self._waiting(awaited), *acts)]  # fmt: skip
-        self.finish = _in_turn(rest)
+        self.finish = _in_turn(self._straight(phases[forwarding:]))
         self._everything = self._straight(phases)
         self._at = len(self.phases)
 
-    def aim(self, addresses: Mapping[int, int]) -> None:
+    def aim(self, addresses: Mapping[int, Any]) -> None:
         """Set the addresses of slots for the next executions, of a late plan."""
         for slot, address in addresses.items():
             self.slots[slot].address = address
@@ -125,7 +124,7 @@ class BoundPlan:
         """Execute what waited for messages that are complete now (called by the engine)."""
         while self._at < len(self.phases):
             phase = self.phases[self._at]
-            if not MPI.Request.Testall(self._requests(phase.awaited)):
+            if not all(message.Test() for message in phase.awaited):
                 return False
             phase.act()
             self._at += 1
@@ -133,7 +132,7 @@ class BoundPlan:
 
     def complete(self) -> bool:
         """Whether all messages are complete, after `start`.  Never blocks."""
-        return self._at == len(self.phases) and MPI.Request.Testall(self._requests(self._messages))
+        return self._at == len(self.phases) and all(m.Test() for m in self._messages)
 
     def wait(self) -> None:
         """Execute the rest, after `start`; other running schedules advance meanwhile."""
@@ -146,7 +145,7 @@ class BoundPlan:
         elif ENGINE.running:
             while self._at < len(self.phases):
                 ENGINE.advance()
-            wait_with_progress(self._requests(self._messages))
+            wait_with_progress(self._messages)
             ENGINE.remove(self)
         self.finish()
 
@@ -164,7 +163,7 @@ class BoundPlan:
 
     # -- binding --------------------------------------------------------------------------------
 
-    def _message(self, op: Message) -> _Message:
+    def _message(self, op: Message) -> Any:
         memory = self.slots[op.slot]
         region = memory.region(op.blocks)
         if region.derived:
@@ -174,52 +173,38 @@ class BoundPlan:
         make = self._comm.Send_init if isinstance(op, Send) else self._comm.Recv_init
         return make(memory.at(region), op.peer, self._tag)
 
-    def _local(self, op: Combine | Copy) -> list[Act]:
+    def _local(self, op: Combine | Copy) -> Iterable[Act]:
         slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right, op.into)
         memories = [self.slots[slot] for slot in slots]
-        acts: list[Act] = []
         for block in merged(op.blocks):
             places = [(memory, memory.region([block])) for memory in memories]
-            if self.late:
-                acts.append(partial(self._do_now, op, places))
-            else:
-                acts += self._prepared(op, places)
-        return acts
+            yield partial(self._at_once, op, places) if self.late else self._act(op, places)
 
-    def _do_now(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:
-        for act in self._prepared(op, places):
-            act()
+    def _at_once(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:
+        self._act(op, places)()
 
-    def _prepared(
-        self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]
-    ) -> Iterable[Act]:
-        """Acts on a block, at the addresses of now."""
+    def _act(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> Act:
+        """An act that combines or copies one block, at the addresses of now."""
         specs = [memory.at(region) for memory, region in places]
-        acts = []
-        if isinstance(op, Combine):
-            assert self._operator is not None, "only collectives with an operator combine"
-            acts.append(self._operator.act(*specs))
-            if self._operator.ufunc is not None or op.into == op.right:
-                return acts
-        contiguous = all(memory.unit.contiguous for memory, _ in places)
-        source, target = specs[-2:]
-        return [*acts, copy_act(source, target, contiguous, self._comm, self._tag)]
+        if isinstance(op, Copy):
+            contiguous = all(memory.unit.contiguous for memory, _ in places)
+            source, target = specs
+            return copy_act(source, target, contiguous, self._comm, self._tag)
+        assert self._operator is not None, "only collectives with an operator combine"
+        return self._operator.act(*specs)
 
     def _starting(self, numbers: Sequence[int]) -> list[Act]:
         messages = [self._messages[n] for n in numbers]
         if self.late or len(messages) <= FEW:
             return [message.Start for message in messages]
-        return [partial(MPI.Prequest.Startall, messages)]  # type: ignore[arg-type]
+        return [partial(MPI.Prequest.Startall, messages)]
 
-    def _waiting(self, messages: Sequence[_Message]) -> list[Act]:
+    def _waiting(self, messages: Sequence[Any]) -> list[Act]:
         if self.late or len(messages) <= FEW:
             return [message.Wait for message in messages]
-        return [partial(MPI.Request.Waitall, list(messages))]  # type: ignore[arg-type]
+        return [partial(MPI.Request.Waitall, list(messages))]
 
-    def _requests(self, messages: Sequence[_Message]) -> Sequence[Any]:
-        return [message.request for message in messages] if self.late else messages  # type: ignore[union-attr]
-
-    def _straight(self, phases: Iterable[tuple[Sequence[_Message], list[Act]]]) -> tuple[Act, ...]:
+    def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Act]]]) -> tuple[Act, ...]:
         """Everything in turn, to be executed while nothing else is running.
 
         A message that is awaited right after it was started is one blocking call.
@@ -237,42 +222,24 @@ class BoundPlan:
 
 
 def _in_turn(acts: Sequence[Act]) -> Act:
-    """One call that does them all."""
-    if len(acts) == 1:
-        return acts[0]
-    if len(acts) == 2:
-        first, second = acts
+    """One call that does them all; of two, faster than a loop."""
+    if len(acts) <= 1:
+        return acts[0] if acts else _nothing
+    first, second, *more = acts
 
-        def both() -> None:
-            first()
-            second()
-
-        return both
+    def both() -> None:
+        first()
+        second()
 
     def every() -> None:
         for act in acts:
             act()
 
-    return every if acts else _nothing
+    return every if more else both
 
 
 def _nothing() -> None:
     """Done where there is nothing to do."""
-
-
-class _Freed(PrivateCommunicator):
-    """In place of the private communicator of a freed request, so that `Start` needs no check."""
-
-    def __init__(self) -> None:
-        self.broken = "freed"
-
-    def check(self) -> None:
-        """Raise InvalidArgument."""
-        raise InvalidArgument(
-            "a persistent collective",
-            "it was freed, or the communicator that it was made on",
-            "make a new one, or free it later",
-        )
 
 
 class PersistentCollective:
@@ -288,13 +255,13 @@ class PersistentCollective:
         # Without phases, nothing is left to the engine: the shortest way.
         self._begin = bound.start if bound.phases else bound.open
         self._end = bound.wait if bound.phases else bound.finish
-        self._active = False
+        self._active: bool | None = False  # None: it was freed
         private.own(self)
 
     @property
     def active(self) -> bool:
         """Whether it was started and not yet completed."""
-        return self._active
+        return bool(self._active)
 
     def Start(self) -> None:  # noqa: N802
         """Start the collective; its buffers belong to it until `Wait` returns.
@@ -302,7 +269,7 @@ class PersistentCollective:
         Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
         InvalidArgument if it was freed.
         """
-        if self._active or self._private.broken:
+        if self._active is not False or self._private.broken:
             self._refuse()
         self._active = True
         try:
@@ -328,16 +295,6 @@ class PersistentCollective:
             self._active = False
         return True
 
-    def run(self) -> None:
-        """Start and complete it; cheaper than `Start` and `Wait`, since nothing comes between."""
-        if self._active or self._private.broken:
-            self._refuse()
-        try:
-            self._bound.run()
-        except BaseException as problem:
-            self._private.mark_broken(problem)
-            raise
-
     def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
         """Whether this rank's part is complete; completes it if so.  Never blocks."""
         ENGINE.advance()
@@ -351,9 +308,15 @@ class PersistentCollective:
         if self._active and not self._private.broken:
             self.Wait()
         self._bound.Free()
-        self._private, self._active = _Freed(), False
+        self._active = None
 
     def _refuse(self) -> None:
+        if self._active is None:
+            raise InvalidArgument(
+                "a persistent collective",
+                "it was freed, or the communicator that it was made on",
+                "make a new one, or free it later",
+            )
         self._private.check()
         raise RuntimeError("this collective is running: Wait for it before you start it again")
 

@@ -10,8 +10,8 @@ without it the library's own collectives serve.
 import atexit
 import threading
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from mpi4py import MPI
 
@@ -100,17 +100,12 @@ class ProgressEngine:
 ENGINE = ProgressEngine()
 
 
-def wait_with_progress(requests: Sequence[MPI.Request]) -> None:
-    """Complete requests, advancing running schedules meanwhile."""
-    if ENGINE.running:
-        for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
-            while ENGINE.running and not request.Test():
-                ENGINE.advance()
-    if len(requests) <= FEW:
-        for request in requests:
-            request.Wait()
-    else:
-        MPI.Request.Waitall(requests)
+def wait_with_progress(requests: Iterable[Any]) -> None:
+    """Complete requests, or messages with the same methods; running schedules advance meanwhile."""
+    for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
+        while ENGINE.running and not request.Test():
+            ENGINE.advance()
+        request.Wait()
 
 
 def _stop_before_mpi_ends(engine: ProgressEngine) -> None:

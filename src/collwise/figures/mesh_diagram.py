@@ -1,7 +1,7 @@
 """The ranks as a mesh or a torus, sources marked; the load of its links in colours."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -55,12 +55,8 @@ TINY = MeshStyle(0.15, 0.15, 2.6, 0.0)
 NO_LINKS = MeshStyle(0.43, 0.0, 0.0, 0.9)
 
 
-class _Lane(NamedTuple):
-    """A link as it is drawn, from one point (column, row) to another."""
-
-    link: int
-    begin: NDArray[np.float64]
-    end: NDArray[np.float64]
+Point: TypeAlias = NDArray[np.float64]
+"""Column and row."""
 
 
 def can_be_drawn(topology: Topology | None) -> bool:
@@ -144,8 +140,11 @@ def _draw_nodes(
     return handles
 
 
-def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
-    """Every link, to the right of the line between its nodes; those around a torus as two stubs."""
+def _lanes(topology: Topology, style: MeshStyle) -> Iterator[tuple[int, Point, Point]]:
+    """Each link's id, begin and end, to the right of the line between its nodes.
+
+    A link that leads around a torus is drawn as two stubs.
+    """
     _, columns = topology.shape
     near, far, out = style.half + 0.03, 1 - style.half - 0.03, style.half + 0.40
     for link in range(topology.links):
@@ -160,27 +159,27 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
             way = -np.sign(way)  # out of the picture, and in again on the other side
         beside = style.lane * np.array((-way[1], way[0]))
         begin, end = np.array((column, row)) + beside, np.array((to_column, to_row)) + beside
-        yield _Lane(link, begin + near * way, begin + (out if around else far) * way)
+        yield link, begin + near * way, begin + (out if around else far) * way
         if around:
-            yield _Lane(link, end - out * way, end - near * way)
+            yield link, end - out * way, end - near * way
 
 
 def _draw_links(
     axes: Axes, timing: Timing, topology: Topology, style: MeshStyle, *, bar_below: bool
 ) -> list[Artist]:
     """Arrows where links were used, coloured by their load, and thin lines where they were not."""
-    end = timing.completion
-    shares = {link: float(busy / end) for link, busy in timing.link_busy().items()} if end else {}
+    total = timing.completion
+    shares = {link: float(busy / total) for link, busy in timing.link_busy().items() if total}
     lanes = list(_lanes(topology, style))
-    idle = [(lane.begin, lane.end) for lane in lanes if lane.link not in shares]
+    idle = [(begin, end) for link, begin, end in lanes if link not in shares]
     axes.add_collection(LineCollection(idle, colors=FAINT, linewidths=0.7 / style.width, zorder=1))
-    used = sorted((lane for lane in lanes if lane.link in shares), key=lambda a: shares[a.link])
+    used = sorted((lane for lane in lanes if lane[0] in shares), key=lambda lane: shares[lane[0]])
     handles: list[Artist] = []
     if used:
         most = max(shares.values())
         norm = Normalize(0, most)
-        colours = HEAT(norm([shares[lane.link] for lane in used]))
-        arrows = [_arrow(lane, shares[lane.link] / most, style.width) for lane in used]
+        colours = HEAT(norm([shares[link] for link, *_ in used]))
+        arrows = [_arrow(begin, end, shares[link] / most, style.width) for link, begin, end in used]
         axes.add_collection(PolyCollection(arrows, facecolors=colours, linewidths=0, zorder=2))
         place: dict[str, Any] = {"fraction": 0.05, "shrink": 0.9, "aspect": 24, "pad": 0.03}
         if bar_below:
@@ -190,7 +189,7 @@ def _draw_links(
         bar = axes.figure.colorbar(
             ScalarMappable(norm, HEAT), ax=axes, ticks=ticks, format=percent, **place
         )
-        bar.set_label(f"link busy, share of {formatting.time(end)}")
+        bar.set_label(f"link busy, share of {formatting.time(total)}")
         bar.outline.set_visible(False)
         arrow = Line2D([], [], color=HEAT(0.6), lw=3, marker=">", ms=7, markevery=[-1])
         arrow.set_label("link, in its direction")
@@ -200,12 +199,10 @@ def _draw_links(
     return handles
 
 
-def _arrow(lane: _Lane, load: float, width: float) -> NDArray[np.float64]:
-    """Corners of an arrow along a lane, the wider the larger its load (0 to 1); its tip first."""
-    way = lane.end - lane.begin
+def _arrow(begin: Point, end: Point, load: float, width: float) -> NDArray[np.float64]:
+    """Corners of an arrow, the wider the larger its load (0 to 1); its tip first."""
+    way = end - begin
     shaft, head = (0.024 + 0.07 * load) * width, (0.045 + 0.03 * load) * width
-    arrow = FancyArrow(
-        *lane.begin, *way, width=shaft, length_includes_head=True, head_width=2 * head
-    )
+    arrow = FancyArrow(*begin, *way, width=shaft, length_includes_head=True, head_width=2 * head)
     arrow.set_data(head_length=min(1.7 * head, 0.6 * float(np.hypot(*way))))
     return np.asarray(arrow.get_xy())

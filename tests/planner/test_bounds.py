@@ -51,7 +51,7 @@ def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dic
 
 @pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> None:
     machine = data.draw(any_machine)
     ranks = data.draw(st.integers(2, 40))

@@ -1,67 +1,74 @@
-"""What collwise costs over bare mpi4py sends: Br_Lin, compiled and by hand (H-c12).
+"""What collwise costs over bare mpi4py: Br_Lin of [Hambrusch1998], as a schedule and by hand.
 
-Run: uv run python benchmarks/overhead.py     (a minute; on a quiet machine)
+Run: uv run python benchmarks/overhead.py [--ranks 2,4] [--repetitions 1500] [--out FOLDER]
 
-All ranks have data.  By hand: two lines of mpi4py in each round, a Sendrecv of what is held, its
-buffers and types made beforehand.  Both in one interleaved run, the slowest rank counts; what is
-told is the ratio of medians.  Writes benchmarks/results/overhead-DATE.md.
+Takes a minute; on a quiet machine.  All ranks contribute.  By hand, each round is one Sendrecv of
+what a rank holds, with buffers and types made beforehand.  Both run interleaved, the slowest rank
+counts, and the result is the ratio of the medians.  Writes FOLDER/overhead-DATE.md
+(benchmarks/results by default).
 """
 
+import argparse
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-RANKS = (2, 4)
+from bench_support import RESULTS, table_head, table_row, today
+
 SIZES = (8, 512, 4096, 16384)
-REPETITIONS = 1500
+TITLES = ("ranks", "bytes of each", "by hand, µs", "collwise, persistent, µs", "ratio")
+WARM_UP = 20
+LIMIT_S = 300
 
 
 def main() -> None:
     """Start ranks, or be one."""
     if sys.argv[1:2] == ["rank"]:
-        on_a_rank(Path(sys.argv[2]))
+        run_rank(Path(sys.argv[2]), int(sys.argv[3]))
         return
     from collwise.system.launcher import start
 
-    date = datetime.now(UTC).date().isoformat()
-    path = Path(__file__).parent / "results" / f"overhead-{date}.md"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--repetitions", type=int, default=1500)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    path = options.out / f"overhead-{today()}.md"
     path.write_text(
-        f"# Br_Lin on MPI: compiled by collwise, and written by hand, {date}\n\n"
-        "Made by `uv run python benchmarks/overhead.py`; all ranks have data.  Ratios of medians"
-        f" over {REPETITIONS} interleaved repetitions, slowest rank, shared memory.\n\n"
-        "| ranks | bytes of each | by hand, µs | collwise, persistent, µs | ratio |\n"
-        "|---|---|---|---|---|\n",
+        f"# Br_Lin on MPI: by collwise, and written by hand, {today()}\n\n"
+        "Made by `uv run python benchmarks/overhead.py`; all ranks contribute.  Medians over"
+        f" {options.repetitions} interleaved repetitions, slowest rank, shared memory.\n\n"
+        f"{table_head(TITLES)}\n",
         encoding="utf-8",
     )
-    for ranks in RANKS:
-        code = start(ranks, [sys.executable, __file__, "rank", str(path)], {}, 300)
-        if code:
+    for ranks in map(int, options.ranks.split(",")):
+        command = [sys.executable, __file__, "rank", str(path), str(options.repetitions)]
+        if code := start(ranks, command, {}, LIMIT_S):
             raise SystemExit(f"{ranks} ranks ended with {code}")
     print(path.read_text(encoding="utf-8"))
 
 
-def on_a_rank(path: Path) -> None:
-    """Time both, at every size."""
+def run_rank(path: Path, repetitions: int) -> None:
+    """Time both at every size; rank 0 adds a row for each to the table."""
     import numpy as np
     from mpi4py import MPI
 
     from collwise.algorithms import ALGORITHMS
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.executor import persistent_gather
+    from collwise.mpi.execution.executor_choice import executor_for
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.schedule.operations import Recv, Send
 
     comm = MPI.COMM_WORLD
     rank, ranks = comm.rank, comm.size
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for nbytes in SIZES:
         schedule = ALGORITHMS["s_to_p/br_lin"].schedule(ranks, nbytes, sources=range(ranks))
         mine = np.full(nbytes, rank, dtype=np.uint8)
         theirs = np.zeros(ranks * nbytes, dtype=np.uint8)
         expected = np.repeat(np.arange(ranks, dtype=np.uint8), nbytes)
-        request = persistent_gather(
-            schedule, channel, mine, [theirs, [nbytes] * ranks, None, MPI.BYTE]
+        request = executor_for(schedule, private).persistent(
+            mine, [theirs, [nbytes] * ranks, None, MPI.BYTE]
         )
         rounds, operations = [], schedule.rank(rank)
         for one, other in zip(operations[::2], operations[1::2], strict=True):
@@ -71,8 +78,8 @@ def on_a_rank(path: Path) -> None:
             assert sent.peer == received.peer
             specs = []
             for op in (sent, received):
-                places = [block.owner * nbytes for block in op.blocks]
-                datatype = MPI.BYTE.Create_hindexed([nbytes] * len(places), places).Commit()
+                offsets = [block.owner * nbytes for block in op.blocks]
+                datatype = MPI.BYTE.Create_hindexed([nbytes] * len(offsets), offsets).Commit()
                 specs.append([theirs, 1, datatype])
             rounds.append((sent.peer, *specs))
         own = theirs[rank * nbytes : (rank + 1) * nbytes]
@@ -87,7 +94,7 @@ def on_a_rank(path: Path) -> None:
             request.Wait()
 
         times = {by_hand: [], compiled: []}  # type: ignore[var-annotated]
-        for repetition in range(REPETITIONS + 20):
+        for repetition in range(repetitions + WARM_UP):
             for run in (by_hand, compiled) if repetition % 2 else (compiled, by_hand):
                 theirs[:] = 255
                 comm.Barrier()
@@ -95,16 +102,15 @@ def on_a_rank(path: Path) -> None:
                 run()
                 times[run].append(time.perf_counter() - begin)
                 assert (theirs == expected).all(), f"rank {rank}: wrong bytes"
-        table = np.array([times[by_hand][20:], times[compiled][20:]])
+        table = np.array([times[by_hand][WARM_UP:], times[compiled][WARM_UP:]])
         comm.Allreduce(MPI.IN_PLACE, table, MPI.MAX)
         hand, ours = (median(row) * 1e6 for row in table)
         if rank == 0:
             with path.open("a", encoding="utf-8") as page:
-                page.write(
-                    f"| {ranks} | {nbytes} | {hand:.2f} | {ours:.2f} | {ours / hand:.2f} |\n"
-                )
+                figures = (f"{value:.2f}" for value in (hand, ours, ours / hand))
+                page.write(table_row((ranks, nbytes, *figures)) + "\n")
         request.Free()
-    channel.free()
+    private.free()
 
 
 if __name__ == "__main__":

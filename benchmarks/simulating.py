@@ -1,87 +1,89 @@
 """What simulating very many ranks costs: seconds and peak memory, by algorithm and machine.
 
-Run: uv run python benchmarks/simulating.py [--json]
-Trees of 2^20 ranks; in segments, or scattered and collected, of as many as make 10^6 messages.
-Each is simulated in a fresh process, so that nothing is cached, and checked where there is a closed
-form.  LogGP is left out where it is played event by event.
+Run: uv run python benchmarks/simulating.py [--json] [--ranks 1048576]
+
+Trees have --ranks ranks; segmented and scattered broadcasts have fewer, so that they have about as
+many messages.  Each is simulated in a fresh process, and checked where there is a closed form.
+LogGP is left out where the simulation would go event by event.
 """
 
+import argparse
 import json
 import platform
+import resource
 import sys
+import time
+from fractions import Fraction
 
 import numpy as np
-from fresh import ask
+from bench_support import run_fresh, settings_of, table_head, table_row
 
 import collwise as cw
+from collwise.timing.events import Timing
 
-SIMULATE = """
-import resource, sys, time
-from fractions import Fraction
-import collwise as cw
-from collwise.schedule.timing import Timing
-
-name, kind, ranks, nbytes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-machines = {
+MACHINES = {
     "postal": cw.Machine.postal(t0_s=1.7e-3, lam=Fraction(9, 5)),
     "hockney": cw.Machine.hockney(alpha_s=525e-6, beta_s=0.5e-6),
     "loggp": cw.Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
 }
-values = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 256}
-algorithm = cw.ALGORITHMS[name]
-settings = {key: values[key] for key in algorithm.parameters}
-schedule = algorithm.schedule(ranks, nbytes, 5, **settings)
-begin, at_work = time.perf_counter(), time.process_time()
-if kind == "columns":
-    rows = len(schedule.columns())
-    print(time.perf_counter() - begin, rows)
-else:
-    machine = machines[kind]
+FEWER = {"broadcast/scatter_ring": 1 << 10, "broadcast/scatter_allgather": 1 << 4}
+"""How many times fewer ranks these have than a tree; segmented ones have 2^4 times fewer."""
+TITLES = (
+    *("algorithm", "ranks", "blocks", "columns, s", "machine"),
+    *("s", "CPU s", "finish_s, s", "MiB"),
+)
+
+
+def time_columns(name: str, ranks: int, nbytes: int) -> None:
+    """Print the seconds that making a schedule's columns takes, and how many blocks they have."""
+    algorithm = cw.ALGORITHMS[name]
+    schedule = algorithm.schedule(ranks, nbytes, 5, **settings_of(algorithm))
+    begin = time.perf_counter()
+    blocks = len(schedule.columns())
+    print(time.perf_counter() - begin, blocks)
+
+
+def time_simulation(name: str, kind: str, ranks: int, nbytes: int) -> None:
+    """Print seconds and CPU seconds until completion, seconds of finish_s, and peak bytes."""
+    algorithm, machine = cw.ALGORITHMS[name], MACHINES[kind]
+    settings = settings_of(algorithm)
+    schedule = algorithm.schedule(ranks, nbytes, 5, **settings)
+    begin, cpu_begin = time.perf_counter(), time.process_time()
     trace = cw.simulate(schedule, machine)
-    trace.completion
-    simulate_s, cpu_s = time.perf_counter() - begin, time.process_time() - at_work
-    assert not isinstance(trace.played, Timing)
+    completion = trace.completion
+    simulate_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu_begin
+    assert ranks < 1 << 10 or not isinstance(trace.simulated, Timing), "simulated event by event"
     begin = time.perf_counter()
     assert max(trace.finish_s) == trace.completion_s
     finish_s = time.perf_counter() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if machine.independent_ports and "scatter" not in name:
-        assert algorithm.predict(machine, ranks, nbytes, 5, **settings) == trace.completion
+        assert algorithm.predict(machine, ranks, nbytes, 5, **settings) == completion
     print(simulate_s, cpu_s, finish_s, memory)
-"""
-SIZES = {
-    "broadcast/scatter_ring": (1 << 10, 1 << 20),
-    "broadcast/scatter_allgather": (1 << 16, 1 << 20),
-}
-TREE, SEGMENTED = (1 << 20, 512), (1 << 16, 4096)
 
 
 def main() -> None:
     """Print a table in Markdown, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--ranks", type=int, default=1 << 20)
+    options = parser.parse_args()
     rows = []
-    if "--json" not in sys.argv:
+    if not options.json:
         print(f"Python {platform.python_version()}, NumPy {np.__version__}\n")
-        heads = (
-            "algorithm",
-            "ranks",
-            "blocks",
-            "columns, s",
-            "machine",
-            "s",
-            "CPU s",
-            "finish_s, s",
-            "MiB",
-        )
-        print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
+        print(table_head(TITLES))
     for name, algorithm in cw.ALGORITHMS.items():
         if algorithm.collective != "broadcast":
             continue
-        ranks, nbytes = SIZES.get(name, SEGMENTED if algorithm.segmented else TREE)
-        columns_s, blocks = ask(SIMULATE, name, "columns", ranks, nbytes)
-        for kind in ("postal", "hockney", "loggp"):
+        ranks = options.ranks // FEWER.get(name, 1 << 4 if algorithm.segmented else 1)
+        nbytes = 1 << 20 if name in FEWER else 4096 if algorithm.segmented else 512
+        columns_s, blocks = run_fresh(__file__, "columns", name, ranks, nbytes)
+        for kind in MACHINES:
             if kind == "loggp" and algorithm.segmented:
                 continue
-            simulate_s, cpu_s, finish_s, memory = ask(SIMULATE, name, kind, ranks, nbytes)
+            simulate_s, cpu_s, finish_s, memory = run_fresh(
+                __file__, "simulation", name, kind, ranks, nbytes
+            )
             rows.append(
                 {
                     "algorithm": name,
@@ -95,15 +97,21 @@ def main() -> None:
                     "peak_bytes": int(memory),
                 }
             )
-            if "--json" not in sys.argv:
-                print(
-                    f"| {name} | {ranks:,} | {int(blocks):,} | {columns_s:.2f} | {kind}"
-                    f" | {simulate_s:.2f} | {cpu_s:.2f} | {finish_s:.2f} | {memory / 2**20:.0f} |",
-                    flush=True,
+            if not options.json:
+                cells = (
+                    *(name, f"{ranks:,}", f"{int(blocks):,}", f"{columns_s:.2f}", kind),
+                    *(f"{seconds:.2f}" for seconds in (simulate_s, cpu_s, finish_s)),
+                    f"{memory / 2**20:.0f}",
                 )
-    if "--json" in sys.argv:
+                print(table_row(cells), flush=True)
+    if options.json:
         print(json.dumps(rows, indent=2))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["columns"]:
+        time_columns(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    elif sys.argv[1:2] == ["simulation"]:
+        time_simulation(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    else:
+        main()

@@ -34,12 +34,12 @@ presets = PRESETS
 
 if TYPE_CHECKING:
     from collwise.comm import Comm
-    from collwise.mpi.persistent import startall, waitall
+    from collwise.mpi.execution.interpreter import startall, waitall
 
 _ON_MPI = {
     "Comm": "collwise.comm",
-    "startall": "collwise.mpi.persistent",
-    "waitall": "collwise.mpi.persistent",
+    "startall": "collwise.mpi.execution.interpreter",
+    "waitall": "collwise.mpi.execution.interpreter",
 }
 
 __all__ = [

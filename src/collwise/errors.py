@@ -1,7 +1,7 @@
 """Every error of collwise, in one place.
 
-An error says three things: what was asked, what was seen, what to do.  Whoever catches one knows by
-its class whose fault it is, and the command line derives its exit code from `exit_code`.
+An error says three things: what was asked, what was seen, what to do.  Its class says whose fault
+it is; the command line ends with its `exit_code`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from types import MappingProxyType
 CALLED: Mapping[str, str] = MappingProxyType(
     {"allgather": "s_to_p", "allgatherv": "s_to_p", "bcast": "broadcast"}
 )
-"""What MPI and other libraries call something, in lower case and without separators: our name."""
+"""Our names by those of MPI and other libraries, in lower case and without separators."""
 
 
 def shown(value: object) -> str:
-    """What was given where something else was expected, in a word or two, equal on all ranks."""
+    """A value in a few characters for an error message, equal on all ranks (no addresses)."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     return f"a {type(value).__name__}"

@@ -49,6 +49,12 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
     return {name: values[name] for name in algorithm.parameters}
 
 
+def fitting(algorithm: Algorithm, p: int, nbytes: int, itemsize: int = 1) -> int:
+    """So many bytes, or the next more that the collective takes on p ranks."""
+    unit = algorithm.kind.unit(p, itemsize)
+    return -(-nbytes // unit) * unit
+
+
 def roots(algorithm: Algorithm, p: int) -> list[int]:
     """One root of every kind: the first, its neighbour, one in the middle, the last."""
     if not algorithm.kind.rooted:

@@ -18,20 +18,21 @@ from collwise.algorithms.reductions import (
     played,
     twos,
 )
+from collwise.algorithms.registry import algorithms_for
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.operations import Send, size_of
+from collwise.schedule.operations import Operation, Send, Slot, reads, size_of, writes
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import verify
-from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
 
 F = Fraction
 ITEM = 4
 LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
-COMBINING = [a for a in ALGORITHMS.values() if a.collective in ("reduce", "allreduce")]
+COMBINING = [a for a in ALGORITHMS.values() if a.kind.combines]
 each = pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
 WHOLE = (1, 2, 3, 4, 7)
 
@@ -236,6 +237,7 @@ def test_the_times_in_words(lam: Fraction) -> None:
         assert time("reduce/binomial", machine, p, 2, p - 1) == broadcast
         assert time("allreduce/reduce_broadcast", machine, p, 2) == 2 * broadcast
         assert time("allreduce/ring", machine, p, p) == 2 * (p - 1) * lam
+        assert time("reduce_scatter_block/pairwise", machine, p, p) == p - 2 + lam
     for p, root in ((9, 0), (9, 1), (20, 7), (64, 32), (64, 63)):
         two = postal.broadcast_time(p - root, lam)
         if root:
@@ -258,6 +260,12 @@ def test_the_times_in_words_where_combining_takes_time() -> None:
         ring = 2 * (p - 1) * (alpha + F(n, p) * beta) + F(p - 1, p) * n * gamma
         assert time("allreduce/ring", machine, p, n // 4) == ring
         assert time("allreduce/circulant", machine, p, n // 4) == 2 * d * alpha + moved
+        half = F(p - 1, p) * n * (beta + gamma)
+        assert time("reduce_scatter_block/ring", machine, p, n // 4) == (p - 1) * alpha + half
+        assert time("reduce_scatter_block/circulant", machine, p, n // 4) == d * alpha + half
+        if p == 2**d:
+            halving = time("reduce_scatter_block/recursive_halving", machine, p, n // 4)
+            assert halving == d * alpha + half
 
 
 # --- Träff's circulant ---
@@ -307,7 +315,7 @@ def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
 
 
 STAGES = [
-    by_strategy((1, 0, 1)),
+    by_strategy(Problem("allreduce", 8, 8, itemsize=8), {"strategy": (1, 0, 1)}),
     (Stage(3, True), Stage(2, False), Stage(2, True)),
     (Stage(5, True), Stage(3, True)),
     (Stage(2, False), Stage(4, True)),
@@ -335,7 +343,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
         for collective, count in product(("allreduce", "reduce"), (1, 5, 12)):
             problem = Problem(collective, p, count * 8, itemsize=8)
             for strategy in ((0,) * twos(p), (1,) * twos(p)):
-                parts = by_strategy(strategy)
+                parts = by_strategy(problem, {"strategy": strategy})
                 exchange = Exchange(problem, parts)
                 estimate = exchange_estimate(problem, machine, parts)
                 spent = played(problem, machine, exchange)
@@ -344,6 +352,25 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
                     exact += 1
                     assert estimate == spent
     assert exact > 30
+
+
+# --- reduce-scatter ---
+
+
+@pytest.mark.parametrize(
+    "algorithm", algorithms_for("reduce_scatter_block"), ids=lambda a: a.short_name
+)
+def test_a_reduce_scatter_leaves_the_output_of_others_alone(algorithm: Algorithm) -> None:
+    """A rank's output has room for its own block only, wherever the others come by."""
+    for p in (2, 3, 4, 5, 7, 8, 13):
+        schedule = algorithm.schedule(p, p * 12, itemsize=4, **settings_of(algorithm, p))
+        for rank, operations in enumerate(schedule.lists):
+            own = set(schedule.problem.output_of(rank))
+            assert {b for op in operations if Slot.OUTPUT in slots(op) for b in op.blocks} == own
+
+
+def slots(op: Operation) -> set[int | None]:
+    return {*reads(op), writes(op)}
 
 
 # --- choices ---
@@ -358,16 +385,14 @@ def cases() -> Iterator[tuple[Machine, int, int]]:
 def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
     for machine, p, count in cases():
-        root = p - 1 if algorithm.collective == "reduce" else 0
-        problem = Problem(algorithm.collective, p, count * ITEM, root, ITEM)
+        root, nbytes = root_of(algorithm, p - 1), fitting(algorithm, p, count * ITEM, ITEM)
+        problem = Problem(algorithm.collective, p, nbytes, root, ITEM)
         for settings in algorithm.choices(problem, machine):
-            schedule = algorithm.schedule(p, count * ITEM, root, itemsize=ITEM, **settings)
+            schedule = algorithm.schedule(p, nbytes, root, itemsize=ITEM, **settings)
             if count < 100:
                 verify(schedule, machine)
             if machine.independent_ports:
-                predicted = algorithm.predict(
-                    machine, p, count * ITEM, root, itemsize=ITEM, **settings
-                )
+                predicted = algorithm.predict(machine, p, nbytes, root, itemsize=ITEM, **settings)
                 assert predicted == ideal(schedule, machine).completion
 
 

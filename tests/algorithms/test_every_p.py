@@ -26,7 +26,15 @@ from collwise.schedule.problem import ORDERS
 from collwise.schedule.program import Schedule, tabulate
 from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
-from tests.algorithms.examples import LATENCIES, MACHINES, roots, sources_for, strategy_for
+from tests.algorithms.examples import (
+    LATENCIES,
+    MACHINES,
+    fitting,
+    root_of,
+    roots,
+    sources_for,
+    strategy_for,
+)
 
 MOST = 130
 FEW = 10
@@ -103,7 +111,8 @@ class Case:
     @property
     def nbytes(self) -> int:
         exact = -(-self.count // self.segments) * self.segments
-        return (exact if self.exactly else self.count) * self.item
+        count = exact if self.exactly else self.count
+        return fitting(self.algorithm, self.p, count * self.item, self.item)
 
     def settings(self, lam: Fraction) -> dict[str, Any]:
         drawn = Settings(self.p, self.nbytes, self.segments, self.exactly, lam, self.p)
@@ -210,7 +219,7 @@ def rows(columns: Any) -> list[list[int]]:
 def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
     items = (1, 16) if combines(algorithm) else (1,)
     for count, root, item in product(lengths(p), roots(algorithm, p), items):
-        nbytes = count * item
+        nbytes = fitting(algorithm, p, count * item, item)
         for segments, exactly in (
             product(SEGMENTS, (True, False)) if "segment" in algorithm.parameters else [(1, True)]
         ):
@@ -287,7 +296,7 @@ def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int,
         segmentings = [(1, True)]
     for number, count in enumerate(lengths(p)):
         item = ITEMS[(p + number) % len(ITEMS)] if combines(algorithm) else 1
-        nbytes = count * item
+        nbytes = fitting(algorithm, p, count * item, item)
         cuts = {
             s.segment: s
             for s in (Settings(p, nbytes, *how, LATENCIES[p % 7], p) for how in segmentings)
@@ -337,10 +346,8 @@ def test_everything_for_all_settings(algorithm: Algorithm, p: int) -> None:
             settings = Settings(p, 4 * p, 1, True, lam, k)
             for halvings in range(d + 1) if "strategy" in algorithm.parameters else [0]:
                 settings.radix, settings.strategy = k, (0,) * (d - halvings) + (1,) * halvings
-                schedule = algorithm.schedule(
-                    p, 4 * (p - 1), p // 2 * (algorithm.collective == "reduce"), itemsize=4,
-                    **settings.of(algorithm),
-                )  # fmt: skip
+                nbytes, root = fitting(algorithm, p, 4 * (p - 1), 4), root_of(algorithm, p // 2)
+                schedule = algorithm.schedule(p, nbytes, root, itemsize=4, **settings.of(algorithm))
                 check_flow(schedule)
         if "lam" not in algorithm.parameters:
             break

@@ -99,7 +99,7 @@ def test_a_launcher_that_never_ends(
 ) -> None:
     script = 'case "$1" in --version) exit;; esac; echo $$ > pid; exec sleep 100'
     monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
-    monkeypatch.setattr("collwise.cli.start_ranks.START_UP_S", 1.5)
+    monkeypatch.setattr("collwise.cli.ranks_option.START_UP_S", 1.5)
     collwise("measure", "-n", 2, "--budget", 0.5).refused(
         "they did not finish within 2 s", "raise --budget"
     )

@@ -11,9 +11,10 @@ import click
 import pytest
 
 from collwise.cli import output
-from collwise.cli.exit_codes import failing_clearly
+from collwise.cli.failures import failing_clearly
 from collwise.cli.output import PIPED
 from collwise.errors import InvalidArgument
+from collwise.report.tables import Table
 
 TITLES = ("collective", "bytes", "λ", "algorithm", "speed-up", "verdict")
 ROWS = [
@@ -21,6 +22,7 @@ ROWS = [
     ("reduce", "1048576", "1.2", "chain(segment=65536)", "0.90 (0.80 … 1.00)", "a tie"),
 ]
 SPARE = ("λ", "verdict")
+TABLE = Table("a title", [dict(zip(TITLES, row, strict=True)) for row in ROWS], SPARE)
 
 
 def shown(
@@ -40,7 +42,7 @@ def drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
 ) -> tuple[list[str], str]:
     """The lines of the table, and what is said below about columns that are left out."""
-    lines = shown(monkeypatch, capsys, width, lambda: output.table("a title", TITLES, ROWS, SPARE))
+    lines = shown(monkeypatch, capsys, width, lambda: output.table(TABLE))
     told = [i for i, line in enumerate(lines) if line.startswith("no room for ")]
     end = told[0] if told else len(lines)
     return lines[:end], " ".join(lines[end:])
@@ -67,7 +69,7 @@ def test_nothing_is_left_out_of_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLLWISE_TERMINAL", "80")
-    output.table("a title", TITLES, ROWS, SPARE)
+    output.table(TABLE)
     out = capsys.readouterr().out
     assert "\x1b" not in out
     for row in ROWS:
@@ -94,7 +96,7 @@ def test_brackets_within_sentences_stay(
 ) -> None:
     """Labels break before what is in brackets, sentences where the line ends."""
     sentence = "a sentence (with a remark) that is longer than a label, and goes on (and on)"
-    show = partial(output.table, "", ("one", "two"), [("label(k=1)", sentence)])
+    show = partial(output.table, Table("", [{"one": "label(k=1)", "two": sentence}]))
     one, *_ = (line for line in shown(monkeypatch, capsys, 60, show) if "label" in line)
     assert "label " in one
     assert "a sentence (with a remark)" in one

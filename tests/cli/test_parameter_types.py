@@ -16,7 +16,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: object) -> int:
         raise AssertionError("ranks were started")
 
-    monkeypatch.setattr("collwise.cli.start_ranks.start", start)
+    monkeypatch.setattr("collwise.cli.ranks_option.start", start)
 
 
 @pytest.mark.parametrize("size", ["x", "-5", "1.5", "4q", "", "²", "5_0", "0x10", "k", "1 2"])

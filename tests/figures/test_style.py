@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 from collwise.errors import InvalidArgument
 from collwise.figures.style import BLUE, THEME, note, plain, save, svg
-from collwise.figures.tree_diagram import tree
+from collwise.figures.tree_diagram import tree_diagram
 from tests.figures.examples import drawn
 
 
 @pytest.fixture
 def picture() -> Figure:
-    return tree(*drawn("binomial", 4))
+    return tree_diagram(*drawn("binomial", 4))
 
 
 def test_svg_is_one_element_without_junk(picture: Figure) -> None:
@@ -33,7 +33,7 @@ def test_svg_names_only_what_it_refers_to(picture: Figure) -> None:
 
 
 def test_svg_is_deterministic() -> None:
-    assert svg(tree(*drawn("binomial", 4))) == svg(tree(*drawn("binomial", 4)))
+    assert svg(tree_diagram(*drawn("binomial", 4))) == svg(tree_diagram(*drawn("binomial", 4)))
 
 
 def test_colours_of_svg_follow_the_page(picture: Figure) -> None:
@@ -72,7 +72,7 @@ def test_settings_of_the_program_neither_matter_nor_change(picture: Figure) -> N
     usual = svg(picture)
     with matplotlib.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.fonttype": "none"}):
         before = dict(matplotlib.rcParams)
-        assert svg(tree(*drawn("binomial", 4))) == usual
+        assert svg(tree_diagram(*drawn("binomial", 4))) == usual
         assert dict(matplotlib.rcParams) == before
 
 

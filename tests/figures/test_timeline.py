@@ -7,7 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import svg
-from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _free, timeline
+from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _label_place, timeline
 from collwise.model.machine import Machine
 from collwise.model.presets import find
 from collwise.model.topology import Mesh
@@ -27,7 +27,7 @@ def _arrows(figure: Figure) -> list[FancyArrowPatch]:
 
 
 def test_the_lambda_tree_of_eight() -> None:
-    figure = timeline(drawn("postal_tree", 8, lam=2)[0], T0)
+    figure = timeline(*drawn("postal_tree", 8, lam=2), T0)
     assert sorted(_bars(figure)) == [
         (0, 1, 0),
         (1, 2, 0),
@@ -39,14 +39,14 @@ def test_the_lambda_tree_of_eight() -> None:
     ]
     assert len(_arrows(figure)) == 7
     assert sorted(texts(figure)) == [f"→{rank}" for rank in range(1, 8)]
-    assert figure.axes[0].get_title("left") == "Complete after 5 t0"
+    assert figure.axes[0].get_title("left").endswith("8 ranks, complete after 5 t0")
     assert figure.axes[0].get_xlabel() == "time (in t0 = 1.70 µs)"
     receipts = figure.axes[0].lines[0]
     assert sorted(xs(receipts)) == [2, 3, 4, 4, 5, 5, 5]
 
 
 def test_ranks_are_named_up_to_32() -> None:
-    few, many = (timeline(drawn("binomial", ranks)[0]) for ranks in (32, 33))
+    few, many = (timeline(*drawn("binomial", ranks)) for ranks in (32, 33))
     assert [int(tick) for tick in few.axes[0].get_yticks()] == list(range(32))
     assert len(many.axes[0].get_yticks()) < 12
     assert texts(few)
@@ -54,9 +54,9 @@ def test_ranks_are_named_up_to_32() -> None:
 
 
 def test_many_messages_are_lines_without_heads() -> None:
-    timing, _ = drawn("chain_segmented", 8, nbytes=64, segment=1)
+    timing, schedule = drawn("chain_segmented", 8, nbytes=64, segment=1)
     assert MOST_ARROWS < len(timing.transfers) <= MOST_FLIGHTS
-    figure = timeline(timing)
+    figure = timeline(timing, schedule)
     assert not _arrows(figure)
     assert len(_bars(figure)) == len(timing.transfers)
     assert "under way" in legend(figure)
@@ -65,16 +65,16 @@ def test_many_messages_are_lines_without_heads() -> None:
 
 
 def test_very_many_messages_are_joined() -> None:
-    timing, _ = drawn("chain_segmented", 8, nbytes=400, segment=1)
+    timing, schedule = drawn("chain_segmented", 8, nbytes=400, segment=1)
     assert len(timing.transfers) > MOST_FLIGHTS
-    figure = timeline(timing, T0)
+    figure = timeline(timing, schedule, T0)
     assert sorted(_bars(figure)) == [(2 * r, 2 * r + 400, r) for r in range(7)]
     assert "under way" not in legend(figure)
 
 
 @pytest.mark.parametrize("ranks", [2, 300])
 def test_any_number_of_ranks(ranks: int) -> None:
-    assert svg(timeline(drawn("binomial", ranks)[0])).endswith("</svg>")
+    assert svg(timeline(*drawn("binomial", ranks))).endswith("</svg>")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_any_number_of_ranks(ranks: int) -> None:
     ],
 )
 def test_any_machine(machine: Machine) -> None:
-    figure = timeline(drawn("binomial", 8, machine=machine)[0])
+    figure = timeline(*drawn("binomial", 8, machine=machine))
     assert len(_bars(figure)) == 7
 
 
@@ -96,18 +96,18 @@ POSTAL = Machine.postal(t0_s=1, lam="3/2")
 RING = ALGORITHMS["s_to_p/ring"].schedule(6, 8, sources=range(6), shape=(2, 3))
 DOUBLING = ALGORITHMS["allreduce/recursive_doubling"].schedule(16, 64, 0)
 LABELLED = {
-    "broadcast": drawn("postal_tree", 8, lam=2)[0],
-    "a mesh": ideal(BR_LIN, PARAGON, Mesh(4, 4)),
-    "dots in bars": ideal(RING, POSTAL),
-    "a pipeline": drawn("chain_segmented", 8, nbytes=8, segment=1)[0],
-    "doubling": ideal(DOUBLING, Machine.hockney(alpha_s=1, beta_s="1/8")),
+    "broadcast": drawn("postal_tree", 8, lam=2),
+    "a mesh": (ideal(BR_LIN, PARAGON, Mesh(4, 4)), BR_LIN),
+    "dots in bars": (ideal(RING, POSTAL), RING),
+    "a pipeline": drawn("chain_segmented", 8, nbytes=8, segment=1),
+    "doubling": (ideal(DOUBLING, Machine.hockney(alpha_s=1, beta_s="1/8")), DOUBLING),
 }
 
 
 @pytest.mark.parametrize("name", LABELLED)
 def test_labels_can_be_read(name: str) -> None:
     """None is covered by a dot, none leaves its bar, and bars with room have one."""
-    figure = timeline(LABELLED[name])
+    figure = timeline(*LABELLED[name])
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     axes = figure.axes[0]
@@ -141,20 +141,20 @@ def test_labels_can_be_read(name: str) -> None:
 
 def test_a_label_gives_way_to_dots() -> None:
     """To the nearer side, if it fits there; else it is left out."""
-    assert _free(0, 10, [], 4, 1) == 5
-    assert _free(0, 10, [-3, 13], 4, 1) == 5
-    assert _free(0, 10, [5], 4, 1) == 2
-    assert _free(0, 10, [4], 4, 1) == 7
-    assert _free(0, 10, [0, 10], 4, 1) == 5
-    assert _free(0, 10, [3, 7], 4, 1) is None
-    assert _free(0, 3, [], 4, 1) is None
+    assert _label_place(0, 10, [], 4, 1) == 5
+    assert _label_place(0, 10, [-3, 13], 4, 1) == 5
+    assert _label_place(0, 10, [5], 4, 1) == 2
+    assert _label_place(0, 10, [4], 4, 1) == 7
+    assert _label_place(0, 10, [0, 10], 4, 1) == 5
+    assert _label_place(0, 10, [3, 7], 4, 1) is None
+    assert _label_place(0, 3, [], 4, 1) is None
 
 
 def test_what_was_timed() -> None:
     """The title says it; and who has data from the start, though it may never send."""
     for name in ("reduce/binomial", "allreduce/recursive_doubling"):
         schedule = ALGORITHMS[name].schedule(4, 64, 0)
-        figure = timeline(ideal(schedule, MACHINE), T0, schedule)
+        figure = timeline(ideal(schedule, MACHINE), schedule, T0)
         title = figure.axes[0].get_title("left")
         assert title.startswith(f"{name}\n64 B, ")
         assert title.endswith(" t0")
@@ -162,5 +162,5 @@ def test_what_was_timed() -> None:
         starts = [float(np.asarray(path.vertices)[0, 0]) for path in held.get_paths()]
         assert starts == [0.0] * 4
     timing, schedule = drawn("postal_tree", 8, lam=2)
-    title = timeline(timing, T0, schedule).axes[0].get_title("left")
+    title = timeline(timing, schedule, T0).axes[0].get_title("left")
     assert title == "broadcast/postal_tree(lam=2)\n512 B, root 0, 8 ranks, complete after 5 t0"

@@ -7,7 +7,7 @@ from matplotlib.text import Text
 
 from collwise.figures.style import look
 from collwise.figures.timeline import timeline
-from collwise.figures.tree_diagram import tree
+from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.problem import Problem
@@ -29,7 +29,7 @@ def _nodes(figure: Figure) -> dict[str, tuple[float, float]]:
 
 def test_figure_2_of_the_paper() -> None:
     """The λ-tree for n = 8, λ = 2 takes five steps; its labels are those of [Bruck1996 Fig 2]."""
-    figure = tree(*drawn("postal_tree", 8, lam=2), T0)
+    figure = tree_diagram(*drawn("postal_tree", 8, lam=2), T0)
     assert "complete after 5 t0" in figure.axes[0].get_title("left")
     assert sorted(y for _, y in _nodes(figure).values()) == [0, 2, 3, 4, 4, 5, 5, 5]
     assert len(marked(figure, "edge-")) == 7
@@ -39,14 +39,14 @@ def test_figure_2_of_the_paper() -> None:
 
 
 def test_figure_1b_of_the_paper() -> None:
-    figure = tree(*drawn("binomial", 8), T0)
+    figure = tree_diagram(*drawn("binomial", 8), T0)
     assert "complete after 6 t0" in figure.axes[0].get_title("left")
 
 
 @pytest.mark.parametrize("name", ["binomial", "chain", "flat"])
 @pytest.mark.parametrize("ranks", [2, 3, 16, 33, 64])
 def test_every_rank_is_a_node_and_no_two_meet(name: str, ranks: int) -> None:
-    figure = tree(*drawn(name, ranks))
+    figure = tree_diagram(*drawn(name, ranks))
     nodes = _nodes(figure)
     assert nodes.keys() == {str(r) for r in range(ranks)}
     assert len(set(nodes.values())) == ranks
@@ -55,7 +55,7 @@ def test_every_rank_is_a_node_and_no_two_meet(name: str, ranks: int) -> None:
 
 @pytest.mark.parametrize(("ranks", "lam"), [(13, 2), (16, 5), (30, 3)])
 def test_edges_do_not_cross(ranks: int, lam: int) -> None:
-    figure = tree(*drawn("postal_tree", ranks, lam=lam))
+    figure = tree_diagram(*drawn("postal_tree", ranks, lam=lam))
     nodes = _nodes(figure)
     edges = [name.split("-")[1:] for name in sorted(marked(figure, "edge-"))]
     for i, (a, b) in enumerate(edges):
@@ -74,7 +74,7 @@ def _cross(a: tuple[float, float], b: tuple[float, float], *other: tuple[float, 
 
 @pytest.mark.parametrize(("name", "ranks"), [("binomial", 2), ("binomial", 64), ("chain", 40)])
 def test_labels_are_whole_and_apart(name: str, ranks: int) -> None:
-    figure = tree(*drawn(name, ranks))
+    figure = tree_diagram(*drawn(name, ranks))
     canvas = FigureCanvasAgg(figure)
     with look():
         figure.draw(canvas.get_renderer())  # type: ignore[no-untyped-call]
@@ -94,7 +94,7 @@ def test_labels_are_whole_and_apart(name: str, ranks: int) -> None:
 def test_several_messages_into_a_rank() -> None:
     """The first one is drawn; beside the node stands when the last is there."""
     timing, schedule = drawn("chain_segmented", 3, nbytes=4, segment=1)
-    figure = tree(timing, schedule, T0)
+    figure = tree_diagram(timing, schedule, T0)
     assert "only the first of up to 4 messages" in figure.get_supxlabel()
     assert _nodes(figure)["1"][1] == 2
     assert "5" in texts(figure)
@@ -102,17 +102,17 @@ def test_several_messages_into_a_rank() -> None:
 
 
 def test_scatter_and_allgather() -> None:
-    assert len(_nodes(tree(*drawn("scatter_allgather", 8, nbytes=4096)))) == 8
+    assert len(_nodes(tree_diagram(*drawn("scatter_allgather", 8, nbytes=4096)))) == 8
 
 
 def test_any_root() -> None:
-    figure = tree(*drawn("binomial", 5, root=3))
+    figure = tree_diagram(*drawn("binomial", 5, root=3))
     assert _nodes(figure)["3"][1] == 0
     assert "root 3" in figure.axes[0].get_title("left")
 
 
 def test_too_many_ranks_become_a_curve() -> None:
-    figure = tree(*drawn("binomial", 65))
+    figure = tree_diagram(*drawn("binomial", 65))
     assert not _nodes(figure)
     assert texts(figure) == ["65 ranks: too many for a tree"]
     assert ys(figure.axes[0].lines[0]) == list(range(1, 66))
@@ -124,13 +124,13 @@ def test_what_is_no_tree_becomes_a_curve() -> None:
     lists = ((Recv(2, (block,)),), (Send(2, (block,)), Recv(2, (block,))), (Send(1, (block,)),))
     swap = (*lists[:2], (Send(1, (block,)), Send(0, (block,)), Recv(1, (block,))))
     schedule = Schedule(Problem("allgather", 3, 1), Written(swap))
-    assert "more than one rank" in texts(tree(ideal(schedule, MACHINE), schedule))[0]
+    assert "more than one rank" in texts(tree_diagram(ideal(schedule, MACHINE), schedule))[0]
 
 
 @pytest.mark.parametrize(("ranks", "nbytes"), [(1, 512), (4, 0)])
 def test_nothing_to_send(ranks: int, nbytes: int) -> None:
     timing, schedule = drawn("binomial", ranks, nbytes=nbytes)
-    for figure in (tree(timing, schedule), timeline(timing)):
+    for figure in (tree_diagram(timing, schedule), timeline(timing, schedule)):
         assert not figure.axes
         assert figure.texts[0].get_text().startswith("Nothing is sent")
 
@@ -138,16 +138,21 @@ def test_nothing_to_send(ranks: int, nbytes: int) -> None:
 def test_a_machine_without_costs() -> None:
     free = Machine.hockney(alpha_s=0, beta_s=0)
     timing, schedule = drawn("binomial", 4, machine=free)
-    for figure in (tree(timing, schedule), timeline(timing)):
+    for figure in (tree_diagram(timing, schedule), timeline(timing, schedule)):
         assert "cost nothing" in figure.texts[0].get_text()
 
 
 def test_a_hostile_name() -> None:
     timing, schedule = drawn("binomial", 4)
     hostile = Schedule(schedule.problem, schedule.program, "$\\bad{\n<script>")
-    assert tree(timing, hostile).axes[0].get_title("left").startswith("$\\bad{ <script>\n512 B")
+    assert (
+        tree_diagram(timing, hostile)
+        .axes[0]
+        .get_title("left")
+        .startswith("$\\bad{ <script>\n512 B")
+    )
 
 
 def test_times_in_fractions_of_t0() -> None:
     machine = Machine.postal(t0_s=T0, lam=Fraction(5, 2))
-    assert "2.5" in texts(tree(*drawn("binomial", 4, machine=machine), T0))
+    assert "2.5" in texts(tree_diagram(*drawn("binomial", 4, machine=machine), T0))

@@ -100,10 +100,10 @@ def test_more_ranks_than_places() -> None:
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
 def test_ranks_fill_hosts_one_after_the_other(library: mpi_launch.Library) -> None:
     names = ["h0", "h1", "h2"]
-    started = launch(library, "mpiexec", ["program", "x"], names, 3, 2, has_shim=True)
-    assert started.arguments[-4:] == ["-n", "3", "program", "x"]
+    arguments, _ = launch(library, "mpiexec", ["program", "x"], names, 3, 2, has_shim=True)
+    assert arguments[-4:] == ["-n", "3", "program", "x"]
     hosts = "h0,h1" if library == "mpich" else "h0:2,h1:2"
-    assert hosts in started.arguments
-    assert any("LD_PRELOAD" in argument for argument in started.arguments)
-    alone = launch(library, "mpiexec", ["program"], names, 3, 1, has_shim=False)
-    assert not any("LD_PRELOAD" in argument for argument in alone.arguments)
+    assert hosts in arguments
+    assert any("LD_PRELOAD" in argument for argument in arguments)
+    arguments, _ = launch(library, "mpiexec", ["program"], names, 3, 1, has_shim=False)
+    assert not any("LD_PRELOAD" in argument for argument in arguments)

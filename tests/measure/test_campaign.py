@@ -115,7 +115,7 @@ def test_a_switch_at_the_eager_limit_is_found() -> None:
         assert measurement.machine.message(nbytes) == EAGER_LIMIT.message(nbytes)
 
 
-def test_b_c17_and_b_c20_the_shape_of_the_delta() -> None:
+def test_the_shape_of_the_delta() -> None:
     measurement = _conduct(Delta(), 64, modes=(False,))
     lam = {fit.nbytes: fit.law.lam for fit in measurement.fits}
     assert lam[512] == Fraction(9, 5) == max(lam.values())
@@ -181,7 +181,7 @@ def test_a_tiny_budget_on_a_slow_network_gives_the_small_sizes() -> None:
     assert prober.elapsed_s <= 1.0
     assert measurement.unreached
     assert measurement.unreached[-1] == SIZES[-1]
-    small = [m for m in measurement.medians if m.cell.nbytes <= 2048]
+    small = [m for m in measurement.medians if m.nbytes <= 2048]
     assert small
     assert min(m.repetitions for m in small) >= OPENING
     assert measurement.machine.message(8) == network.message(8)
@@ -230,7 +230,7 @@ def test_what_is_known_is_left_alone() -> None:
             return [n if p.nbytes > 8 else q for p, n, q in zip(probes, noisy, quiet, strict=True)]
 
     uneven = Uneven(POSTAL, noise=0.02).conduct(Campaign(9, sizes=(8, 512), budget_s=1e6))
-    of = {m.cell.nbytes: m.repetitions for m in uneven.medians}
+    of = {m.nbytes: m.repetitions for m in uneven.medians}
     assert of[8] < 10 < of[512]
 
 
@@ -337,7 +337,7 @@ def test_sizes_without_a_slope_are_left_out_and_named() -> None:
     left_out = {nbytes for nbytes, _ in measurement.unusable}
     assert 512 in left_out <= {512, 4096}
     assert not {(f.nbytes, f.blocking) for f in measurement.fits} & set(measurement.unusable)
-    assert {m.cell.nbytes for m in measurement.medians} == {8, 512, 4096, 16384}  # kept raw
+    assert {m.nbytes for m in measurement.medians} == {8, 512, 4096, 16384}  # kept raw
 
 
 def test_a_latency_below_one_is_kept_and_used_as_one() -> None:

@@ -185,11 +185,11 @@ def test_exact_and_quick_look_agree() -> None:
 def test_the_median_is_the_median(values: list[int]) -> None:
     samples = [Fraction(v, 7) for v in values]
     assert middle(samples) == median(samples)
-    found = find_median(Cell(1, 8, 1, False), samples)
-    assert (found.seconds, found.repetitions) == (median(samples), len(samples))
-    if found.interval_s is not None:
-        low, high = found.interval_s
-        assert low <= float(found.seconds) <= high
+    record = find_median(Cell(1, 8, 1, False), samples)
+    assert (record.median_s, record.repetitions) == (float(median(samples)), len(samples))
+    assert (record.interval_s is None) == (len(samples) == 1)
+    low, high = record.interval_s or (record.median_s, record.median_s)
+    assert low <= record.median_s <= high
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e-9, Fraction(-1)])

@@ -1,4 +1,4 @@
-"""Van de Geijn's hybrids: the recursion, its optimum by exhaustion, cost curves, whole items."""
+"""[vandeGeijn1991]: the hybrids' recursion, its optimum by exhaustion, cost curves, whole items."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -37,7 +37,7 @@ def literal(
 
 @UNHURRIED
 @given(st.lists(st.sampled_from((0, 1)), max_size=10), lengths, costs, costs, costs)
-def test_g4_time_is_the_recursion(
+def test_time_is_the_recursion(
     choices: list[int], n: Fraction, alpha: Fraction, beta: Fraction, gamma: Fraction
 ) -> None:
     expected = literal(tuple(choices), n, alpha, beta, gamma)
@@ -47,7 +47,7 @@ def test_g4_time_is_the_recursion(
 
 @UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
-def test_g1_g2_g3_closed_forms(
+def test_closed_forms(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
 ) -> None:
     machine = alpha, beta, gamma
@@ -58,7 +58,7 @@ def test_g1_g2_g3_closed_forms(
 
 @UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
-def test_g_c4_version_1_exceeds_version_2(
+def test_version_1_exceeds_version_2(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
 ) -> None:
     machine = alpha, beta, gamma
@@ -129,7 +129,7 @@ def test_exhaustion_holds_the_times() -> None:
         assert every.tolist() == exact
 
 
-def test_g_c2_g_c3_theorem_1_is_optimal_among_all_strategies() -> None:
+def test_theorem_1_is_optimal_among_all_strategies() -> None:
     """2,500 machines, every d <= 8: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
     ties = 0
     for n, alpha, beta, gamma in machines(2, 2500):
@@ -148,7 +148,7 @@ def test_g_c2_g_c3_theorem_1_is_optimal_among_all_strategies() -> None:
 
 @UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
-def test_g_c3_corollary_4_for_any_fraction(
+def test_corollary_4_for_any_fraction(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
 ) -> None:
     machine = alpha, beta, gamma
@@ -198,7 +198,7 @@ def test_floats_mean_their_decimals() -> None:
     assert hybrid.best(100, 2, 0.1, 0.1, 0.1) == hybrid.best(100, 2, "1/10", "1/10", "0.1")
 
 
-def test_g_c5_fig_7_the_hybrid_is_never_above_either() -> None:
+def test_fig_7_the_hybrid_is_never_above_either() -> None:
     machine = 525, 2, GAMMA
     for n in range(1, 20_000, 7):
         times = [hybrid.version2(n, 6, *machine), hybrid.version3(n, 6, *machine)]
@@ -282,7 +282,7 @@ def curve(random: Random) -> dict[int, Fraction]:
 
 @pytest.mark.parametrize("to_root", [False, True])
 @pytest.mark.parametrize("d", range(5))
-def test_g4_g6_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool) -> None:
+def test_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool) -> None:
     """Any n, any curves, every strategy: all values right, the last rank ends at `time_for`."""
     random = Random(d)
     for strategy in product((0, 1), repeat=d):
@@ -296,7 +296,7 @@ def test_g4_g6_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool)
             assert max(cube.clock) == cube.clock[0] == expected
 
 
-def test_g6_messages_of_halving_and_gathering() -> None:
+def test_messages_of_halving_and_gathering() -> None:
     cube = Cube(3, 8, lambda m: m, lambda m: m)
     cube.run((1, 1, 1), cube.ranks, range(8), True)
     assert cube.messages == 31
@@ -304,7 +304,7 @@ def test_g6_messages_of_halving_and_gathering() -> None:
 
 @UNHURRIED
 @given(st.integers(0, 500), st.integers(0, 8), costs, costs, costs)
-def test_g7_theorem_1_is_a_special_case(
+def test_theorem_1_is_a_special_case(
     parts: int, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
 ) -> None:
     n, machine = parts << d, (alpha, beta, gamma)
@@ -322,7 +322,7 @@ def test_g7_theorem_1_is_a_special_case(
 
 @pytest.mark.parametrize("to_root", [False, True])
 @pytest.mark.parametrize("d", range(8))
-def test_g7_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root: bool) -> None:
+def test_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root: bool) -> None:
     random = Random(d)
     for n in [0, 1, 2, 3] + [random.randrange(200) for _ in range(16)]:
         cost, combine = curve(random).__getitem__, curve(random).__getitem__
@@ -334,7 +334,7 @@ def test_g7_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root:
         assert every[chosen] == min(every.values())
 
 
-def test_g7_each_curve_is_asked_little() -> None:
+def test_each_curve_is_asked_little() -> None:
     asked: list[int] = []
 
     def cost(m: int) -> int:
@@ -357,7 +357,7 @@ def adding(m: int) -> Fraction:
     return GAMMA * m
 
 
-def test_g_c6_at_least_as_good_as_the_papers_rule() -> None:
+def test_at_least_as_good_as_the_papers_rule() -> None:
     """Its rule halves too often: up to 12 % slower, in 1,516 of the 1,600 lengths it is for."""
     worse, worst = 0, Fraction(1)
     for n in range(1, 25 * 64 + 1):
@@ -373,7 +373,7 @@ def test_g_c6_at_least_as_good_as_the_papers_rule() -> None:
     assert Fraction("1.12") < worst < Fraction("1.13")
 
 
-def test_g_c6_the_rule_itself() -> None:
+def test_the_rule_itself() -> None:
     rule = hybrid.short_message_rule
     assert rule(25, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 0)
     assert rule(26, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 1)
@@ -383,7 +383,7 @@ def test_g_c6_the_rule_itself() -> None:
     assert rule(0, 6, 480, 2, GAMMA) == (0, 0, 0, 0, 0, 0)
 
 
-def test_g_c6_fig_8_short_vectors_drop_and_gain() -> None:
+def test_fig_8_short_vectors_drop_and_gain() -> None:
     """Versions 1 and 2 drop by 61 µs a message at n = 25; the hybrid gains for short vectors."""
     whole, halved = (0,) * 6, (1,) * 6
 
@@ -440,19 +440,19 @@ def test_g_c6_fig_8_short_vectors_drop_and_gain() -> None:
         ),
         (
             lambda: hybrid.version2(8, -1, 1, 1, 1),
-            "d: d = -1; give a whole number, at least 0",
+            "d: d = -1; give an integer of at least 0",
         ),
         (
             lambda: hybrid.best(8, 2.5, 1, 1, 1),  # type: ignore[arg-type]
-            "d: d = 2.5; give a whole number, at least 0",
+            "d: d = 2.5; give an integer of at least 0",
         ),
         (
             lambda: hybrid.best_for(fig_8, adding, -1, 3),
-            "nitems: nitems = -1; give a whole number, at least 0",
+            "nitems: nitems = -1; give an integer of at least 0",
         ),
         (
             lambda: hybrid.time_for((0, 1), fig_8, adding, 2.5),  # type: ignore[arg-type]
-            "nitems: nitems = 2.5; give a whole number, at least 0",
+            "nitems: nitems = 2.5; give an integer of at least 0",
         ),
         (
             lambda: hybrid.best_for(lambda m: 3 - m, adding, 8, 1),
@@ -464,7 +464,7 @@ def test_g_c6_fig_8_short_vectors_drop_and_gain() -> None:
         ),
         (
             lambda: hybrid.short_message_rule(8, 3, 1, 1, 1, short=-1),
-            "short: short = -1; give a whole number, at least 0",
+            "short: short = -1; give an integer of at least 0",
         ),
         (
             lambda: hybrid.short_message_rule(8, 3, -1, 1, 1),

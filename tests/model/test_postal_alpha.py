@@ -1,4 +1,4 @@
-"""The legal α: ranges, intersections, the table, the triangles."""
+"""The legal α: ranges, intersections, the table, the triangles [Bruck1996 §2.4, §2.5]."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -35,12 +35,12 @@ def test_split_leaves_someone_on_both_sides(n: int, alpha: Fraction) -> None:
     assert kept == n - 1 or abs(kept - alpha * n) <= HALF
 
 
-def test_b_c5_thirteen_ranks_have_one_optimal_split() -> None:
+def test_thirteen_ranks_have_one_optimal_split() -> None:
     assert postal.partitions(13, 2) == (8, 8)
     assert postal.alpha_range(13, 2) == (Fraction(15, 26), Fraction(17, 26))
 
 
-def test_b_c6_fourteen_ranks_have_eight_optimal_splits() -> None:
+def test_fourteen_ranks_have_eight_optimal_splits() -> None:
     n_min, n_max = postal.partitions(14, 2)
     delta = postal.reached(postal.broadcast_time(14, 2), 2) - 14
     assert (n_min, n_max, delta) == (6, 13, 7)
@@ -79,7 +79,7 @@ def test_intersection_is_that_of_all_ranges_for_any_latency(n: int, lam: Fractio
     assert postal.alpha_intersection(n, lam) == ((low, high) if low < high else None)
 
 
-def test_b_c7_one_alpha_for_all_n_to_250_at_latency_2() -> None:
+def test_one_alpha_for_all_n_to_250_at_latency_2() -> None:
     low, high = Fraction(287, 466), Fraction(289, 466)
     assert postal.alpha_intersection(250, 2) == (low, high)
     for alpha in (low, high - Fraction(1, 10**9)):
@@ -88,7 +88,7 @@ def test_b_c7_one_alpha_for_all_n_to_250_at_latency_2() -> None:
             assert postal.tree_time(rule, n, 2) == postal.broadcast_time(n, 2)
 
 
-def test_b_c7_only_the_golden_section_remains_over_all_n() -> None:
+def test_only_the_golden_section_remains_over_all_n() -> None:
     """0.618 fails at n = 17,711; the range closes on the root of x² + x = 1, and keeps it."""
     alpha = Fraction("0.618")
     low, high = postal.alpha_intersection(17_710, 2) or (1, 0)
@@ -101,14 +101,14 @@ def test_b_c7_only_the_golden_section_remains_over_all_n() -> None:
         assert high - low < Fraction(3, n)
 
 
-def test_b_c8_no_alpha_for_all_n_at_latency_1_95() -> None:
+def test_no_alpha_for_all_n_at_latency_1_95() -> None:
     assert postal.alpha_intersection(20, 1.95) is not None
     assert postal.alpha_intersection(21, 1.95) is None
     assert postal.alpha_intersection(250, 1.95) is None
     assert postal.alpha_intersection(10**6, 1.95) is None
 
 
-def test_b_c9_latency_1_8_has_triangles_at_every_fifth() -> None:
+def test_latency_1_8_has_triangles_at_every_fifth() -> None:
     """From some n on, T_λ takes every multiple of 1/f: f·(T(N) − T(N_before)) is 1."""
     table = postal.alpha_table(1 << 20, 1.8)
     times = [postal.broadcast_time(top, 1.8) for top in table.tops]
@@ -117,7 +117,7 @@ def test_b_c9_latency_1_8_has_triangles_at_every_fifth() -> None:
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b_c10_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
+def test_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
     """The finer the grain 1/f, the later: λ = 1.95 (f = 20) is 0.03 off at n = 10^12."""
 
     def distance(n: int) -> float:
@@ -129,7 +129,7 @@ def test_b_c10_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
     assert distance(10**300) < {20: 1e-4, 1000: 2e-2}.get(lam.denominator, 1e-12)
 
 
-def test_b_c10_right_bottom_is_misprinted_in_the_paper() -> None:
+def test_right_bottom_is_misprinted_in_the_paper() -> None:
     """For λ = 2 (f = 1, u = 2) the paper's β^(u−1) = 0.618; the corners tend to β^(f−1) = 1."""
     beta = 1 / postal.growth(2)
     assert isclose(postal.asymptotic_corners(2).right, 1)
@@ -188,14 +188,14 @@ def test_table_for_one_rank_is_empty() -> None:
 
 
 @pytest.mark.parametrize(("bits", "tops"), [(8, 35), (16, 136), (24, 301)])
-def test_b_c11_the_table_stays_small(bits: int, tops: int) -> None:
+def test_the_table_stays_small(bits: int, tops: int) -> None:
     """What the paper counts: triangles with a top in 2 … n.  The table needs the cut one, too."""
     table = postal.alpha_table(1 << bits, 1.293)
     assert sum(top <= 1 << bits for top in table.tops) == tops
     assert len(table) == tops + 1
 
 
-def test_b_c11_the_table_grows_like_the_square_of_the_logarithm() -> None:
+def test_the_table_grows_like_the_square_of_the_logarithm() -> None:
     sizes = [
         len(postal.alpha_table(1 << bits, 1.293)) / log2(1 << bits) ** 2 for bits in (8, 16, 24)
     ]
@@ -212,7 +212,7 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm() -> None:
         (lambda: postal.split(8, 1), "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)"),
         (
             lambda: postal.split(1, 0.5),
-            "split(n, alpha): n = 1; n is a number of ranks, at least 2",
+            "split(n, alpha): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.split(8, float("nan")),
@@ -220,23 +220,23 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm() -> None:
         ),
         (
             lambda: postal.partitions(1, 2),
-            "partitions(n, lam): n = 1; n is a number of ranks, at least 2",
+            "partitions(n, lam): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.alpha_range(1, 2),
-            "alpha_range(n, lam): n = 1; n is a number of ranks, at least 2",
+            "alpha_range(n, lam): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.alpha_intersection(1, 2),
-            "alpha_intersection(n, lam): n = 1; n is a number of ranks, at least 2",
+            "alpha_intersection(n, lam): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.corners(1, 2),
-            "corners(n, lam): n = 1; n is a number of ranks, at least 2",
+            "corners(n, lam): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.alpha_table(0, 2),
-            "alpha_table(n, lam): n = 0; n is a number of ranks, at least 1",
+            "alpha_table(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.alpha_table(14, 2).lookup(22),
@@ -250,7 +250,7 @@ def test_b_c11_the_table_grows_like_the_square_of_the_logarithm() -> None:
         ),
         (
             lambda: postal.alpha_table(14, 2).lookup(1),
-            "AlphaTable.lookup(n): n = 1; n is a number of ranks, at least 2",
+            "AlphaTable.lookup(n): n = 1; give an integer of at least 2",
         ),
         (
             lambda: postal.asymptotic_corners(0.9),

@@ -1,4 +1,4 @@
-"""The census: every contribution once, in the time that is claimed; the paper's two approaches."""
+"""The census: every contribution once, in the time of the paper [Bruck1996 §3]."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -69,7 +69,7 @@ def messages(numbers: Sequence[int], k: int, epsilon: Sequence[int]) -> list[Cen
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_every_contribution_once_finished_at_t_lambda(k: int) -> None:
+def test_every_contribution_once_finished_at_t_lambda(k: int) -> None:
     for n in range(1, 131):
         rounds = postal.census_rounds(n, k)
         t = postal.broadcast_time(n, k)
@@ -78,7 +78,7 @@ def test_b8_every_contribution_once_finished_at_t_lambda(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_one_message_at_a_time_each_k_rounds_on_the_way(k: int) -> None:
+def test_one_message_at_a_time_each_k_rounds_on_the_way(k: int) -> None:
     for n in range(1, 131):
         rounds = postal.census_rounds(n, k)
         assert [m.sent for m in rounds] == sorted({m.sent for m in rounds})
@@ -89,7 +89,7 @@ def test_b8_one_message_at_a_time_each_k_rounds_on_the_way(k: int) -> None:
 
 @UNHURRIED
 @given(st.integers(1, 1 << 24), st.integers(1, 40))
-def test_b8_deficiencies_reach_any_number_of_ranks(n: int, k: int) -> None:
+def test_deficiencies_reach_any_number_of_ranks(n: int, k: int) -> None:
     epsilon = postal.deficiencies(n, k)
     assert set(epsilon) <= {0, 1}
     assert len(epsilon) == (postal.broadcast_time(n, k) - k + 1 if n > 1 else 0)
@@ -97,13 +97,13 @@ def test_b8_deficiencies_reach_any_number_of_ranks(n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_a_full_number_of_ranks_has_no_deficiency(k: int) -> None:
+def test_a_full_number_of_ranks_has_no_deficiency(k: int) -> None:
     full = {postal.reached(t, k) for t in range(60)}
     assert all(any(postal.deficiencies(n, k)) == (n not in full) for n in range(1, 200))
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_the_papers_own_scheme_for_a_full_number_of_ranks(k: int) -> None:
+def test_the_papers_own_scheme_for_a_full_number_of_ranks(k: int) -> None:
     """§3.1 as printed: S_i is sent up to i + N(r + λ − 2), intervals run downwards from i."""
     for t in range(k, 40):
         n = postal.reached(t, k)
@@ -120,7 +120,7 @@ def test_b8_the_papers_own_scheme_for_a_full_number_of_ranks(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_erratum_the_literal_scheme_combines_the_wrong_number(k: int) -> None:
+def test_erratum_the_literal_scheme_combines_the_wrong_number(k: int) -> None:
     """Sending S where ε is 0 and T where it is 1 fails for every n >= 2, to whomever it is sent."""
     for n in range(2, 131):
         epsilon = postal.deficiencies(n, k)
@@ -128,7 +128,7 @@ def test_b8_erratum_the_literal_scheme_combines_the_wrong_number(k: int) -> None
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b8_erratum_the_literal_scheme_by_counting(k: int) -> None:
+def test_erratum_the_literal_scheme_by_counting(k: int) -> None:
     """Literally, but with messages to those who can append them, no rank ends with everything."""
     for n in range(2, 60):
         epsilon = postal.deficiencies(n, k)
@@ -136,14 +136,14 @@ def test_b8_erratum_the_literal_scheme_by_counting(k: int) -> None:
         assert once(*range(n)) not in run(n, literal, int(postal.broadcast_time(n, k)))
 
 
-def test_b8_an_empty_s_is_no_message() -> None:
+def test_an_empty_s_is_no_message() -> None:
     silent = [
         n for n in range(2, 12) if len(postal.census_rounds(n, 2)) < postal.broadcast_time(n, 2) - 1
     ]
     assert silent == [4, 6, 9, 10]
 
 
-def test_b8_a_state_newer_than_the_round_before_spoils_it() -> None:
+def test_a_state_newer_than_the_round_before_spoils_it() -> None:
     """λ = 2, n = 5: round 3 sends T as it was after round 2; what round 3 receives is too new."""
     rounds = postal.census_rounds(5, 2)
     assert rounds[2] == CensusRound(3, "T", 3, 4, 2)
@@ -168,14 +168,14 @@ def clocks(n: int, rounds: Sequence[CensusRound], lam: Fraction) -> list[Fractio
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b9_census_time_is_that_of_every_rank(lam: Fraction) -> None:
+def test_census_time_is_that_of_every_rank(lam: Fraction) -> None:
     for n, k in product(range(1, 40), (floor(lam), ceil(lam), ceil(lam) + 1)):
         expected = postal.census_time(n, k, lam)
         assert set(clocks(n, postal.census_rounds(n, k), lam)) == {expected}
 
 
 @pytest.mark.parametrize("k", WHOLE)
-def test_b9_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
+def test_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
     for n in range(1, 300):
         t = postal.broadcast_time(n, k)
         assert t == postal.census_time(n, k, k)
@@ -183,7 +183,7 @@ def test_b9_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b9_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> None:
+def test_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> None:
     k, up = floor(lam), ceil(lam)
     for n in range(2, 300):
         stretched = postal.census_time(n, k, lam)
@@ -197,13 +197,13 @@ def test_b9_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) ->
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b9_no_other_census_is_faster(lam: Fraction) -> None:
+def test_no_other_census_is_faster(lam: Fraction) -> None:
     for n in range(2, 150):
         two = min(postal.census_time(n, k, lam) for k in (floor(lam), ceil(lam)))
         assert two <= min(postal.census_time(n, k, lam) for k in range(1, ceil(lam) + 4))
 
 
-def test_b9_latency_2_5_and_64_ranks() -> None:
+def test_latency_2_5_and_64_ranks() -> None:
     """12, not the paper's 12.5; no choice of ε attains the lower bound, T_λ(64) = 11.5."""
     lam = Fraction(5, 2)
     assert postal.delay_send_time(64, lam) == Fraction(25, 2) < postal.delay_receive_time(64, lam)
@@ -225,14 +225,14 @@ def _times_of_all_deficiencies(n: int, k: int, lam: Fraction) -> list[Fraction]:
     return times
 
 
-def test_b9_neither_is_always_optimal() -> None:
+def test_neither_is_always_optimal() -> None:
     lam = Fraction(5, 4)
     assert [postal.census_time(17, k, lam) for k in (1, 2)] == [Fraction(25, 4)] * 2
     assert postal.broadcast_time(17, lam) == Fraction(21, 4)
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b9_the_recursions_of_3_2_and_3_3(lam: Fraction) -> None:
+def test_the_recursions_of_3_2_and_3_3(lam: Fraction) -> None:
     """Read literally (t >= λ), N' is ⌈λ⌉ − λ ahead of T_⌈λ⌉; N'' is delay-send's time exactly."""
     k, up = floor(lam), ceil(lam)
 
@@ -254,7 +254,7 @@ def test_b9_the_recursions_of_3_2_and_3_3(lam: Fraction) -> None:
 
 @UNHURRIED
 @given(st.integers(2, 1 << 20), latencies)
-def test_b9_formulas(n: int, lam: Fraction) -> None:
+def test_formulas(n: int, lam: Fraction) -> None:
     assert postal.delay_receive_time(n, lam) == postal.broadcast_time(n, ceil(lam))
     send = lam / floor(lam) * postal.broadcast_time(n, floor(lam))
     assert postal.delay_send_time(n, lam) == send
@@ -262,7 +262,7 @@ def test_b9_formulas(n: int, lam: Fraction) -> None:
 
 
 @pytest.mark.parametrize("k", range(1, 10))
-def test_b_c16_the_approaches_grow_alike_at_the_break_even_point(k: int) -> None:
+def test_the_approaches_grow_alike_at_the_break_even_point(k: int) -> None:
     even = postal.break_even(k)
     assert isclose(postal.delay_send_growth(even), postal.delay_receive_growth(even), rel_tol=1e-12)
     below, above = even - 0.01, even + 0.01
@@ -271,7 +271,7 @@ def test_b_c16_the_approaches_grow_alike_at_the_break_even_point(k: int) -> None
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_b9_growth_is_that_of_the_times(lam: Fraction) -> None:
+def test_growth_is_that_of_the_times(lam: Fraction) -> None:
     many, more = 10**60, 10**180
     for time, growth in (
         (postal.delay_receive_time, postal.delay_receive_growth),
@@ -281,7 +281,7 @@ def test_b9_growth_is_that_of_the_times(lam: Fraction) -> None:
         assert isclose(per_t0, log(growth(lam)), rel_tol=1e-2)
 
 
-def test_b_c15_growth_of_a_whole_latency_is_that_of_table_1() -> None:
+def test_growth_of_a_whole_latency_is_that_of_table_1() -> None:
     for k in range(1, 11):
         assert postal.delay_receive_growth(k) == postal.growth(k)
         assert isclose(postal.delay_send_growth(k), postal.growth(k), rel_tol=1e-15)
@@ -302,11 +302,11 @@ def test_b_c15_growth_of_a_whole_latency_is_that_of_table_1() -> None:
         ),
         (
             lambda: postal.deficiencies(0, 2),
-            "deficiencies(n, lam): n = 0; n is a number of ranks, at least 1",
+            "deficiencies(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.census_rounds(2.5, 2),  # type: ignore[arg-type]
-            "census_rounds(n, lam): n = 2.5; n is a whole number of ranks",
+            "census_rounds(n, lam): n = 2.5; give an integer of at least 1",
         ),
         (
             lambda: postal.deficiencies(8, 0),
@@ -314,19 +314,19 @@ def test_b_c15_growth_of_a_whole_latency_is_that_of_table_1() -> None:
         ),
         (
             lambda: postal.census_time(8, 0, 2),
-            "census_time(n, k, lam): k = 0; k is ⌊λ⌋, ⌈λ⌉ or another integer, at least 1",
+            "census_time(n, k, lam): k = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.census_time(8, 2.5, 2.5),  # type: ignore[arg-type]
-            "census_time(n, k, lam): k = 2.5; k is ⌊λ⌋, ⌈λ⌉ or another integer, at least 1",
+            "census_time(n, k, lam): k = 2.5; give an integer of at least 1",
         ),
         (
             lambda: postal.census_time(0, 2, 2),
-            "census_time(n, k, lam): n = 0; n is a number of ranks, at least 1",
+            "census_time(n, k, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.delay_receive_time(0, 2),
-            "delay_receive_time(n, lam): n = 0; n is a number of ranks, at least 1",
+            "delay_receive_time(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.delay_send_time(8, "1/2"),

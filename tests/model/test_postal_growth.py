@@ -1,4 +1,4 @@
-"""N_λ, T_λ, γ and the break-even points, against the definitions and the paper's tables."""
+"""N_λ, T_λ, γ and the break-even points, against the definitions and [Bruck1996] Tables 1, 2."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -32,11 +32,11 @@ def recursion(t: Fraction, lam: Fraction) -> int:
     return number(t)
 
 
-def test_b_c1_with_latency_one_the_ranks_double() -> None:
+def test_with_latency_one_the_ranks_double() -> None:
     assert [postal.reached(t, 1) for t in range(65)] == [2**t for t in range(65)]
 
 
-def test_b_c2_with_latency_two_the_ranks_are_fibonacci_numbers() -> None:
+def test_with_latency_two_the_ranks_are_fibonacci_numbers() -> None:
     assert [postal.reached(t, 2) for t in range(10)] == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
 
 
@@ -110,7 +110,7 @@ def test_broadcast_time_is_fast_enough_to_plan_with() -> None:
     assert min(once() for _ in range(50)) < 1e-3
 
 
-def test_b_c9_scaling_of_latency_1_8() -> None:
+def test_scaling_of_latency_1_8() -> None:
     assert postal.scaling(1.8) == (5, 9)
     number = [postal.reached(Fraction(t, 5), 1.8) for t in range(200)]
     assert number[:9] == [1] * 9
@@ -125,7 +125,7 @@ def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam: Fraction) -> None:
     assert all((lam * multiple).denominator > 1 for multiple in range(1, f))
 
 
-def test_b_c15_growth_rates_of_table_1() -> None:
+def test_growth_rates_of_table_1() -> None:
     table = [2.000, 1.618, 1.466, 1.380, 1.325, 1.285, 1.255, 1.232, 1.213, 1.197]
     assert [round(postal.growth(k), 3) for k in range(1, 11)] == table
 
@@ -148,12 +148,12 @@ def test_growth_is_the_growth_of_reached(lam: Fraction) -> None:
     assert isclose((log(late) - log(early)) / 400, log(postal.growth(lam)), rel_tol=1e-3)
 
 
-def test_b_c16_break_even_points_of_table_2() -> None:
+def test_break_even_points_of_table_2() -> None:
     table = [1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649]
     assert [round(postal.break_even(k), 3) for k in range(1, 10)] == table
 
 
-def test_b_c16_break_even_is_asymptotic() -> None:
+def test_break_even_is_asymptotic() -> None:
     """At λ = 1.4 < 1.440 and n = 5 delay-receive, T_2(5) = 4, still beats delay-send."""
     lam = Fraction(7, 5)
     assert lam < postal.break_even(1)
@@ -174,18 +174,18 @@ def test_b_c16_break_even_is_asymptotic() -> None:
         ),
         (
             lambda: postal.broadcast_time(0, 2),
-            "broadcast_time(n, lam): n = 0; n is a number of ranks, at least 1",
+            "broadcast_time(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.broadcast_time(2.5, 2),  # type: ignore[arg-type]
-            "broadcast_time(n, lam): n = 2.5; n is a whole number of ranks",
+            "broadcast_time(n, lam): n = 2.5; give an integer of at least 1",
         ),
         (lambda: postal.growth(0.5), "the latency lam: lam = 1/2; lam is in units of t0"),
         (lambda: postal.scaling(0), "the latency lam: lam = 0; lam is in units of t0"),
-        (lambda: postal.break_even(0), "break_even(k): k = 0; k is the integer ⌊λ⌋, at least 1"),
+        (lambda: postal.break_even(0), "break_even(k): k = 0; give an integer of at least 1"),
         (
             lambda: postal.break_even(1.5),  # type: ignore[arg-type]
-            "break_even(k): k = 1.5; k is the integer ⌊λ⌋, at least 1",
+            "break_even(k): k = 1.5; give an integer of at least 1",
         ),
         (lambda: postal.growth(float("inf")), "the latency lam: inf; give a finite number"),
         (lambda: postal.reached(float("nan"), 2), "the time t: nan; give a finite number"),

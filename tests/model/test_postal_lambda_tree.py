@@ -1,4 +1,4 @@
-"""The trees: greedy, by doubling, and the time of any splitting rule."""
+"""The trees: greedy, by doubling, and the time of any splitting rule [Bruck1996 §2.3, §2.4]."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -54,14 +54,14 @@ def time_pieces(n: int, lam: Fraction) -> list[tuple[Fraction, Fraction]]:
     return pieces
 
 
-def test_b_c3_eight_ranks_at_latency_2() -> None:
+def test_eight_ranks_at_latency_2() -> None:
     assert postal.greedy_tree(8, 2)[-1].received == postal.broadcast_time(8, 2) == 5
     assert max(edge.received for edge in postal.doubling(8, 2).edges(8)) == 5
     assert postal.tree_time(binomial, 8, 2) == 6
     assert postal.tree_time(binomial, 8, 1) == 3
 
 
-def test_b_c3_tree_of_figure_2() -> None:
+def test_tree_of_figure_2() -> None:
     tree = [(e.parent, int(e.sent), int(e.received)) for e in postal.greedy_tree(8, 2)]
     assert tree == [(0, 0, 2), (0, 1, 3), (0, 2, 4), (1, 2, 4), (0, 3, 5), (1, 3, 5), (2, 3, 5)]
 
@@ -171,7 +171,7 @@ def test_any_optimal_partition_reaches_the_optimal_time(lam: Fraction) -> None:
             assert postal.tree_time(rule, n, lam) == postal.broadcast_time(n, lam)
 
 
-def test_b_c12_best_alpha_for_64_ranks_at_latency_1_8() -> None:
+def test_best_alpha_for_64_ranks_at_latency_1_8() -> None:
     """The best α are [71/128, 45/76) = [0.5547, 0.5921); in thousandths 0.555 … 0.592."""
     lam = Fraction(9, 5)
     pieces = time_pieces(64, lam)
@@ -188,7 +188,7 @@ def test_b_c12_best_alpha_for_64_ranks_at_latency_1_8() -> None:
     assert in_thousandths == list(range(555, 593))
 
 
-def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05() -> None:
+def test_best_alpha_for_64_ranks_at_latency_1_05() -> None:
     """6.3 for α < 65/128 = 0.5078, then 7.05, until 67/128."""
     pieces = time_pieces(64, Fraction("1.05"))
     assert pieces[:3] == [
@@ -204,11 +204,11 @@ def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05() -> None:
     [
         (
             lambda: postal.greedy_tree(0, 2),
-            "greedy_tree(n, lam): n = 0; n is a number of ranks, at least 1",
+            "greedy_tree(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.doubling(0, 2),
-            "doubling(n, lam): n = 0; n is a number of ranks, at least 1",
+            "doubling(n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.doubling(16, 2).edges(22),
@@ -217,21 +217,19 @@ def test_b_c19_best_alpha_for_64_ranks_at_latency_1_05() -> None:
         ),
         (
             lambda: postal.doubling(16, 2).edges(0),
-            "GradedTree.edges(n): n = 0; n is a number of ranks, at least 1",
+            "GradedTree.edges(n): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.tree_time(binomial, 0, 2),
-            "tree_time(split_rule, n, lam): n = 0; n is a number of ranks, at least 1",
+            "tree_time(split_rule, n, lam): n = 0; give an integer of at least 1",
         ),
         (
             lambda: postal.tree_time(lambda m: m, 8, 2),
-            "tree_time(split_rule, n, lam): split_rule(8) = 8; "
-            "keep a whole number of ranks from 1 to 7",
+            "tree_time(split_rule, n, lam): split_rule(8) = 8; give an integer from 1 to 7",
         ),
         (
             lambda: postal.tree_time(lambda m: m / 2, 8, 2),  # type: ignore[arg-type, return-value]
-            "tree_time(split_rule, n, lam): split_rule(8) = 4.0; "
-            "keep a whole number of ranks from 1 to 7",
+            "tree_time(split_rule, n, lam): split_rule(8) = 4.0; give an integer from 1 to 7",
         ),
         (
             lambda: postal.greedy_tree(8, 0.5),

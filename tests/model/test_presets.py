@@ -52,7 +52,7 @@ def test_they_are_found_by_name() -> None:
 
 
 def test_the_delta_has_the_latency_that_was_measured() -> None:
-    """B-c17, B-c20: λ rises to 1.8 at 512 bytes; then the difference stays; 1.05 at 16 KB."""
+    """[Bruck1996] Fig 3, 4: λ rises to 1.8 at 512 bytes; then λ·t0 − t0 stays; 1.05 at 16 KB."""
     curve = find("delta").contention_free
     assert curve is not None
     rising = [curve.message(n).lam for n in (1, 64, 128, 256, 511, 512)]
@@ -68,7 +68,7 @@ def test_the_delta_has_the_latency_that_was_measured() -> None:
 
 
 def test_the_delta_gains_by_an_order_free_of_contention() -> None:
-    """B-c14, as the note of copy_s says: nobody waits for a link in row-major order."""
+    """[Bruck1996] Fig 14, as the note of copy_s says: in row-major order no message waits."""
     preset, random, mesh = find("delta"), Random(14), Mesh(8, 8)
     schedule = ALGORITHMS["broadcast/binomial"].schedule(64, 1 << 16)
     ordered = ideal(schedule, preset.machine, mesh)
@@ -96,7 +96,7 @@ def test_the_ipsc_has_the_papers_numbers_per_byte() -> None:
 def test_the_paragon_is_as_fast_as_it_was(
     sources: int, simulated_ms: float, measured_ms: float
 ) -> None:
-    """H-c5: 80 KB in all on right diagonals, as the note of copy_s says."""
+    """[Hambrusch1998]: 80 KB in all on right diagonals, as the note of copy_s says."""
     preset, shape = find("paragon"), (10, 10)
     given = cw.sources.distribute("right_diagonal", shape, sources)
     schedule = ALGORITHMS["s_to_p/br_xy_source"].schedule(

@@ -58,7 +58,7 @@ def test_three_rows() -> None:
 
 
 def test_two_rows_half_the_mesh_apart() -> None:
-    """H-c9: the first and the sixth row, which is what makes R(20) on 10 × 10 no ideal one."""
+    """The first and the sixth row: why R(20) on 10 × 10 is no ideal one [Hambrusch1998 §3]."""
     assert distribute("row", (10, 10), 20) == (*range(10), *range(50, 60))
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from collwise.papers import hambrusch1998
-from collwise.papers.findings import Check, Finding, Verdict, markdown
-from collwise.papers.hambrusch1998 import five_algorithms
+from collwise.papers.findings import Check, Claim, Finding, Verdict, markdown
+from collwise.papers.hambrusch1998 import CLAIMS, five_algorithms
 
 
 @pytest.mark.parametrize(
@@ -15,18 +14,24 @@ from collwise.papers.hambrusch1998 import five_algorithms
         five_algorithms.more_sources,
         five_algorithms.shapes,
     ],
+    ids=lambda claim: claim.id,
 )
-def test_these_hold(claim: hambrusch1998.Claim) -> None:
-    finding = claim()
+def test_these_hold(claim: Claim) -> None:
+    finding = claim.judge()
     assert finding.verdict == "holds", finding
+
+
+def test_each_claim_has_an_id_a_place_and_a_sentence() -> None:
+    assert [claim.id for claim in CLAIMS] == [f"H-c{n}" for n in range(1, 12)]
+    assert all(claim.where.startswith(("Fig", "§")) for claim in CLAIMS)
+    assert all(claim.sentence.endswith(".") for claim in CLAIMS)
 
 
 @pytest.mark.exhaustive
 def test_all_have_been_judged() -> None:
-    found = [claim() for claim in hambrusch1998.CLAIMS]
-    assert [f.claim for f in found] == [f"H-c{n}" for n in range(1, 12)]
-    for finding in found:
-        assert finding.verdict == "holds" or finding.because
+    for claim in CLAIMS:
+        finding = claim.judge()
+        assert finding.verdict == "holds" or finding.because, claim.id
 
 
 @pytest.mark.parametrize(
@@ -35,9 +40,10 @@ def test_all_have_been_judged() -> None:
 )
 def test_a_verdict_counts_sentences(held: tuple[bool, ...], verdict: Verdict) -> None:
     checks = [Check(f"sentence {i}", "1 ms", holds) for i, holds in enumerate(held)]
-    finding = Finding("X-c1", "Fig 1", checks, "it is so" if verdict != "holds" else "")
+    finding = Finding(checks, "it is so" if verdict != "holds" else "")
     assert finding.verdict == verdict
-    table = markdown([finding]).splitlines()
+    claim = Claim("X-c1", "Fig 1", "All is fast.", lambda: finding)
+    table = markdown({claim: claim.judge()}).splitlines()
     assert table[2].startswith("| X-c1 (Fig 1) | sentence 0 | 1 ms |")
     assert len(table) == 2 + len(held) + (verdict != "holds")
     assert [("**no**" in line) for line in table[2 : 2 + len(held)]] == [not h for h in held]

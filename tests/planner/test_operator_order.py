@@ -8,7 +8,8 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan
-from collwise.planner.operator_order import OPERATORS, legal
+from collwise.planner.operator_order import legal
+from collwise.schedule.operators import OPERATORS
 from collwise.schedule.problem import satisfies
 
 POSTAL = Machine.postal(t0_s="1e-5", lam=4)
@@ -51,7 +52,7 @@ def test_a_wish_for_more_or_less() -> None:
         (("band", "float64"), InvalidArgument, "bits of integers"),
         (("max", "complex128"), InvalidArgument, "numbers that are ordered"),
         (("sum", "float64", "sideways"), UnknownName, "order 'sideways'"),
-        ((None, "float64"), UnknownName, "operator (None): there is none; known: band, "),
+        ((3, "float64"), UnknownName, "operator (3): there is none; known: band, "),
         ((sum, "float64"), UnknownName, "operator (a builtin_function_or_method): there is"),
         (("sum", 3), InvalidArgument, "elements of type 3: NumPy knows no such type"),
         (("sum", ["x"]), InvalidArgument, "elements of type a list: NumPy knows no such type"),

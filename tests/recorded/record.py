@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import collwise as cw
+from collwise.schedule.collectives import COLLECTIVES
 
 RECORD = Path(__file__).with_name("record.json")
 
@@ -35,6 +36,8 @@ WORKLOADS: tuple[dict[str, Any], ...] = (
     {"collective": "allreduce", "op": "sum", "dtype": "float64"},
     {"collective": "allreduce", "op": "max", "dtype": "int64"},
     {"collective": "allreduce", "op": "noncommutative", "dtype": "float64"},
+    {"collective": "reduce_scatter_block", "op": "sum", "dtype": "float64"},
+    {"collective": "reduce_scatter_block", "op": "noncommutative", "dtype": "float64"},
 )
 """What is planned besides s-to-p broadcasts, for every number of ranks, size and machine."""
 
@@ -48,6 +51,8 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
     for (name, machine), workload, ranks, nbytes in pick(MACHINES.items(), WORKLOADS, RANKS, BYTES):
         if workload.get("root", 0) < ranks:
             what = " ".join(map(str, workload.values()))
+            unit = COLLECTIVES[workload["collective"]].unit(ranks, 1)
+            nbytes *= unit  # bytes of each block
             plan = cw.plan(**workload, ranks=ranks, nbytes=nbytes, machine=machine)
             yield f"{what} p={ranks} n={nbytes} {name}", plan
     for (name, machine), ranks, pattern in pick(MACHINES.items(), RANKS, ("cross", "equal")):

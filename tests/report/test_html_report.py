@@ -13,15 +13,15 @@ from collwise.model.machine import Machine
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.report import html_report
-from collwise.report.html_report import LARGEST_DRAWN, draw, report
-from collwise.timing import ideal
+from collwise.report.html_report import LARGEST_DRAWN, draw_plan, write_report
+from collwise.simulator import simulate
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("pages") / "new" / "report.html"
     found = session(outcome(512, 1.5, dropped=4), outcome(4096, 0.7, dropped=3), alone(8))
-    assert report(found, path) == path
+    assert write_report(found, path) == path
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
     return path.read_text(encoding="utf-8")
 
@@ -61,7 +61,7 @@ def test_what_a_report_tells(page: str) -> None:
 
 def test_a_report_of_sources(tmp_path: Path) -> None:
     found = session(outcome(512, 1.5, sources=(0, 3)))
-    page = report(found, tmp_path / "report.html").read_text(encoding="utf-8")
+    page = write_report(found, tmp_path / "report.html").read_text(encoding="utf-8")
     ours = found.outcomes[0].ours
     assert f'aria-label="Mesh: {ours}, 1 KiB of 2 sources to 5 ranks"' in page
     assert f'aria-label="Timeline: {ours}, ' in page
@@ -76,7 +76,7 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
         made = plan(
             "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
         )
-        path, timeline = draw(made, tmp_path / f"{name[:4]}.svg")
+        path, timeline = draw_plan(made, tmp_path / f"{name[:4]}.svg")
         assert path is not None
         sizes[name] = path.stat().st_size
         assert timeline.name == f"{name[:4]}-timeline.svg"
@@ -84,7 +84,7 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
 
 
 def test_a_report_without_races(tmp_path: Path) -> None:
-    path = report(session(alone(8)), tmp_path / "report.html")
+    path = write_report(session(alone(8)), tmp_path / "report.html")
     page = path.read_text(encoding="utf-8")
     assert "nothing to race" in page
     assert "Timeline: " not in page
@@ -94,7 +94,7 @@ def test_a_report_without_races(tmp_path: Path) -> None:
 def test_a_report_replaces_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
-    report(session(alone(8)), path)
+    write_report(session(alone(8)), path)
     assert "old" not in path.read_text(encoding="utf-8")[:3]
     assert list(tmp_path.iterdir()) == [path]
 
@@ -104,7 +104,7 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidArgument, match=r"write the report .*name another file with --report"
     ):
-        report(session(alone(8)), tmp_path / "file" / "report.html")
+        write_report(session(alone(8)), tmp_path / "file" / "report.html")
     assert (tmp_path / "file").read_text() == "in the way"
 
 
@@ -113,9 +113,9 @@ def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
     made = plan("broadcast", ranks=8, nbytes=1000, machine=POSTAL)
     path = tmp_path / name
     timeline = tmp_path / name.replace("p.", "p-timeline.")
-    drawn = draw(made, path)
+    drawn = draw_plan(made, path)
     assert (drawn.space, drawn.time) == (path, timeline)
-    assert drawn.files == [path, timeline]
+    assert drawn.paths == [path, timeline]
     assert {*tmp_path.iterdir()} == {path, timeline}
     assert path.read_bytes().startswith(begin)
     assert timeline.read_bytes().startswith(begin)
@@ -125,9 +125,9 @@ def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
 def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
     """And the timeline has the name of a timeline, as always."""
     made = plan("reduce", ranks=8, nbytes=64, machine=POSTAL)
-    drawn = draw(made, tmp_path / "p.svg")
+    drawn = draw_plan(made, tmp_path / "p.svg")
     assert (drawn.space, drawn.time) == (None, tmp_path / "p-timeline.svg")
-    assert drawn.files == [*tmp_path.iterdir()] == [drawn.time]
+    assert drawn.paths == [*tmp_path.iterdir()] == [drawn.time]
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
 def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
     """Messages of several lengths keep their senders busy for several times."""
     schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
-    unit = html_report._unit(ideal(schedule, machine), schedule, machine, None)
+    unit = html_report._unit(simulate(schedule, machine))
     assert unit == (machine.message(4096).gap if one else None)
 
 
 @pytest.mark.parametrize(("ranks", "nbytes", "machine"), [(1, 8, POSTAL), (6, 30_000, LOGGP)])
 def test_odd_plans_are_drawn(tmp_path: Path, ranks: int, nbytes: int, machine: object) -> None:
     made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine)  # type: ignore[arg-type]
-    draw(made, tmp_path / "p.svg")
+    draw_plan(made, tmp_path / "p.svg")
     assert len([*tmp_path.iterdir()]) == 2
 
 
@@ -157,14 +157,14 @@ def test_odd_plans_are_drawn(tmp_path: Path, ranks: int, nbytes: int, machine: o
 def test_other_kinds_of_pictures(tmp_path: Path, name: str) -> None:
     made = plan("broadcast", ranks=4, nbytes=1000, machine=HOCKNEY)
     with pytest.raises(InvalidArgument, match=r"give a name that ends in \.png or \.svg"):
-        draw(made, tmp_path / name)
+        draw_plan(made, tmp_path / name)
     assert not [*tmp_path.iterdir()]
 
 
 def test_too_many_ranks_to_draw(tmp_path: Path) -> None:
     made = plan("broadcast", ranks=LARGEST_DRAWN + 1, nbytes=8, machine=POSTAL)
     with pytest.raises(InvalidArgument) as caught:
-        draw(made, tmp_path / "p.svg")
+        draw_plan(made, tmp_path / "p.svg")
     assert caught.value.seen == "4097 ranks"
     assert caught.value.remedy == "draw a plan for at most 4096 ranks"
     assert not [*tmp_path.iterdir()]

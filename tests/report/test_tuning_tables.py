@@ -10,39 +10,36 @@ from tests.figures.examples import point, profile
 from tests.planner.machines import HOCKNEY, MACHINES
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
-from collwise.algorithms.registry import collectives
 from collwise.cli import output
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
-from collwise.mpi.courses import BLOCKING
 from collwise.planner.choose import plan
+from collwise.profiles.records import CombineTime
+from collwise.report.plan_document import plan_document
+from collwise.report.tables import Table
 from collwise.report.tuning_tables import (
-    CALLS,
-    MEASURED_SPARE,
-    RACE_SPARE,
-    SPARE,
     UNRACED,
-    Rows,
-    document,
-    measured_rows,
-    plan_document,
+    combining_table,
+    hockney_table,
+    measured_table,
     race_document,
-    race_rows,
     race_summary,
-    rows,
-    summary,
+    race_table,
+    tuning_document,
+    tuning_summary,
+    tuning_table,
 )
 from collwise.system import formatting
 
 
-def columns(table: Rows) -> dict[str, list[str]]:
-    """A table by its titles; every row has a cell for each of them."""
-    titles, cells = table
-    assert len(set(titles)) == len(titles)
-    assert {len(row) for row in cells} == {len(titles)}
-    assert all(isinstance(cell, str) for row in cells for cell in row)
-    return {title: [row[i] for row in cells] for i, title in enumerate(titles)}
+def columns(table: Table) -> dict[str, list[str]]:
+    """A table by its titles; every row has a cell for each of them, and there is more than is
+    optional."""
+    assert {tuple(row) for row in table.rows} == {tuple(table.columns)}
+    assert all(isinstance(cell, str) for row in table.rows for cell in row.values())
+    assert set(table.optional) < set(table.columns)
+    return {title: [row[title] for row in table.rows] for title in table.columns}
 
 
 def as_json(value: Any) -> Any:
@@ -53,7 +50,7 @@ def as_json(value: Any) -> Any:
 def test_two_rows_for_every_size() -> None:
     """One for each form of the call: what was decided, and against which time of the library."""
     found = session(outcome(512, 1.5, 0.8), outcome(65536, 0.7, 1.2))
-    table = columns(rows(found))
+    table = columns(tuning_table(found))
     assert table["bytes"] == ["512", "512", "65536", "65536"]
     assert table["call"] == ["Bcast", "Bcast_init"] * 2
     assert table["used"] == ["library", "collwise", "collwise", "library"]
@@ -78,7 +75,7 @@ def test_each_form_against_its_own() -> None:
     made = outcome(4096, gain=1.02, blocking_gain=1.5)
     quick = {LIBRARY_PERSISTENT: tuple(t / 2 for t in made.race.samples[LIBRARY])}
     made = replace(made, race=replace(made.race, samples={**made.race.samples, **quick}))
-    table = columns(rows(session(made)))
+    table = columns(tuning_table(session(made)))
     blocking, persistent = (
         formatting.time(made.race.medians[label].middle) for label in (LIBRARY, LIBRARY_PERSISTENT)
     )
@@ -98,7 +95,7 @@ def test_each_form_against_its_own() -> None:
 
 
 def test_nothing_to_race() -> None:
-    table = columns(rows(session(alone(8), outcome(512))))
+    table = columns(tuning_table(session(alone(8), outcome(512))))
     shown = ["collective", "bytes", "t0", "λ", "call", "library", "used", "verdict"]
     for row, call in enumerate(("Bcast", "Bcast_init")):
         assert [title for title, cells in table.items() if cells[row] != "-"] == shown
@@ -109,22 +106,18 @@ def test_nothing_to_race() -> None:
     assert told[0] == f"verdict  blocking calls: {UNRACED}"
 
 
-def test_every_collective_has_a_call() -> None:
-    assert set(CALLS) == set(collectives())
-
-
 def test_the_table_fits_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each call on a line of its own: who serves it, how fast the library's own is, the ratio."""
     monkeypatch.setenv("COLLWISE_TERMINAL", "out 80")
     found = session(outcome(512), outcome(1 << 20, sources=(0, 2)), outcome(4096, repetitions=2))
-    titles, cells = rows(found)
-    output.table("5 ranks, a library", titles, cells, SPARE)
+    shown = tuning_table(found, "5 ranks, a library")
+    output.table(shown)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
-    table = columns((titles, cells))
-    for i in range(len(cells)):
+    table = columns(shown)
+    for i in range(len(shown.rows)):
         told = [table[name][i] for name in ("call", "library", "speed-up", "used")]
         told.append(table["algorithm"][i].partition("(")[0])
         assert any(all(one in line.split() or one in line for one in told) for line in lines)
@@ -133,8 +126,8 @@ def test_the_table_fits_80_columns(
 def test_what_sources_give() -> None:
     """How many there are, and the bytes of each; elsewhere, the bytes of the message."""
     found = session(outcome(512, 1.5, sources=(0, 2)), outcome(0, sources=(0, 2)), outcome(64))
-    assert columns(rows(found))["bytes"] == ["2×512", "2×512", "0", "0", "64", "64"]
-    assert "s_to_p of 2×512 B " in summary(found)[2]
+    assert columns(tuning_table(found))["bytes"] == ["2×512", "2×512", "0", "0", "64", "64"]
+    assert "s_to_p of 2×512 B " in tuning_summary(found)[2]
     race, nothing, broadcast = (as_json(race_document(o)) for o in found.outcomes)
     assert race["sources"] == [{"rank": rank, "nbytes": 512} for rank in (0, 2)]
     assert (race["nbytes"], race["shape"]) == (1024, [1, 5])
@@ -142,17 +135,13 @@ def test_what_sources_give() -> None:
     assert "sources" not in broadcast
 
 
-def test_columns_to_go_without() -> None:
-    titles, _ = rows(session(outcome()))
-    assert set(SPARE) < set(titles)
-
-
 def test_an_interval_without_an_end() -> None:
     """Two repetitions say nothing of how far the ratio could be off."""
     few = outcome(repetitions=2)
-    for table in (rows(session(few)), race_rows(few)):
-        assert any("0.00 … ∞" in cell for row in table[1] for cell in row)
-        assert not any("inf" in cell for row in table[1] for cell in row)
+    for table in (tuning_table(session(few)), race_table(few)):
+        cells = [cell for row in table.rows for cell in row.values()]
+        assert any("0.00 … ∞" in cell for cell in cells)
+        assert not any("inf" in cell for cell in cells)
     assert race_document(few)["speedup_interval"] == [0.0, None]
     as_json(race_document(few))
 
@@ -160,7 +149,7 @@ def test_an_interval_without_an_end() -> None:
 def test_a_summary() -> None:
     """Both forms are counted apart."""
     found = session(outcome(512, 1.5), outcome(4096, 0.7, 1.4), outcome(65536, 2.0), alone(8))
-    lines = summary(found)
+    lines = tuning_summary(found)
     assert lines[0] == f"verdict  {found.profile.verdict}"
     persistent = [found.outcomes[i].decisions[1].speedup.middle for i in (0, 2)]
     blocking = found.outcomes[1].decisions[0].speedup.middle
@@ -172,14 +161,14 @@ def test_a_summary() -> None:
     ]
     assert lines[3] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 4
-    lost = summary(session(outcome(512, 0.7)))
+    lost = tuning_summary(session(outcome(512, 0.7)))
     assert all("clearly ahead in 0 of 1; the library's own stays" in line for line in lost[1:3])
 
 
 def test_advice_is_passed_on() -> None:
     found = session(outcome())
     advised = type(found)(profile(advice=("close the browser", "use 4 ranks")), found.outcomes)
-    assert summary(advised)[4:] == ["advice   close the browser", "advice   use 4 ranks"]
+    assert tuning_summary(advised)[4:] == ["advice   close the browser", "advice   use 4 ranks"]
 
 
 def test_measured_sizes() -> None:
@@ -187,7 +176,7 @@ def test_measured_sizes() -> None:
         100, "blocking", lam_interval=None, lam_experiments=(None, 1.25), segment=0, verdict="odd"
     )
     table = columns(
-        measured_rows(profile([point(8, "nonblocking", lam_interval=(1.4, 1.6)), bare]))
+        measured_table(profile([point(8, "nonblocking", lam_interval=(1.4, 1.6)), bare]))
     )
     assert table["bytes"] == ["8", "100"]
     assert table["sends"] == ["nonblocking", "blocking"]
@@ -200,7 +189,24 @@ def test_measured_sizes() -> None:
     assert table["experiments 1, 2"] == ["1.47, 1.53", "-, 1.25"]
     assert table["protocol"] == ["1", "1"]
     assert table["verdict"] == ["stable", "odd"]
-    assert set(MEASURED_SPARE) < set(table)
+
+
+def test_times_as_lines_and_times_of_combining() -> None:
+    """The line through the points of every protocol; per byte, in nanoseconds."""
+    time = CombineTime(
+        op="max", dtype="int32", nbytes=4096, median_s=2e-6, interval_s=(1e-6, 3e-6), repetitions=9
+    )
+    measured = profile(combining=(time,))
+    lines = measured.machine.lines()
+    table = columns(hockney_table(measured))
+    assert table["bytes"] == [f"{line.first} … {line.last}" for line in lines]
+    assert table["α"] == [formatting.time(line.alpha_s) for line in lines]
+    for beta, rate, line in zip(table["β, per byte"], table["rate"], lines, strict=True):
+        assert float(beta.removesuffix(" ns")) == pytest.approx(line.beta_s * 1e9, rel=1e-3)
+        assert rate == "-" if line.beta_s <= 0 else rate.endswith(" MB/s")
+    assert list(columns(combining_table(measured)).values()) == [
+        ["max"], ["int32"], ["4096"], ["2.00 µs"], ["1.00 … 3.00"], ["0.488 ns"]
+    ]  # fmt: skip
 
 
 def test_every_competitor_of_a_race() -> None:
@@ -211,7 +217,7 @@ def test_every_competitor_of_a_race() -> None:
         for race in (made.blocking, made.race)
         for label in race.samples
     }
-    table = columns(race_rows(made))
+    table = columns(race_table(made))
     assert sorted(table["competitor"]) == sorted(both)
     ours = made.ours.removeprefix("broadcast/")
     assert {LIBRARY, LIBRARY_PERSISTENT, ours, ours + BLOCKING} <= {*table["competitor"]}
@@ -230,7 +236,6 @@ def test_every_competitor_of_a_race() -> None:
     for name, predicted in zip(table["competitor"], table["predicted"], strict=True):
         expected = made.race.predicted_s.get(both[name][1])
         assert predicted == ("-" if expected is None else formatting.time(expected))
-    assert set(RACE_SPARE) < set(table)
 
 
 def test_what_a_race_rests_on() -> None:
@@ -298,7 +303,7 @@ def test_a_race_of_the_library_alone_as_json() -> None:
 
 def test_a_session_as_json() -> None:
     found = session(outcome(512), alone(8), outcome(0))
-    made = as_json(document(found))
+    made = as_json(tuning_document(found))
     assert made["races"] == [as_json(race_document(o)) for o in found.outcomes]
     assert made["profile"] == json.loads(found.profile.to_json())
     assert len(made["profile"]["wins"]) == len(found.profile.race_results) > 0

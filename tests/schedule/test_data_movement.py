@@ -11,7 +11,9 @@ from collwise.schedule.trees import HeapTree
 
 def operations(program: Program, ranks: int) -> list[list[Operation]]:
     lists = [program.operations(rank) for rank in range(ranks)]
-    assert program.columns().rows() == tabulate(lists).rows()
+    columns = program.columns()
+    assert columns is not None
+    assert columns.rows() == tabulate(lists).rows()
     return lists
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collwise.errors import InvalidArgument
 from collwise.model.topology import near_square
 from collwise.schedule.collectives import ABOUT, check_about
-from collwise.schedule.operations import Block
+from collwise.schedule.operations import Block, Slot
 from collwise.schedule.problem import Order, Problem, Source
 
 
@@ -143,7 +143,8 @@ def test_where_nothing_is_combined(order: Order) -> None:
         with pytest.raises(InvalidArgument) as caught:
             Problem(collective, 4, 0, order=order)
         assert str(caught.value) == (
-            f"{collective} with order: it is for reduce and allreduce only; leave out order"
+            f"{collective} with order: it is for reduce, allreduce and reduce_scatter_block only;"
+            " leave out order"
         )
     for collective in ABOUT["order"]:
         assert Problem(collective, 4, 0, order=order).order == order
@@ -169,3 +170,21 @@ def test_nothing_is_a_problem_too() -> None:
 def test_far_too_many_sources_are_refused_at_once() -> None:
     with pytest.raises(InvalidArgument):
         Problem.of("s_to_p", 8, 64, sources=range(10**12))
+
+
+def test_what_every_rank_has_at_the_start_and_in_the_end() -> None:
+    root, all_ = (Block(1, 0, 8),), (Block(0, 0, 8),)
+    broadcast, reduce = Problem("broadcast", 3, 8, root=1), Problem("reduce", 3, 8, root=1)
+    allreduce = Problem("allreduce", 3, 8)
+    assert [broadcast.input_of(rank) for rank in range(3)] == [(), root, ()]
+    assert [broadcast.output_of(rank) for rank in range(3)] == [root] * 3
+    assert [reduce.input_of(rank) for rank in range(3)] == [root] * 3
+    assert [reduce.output_of(rank) for rank in range(3)] == [(), root, ()]
+    assert [allreduce.input_of(rank) for rank in range(3)] == [all_] * 3
+    assert [allreduce.output_of(rank) for rank in range(3)] == [all_] * 3
+    gathering = Problem.of("s_to_p", 3, [5, 7, 0], sources=[2, 0, 1])
+    first, last = Block(0, 0, 7), Block(2, 0, 5)
+    assert [gathering.input_of(rank) for rank in range(3)] == [(first,), (), (last,)]
+    assert [gathering.output_of(rank) for rank in range(3)] == [(first, last)] * 3
+    slots = [problem.input_slot for problem in (broadcast, reduce, allreduce, gathering)]
+    assert slots == [Slot.OUTPUT, Slot.INPUT, Slot.INPUT, Slot.OUTPUT]

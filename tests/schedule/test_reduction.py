@@ -9,8 +9,8 @@ from collwise.algorithms.broadcast import binomial
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, tabulate
-from collwise.schedule.reduction import Alone, Span, UpTree, hear
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Alone, Interval, UpTree, receive_and_combine
 
 IN, OUT = Slot.INPUT, Slot.OUTPUT
 S0, S1, S2, S3 = map(scratch, range(4))
@@ -19,7 +19,7 @@ ALL = Block(0, 0, 8)
 
 def operations(program: Program, ranks: int) -> list[list[Operation]]:
     lists = [program.operations(rank) for rank in range(ranks)]
-    assert program.columns().rows() == tabulate(lists).rows()
+    assert program.columns() is None  # there is no quicker way than the lists
     return lists
 
 
@@ -28,7 +28,7 @@ def block(offset: int, length: int) -> tuple[Block, ...]:
 
 
 spans = st.builds(
-    lambda start, items, item: (Span(start, start + items * item), item),
+    lambda start, items, item: (Interval(start, start + items * item), item),
     st.integers(0, 50),
     st.integers(0, 60),
     st.integers(1, 16),
@@ -36,7 +36,9 @@ spans = st.builds(
 
 
 @given(spans, st.integers(1, 40))
-def test_parts_of_whole_elements_as_equal_as_can_be(given_: tuple[Span, int], count: int) -> None:
+def test_parts_of_whole_elements_as_equal_as_can_be(
+    given_: tuple[Interval, int], count: int
+) -> None:
     span, item = given_
     parts = span.parts(count, item)
     assert len(parts) == count
@@ -52,7 +54,7 @@ def test_parts_of_whole_elements_as_equal_as_can_be(given_: tuple[Span, int], co
 
 @given(spans, st.integers(1, 20), st.integers(0, 60), st.data())
 def test_around_the_circle(
-    given_: tuple[Span, int], count: int, first: int, data: st.DataObject
+    given_: tuple[Interval, int], count: int, first: int, data: st.DataObject
 ) -> None:
     span, item = given_
     number = data.draw(st.integers(0, count))
@@ -70,9 +72,9 @@ def test_alone() -> None:
 
 def test_hearing_children() -> None:
     """On the right each, into its own scratch, the last one into the result."""
-    assert hear([], ALL) == ([], IN)
-    assert hear([5], ALL) == ([Recv(5, (ALL,), S1), Combine(IN, S1, S1, (ALL,))], S1)
-    heard, value = hear([5, 6], ALL, OUT)
+    assert receive_and_combine([], ALL) == ([], IN)
+    assert receive_and_combine([5], ALL) == ([Recv(5, (ALL,), S1), Combine(IN, S1, S1, (ALL,))], S1)
+    heard, value = receive_and_combine([5, 6], ALL, OUT)
     assert value == OUT
     assert heard == [
         Recv(5, (ALL,), S1),
@@ -84,7 +86,7 @@ def test_hearing_children() -> None:
 
 def test_hearing_children_mirrored() -> None:
     """On the left each: what is on the right is this rank's own, then the value so far."""
-    heard, value = hear([6, 5], ALL, mirrored=True)
+    heard, value = receive_and_combine([6, 5], ALL, mirrored=True)
     assert value == S0
     assert heard == [
         Recv(6, (ALL,), S1),
@@ -92,7 +94,7 @@ def test_hearing_children_mirrored() -> None:
         Recv(5, (ALL,), S2),
         Combine(S2, S0, S0, (ALL,)),
     ]
-    assert hear([6], ALL, OUT, mirrored=True) == (
+    assert receive_and_combine([6], ALL, OUT, mirrored=True) == (
         [Recv(6, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
         OUT,
     )
@@ -115,7 +117,6 @@ def test_up_a_tree_in_segments() -> None:
         ],
         [Send(2, one, IN), Send(2, two, IN)],
     ]  # fmt: skip
-    assert up.lengths().tolist() == [8, 2, 6, 2]
     assert operations(UpTree(binomial.tree(3), 0, 5), 3) == [[]] * 3
 
 

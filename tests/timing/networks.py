@@ -105,7 +105,7 @@ class Twin:
 
     def settle(self, *, strictly: bool) -> bool:
         """Copy and combine what can be; say whether anything was."""
-        found = False
+        acted = False
         for rank, operations in enumerate(self.lists):
             for place, op in enumerate(operations):
                 here = self.here(rank, place)
@@ -121,13 +121,13 @@ class Twin:
                     self.done[rank, place] = end
                 else:
                     continue
-                found = True
+                acted = True
                 if not strictly:
                     break  # one of each rank, before anything else is looked at
-        return found
+        return acted
 
     def requests(self, source: int) -> list[tuple[Fraction, int, int, int, int]]:
-        found = []
+        requests = []
         for place, op in enumerate(self.lists[source]):
             if not isinstance(op, Send) or (source, place) in self.done:
                 continue
@@ -139,8 +139,8 @@ class Twin:
                 if mine and (op.peer, at) not in self.done and self.is_next(op.peer, at):
                     ports = self.port(source, op), self.port(op.peer, receive)
                     free = self.free(source, ports[0]), self.free(op.peer, ports[1])
-                    found.append((max(here, *free), source, op.peer, place, at))
-        return found
+                    requests.append((max(here, *free), source, op.peer, place, at))
+        return requests
 
     def serve(self, ready: Fraction, source: int, target: int, place: int, at: int) -> None:
         op, machine = self.lists[source][place], self.machine

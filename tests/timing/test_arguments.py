@@ -1,4 +1,4 @@
-"""What is played, simulated and proved has to be a schedule, on a machine, on a topology."""
+"""What is simulated or proved has to be a schedule, on a machine, on a topology."""
 
 from collections.abc import Callable
 from typing import Any

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of, sources_for
+from tests.algorithms.examples import fitting, settings_of, sources_for
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
@@ -240,7 +240,10 @@ def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
     algorithm = random.choice(list(ALGORITHMS.values()))
     p = random.randrange(1, 14)
     schedule = algorithm.schedule(
-        p, 30, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=7)
+        p,
+        fitting(algorithm, p, 30),
+        **sources_for(algorithm, p),
+        **settings_of(algorithm, p, segment=7),
     )
     pairs = [
         (Machine.postal(t0_s=1, lam=3), Machine.postal(t0_s=factor, lam=3)),

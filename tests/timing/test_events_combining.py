@@ -35,9 +35,9 @@ def schedule(*lists: Sequence[Operation], collective: str = "reduce") -> Schedul
 
 def times(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
     """By rank and place: when a send begins and is received; when a combine begins and ends."""
-    found: dict[tuple[int, int], tuple[Any, ...]] = {}
-    found |= {(t.source, t.place_at_source): (t.start, t.received) for t in timing.transfers}
-    return found | {(c.rank, c.place): (c.start, c.end) for c in timing.combines}
+    times: dict[tuple[int, int], tuple[Any, ...]] = {}
+    times |= {(t.source, t.place_at_source): (t.start, t.received) for t in timing.transfers}
+    return times | {(c.rank, c.place): (c.start, c.end) for c in timing.combines}
 
 
 # Rank 0 combines what 1 sends, then what 2 sends, then tells rank 1.
@@ -220,7 +220,7 @@ ALIKE = [
 def test_where_all_ranks_are_alike_one_stands_for_all(
     algorithm: Algorithm, machine: Machine
 ) -> None:
-    """Every rank's time is that of any rank that plays against itself."""
+    """Every rank has the time of one rank that exchanges with itself."""
     for p in (2, 4, 8):
         lam = LATENCIES[p % 7]
         settings = settings_of(algorithm, p, lam=lam, radix=2)

@@ -1,4 +1,4 @@
-"""Schedules played in columns: the same times as event by event, to the last fraction."""
+"""The vectorised engine: the same times as event by event, to the last fraction."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -52,18 +52,18 @@ def schedule_of(
     return algorithm.schedule(p, lengths, sources=sources, **chosen)
 
 
-def played(schedule: Schedule, machine: Machine) -> VectorisedTiming:
-    found = vectorised_timing(schedule, machine)
-    assert found is not None, schedule
-    return found
+def vectorised(schedule: Schedule, machine: Machine) -> VectorisedTiming:
+    timing = vectorised_timing(schedule, machine)
+    assert timing is not None, schedule
+    return timing
 
 
-def assert_same(found: VectorisedTiming, expected: Timing) -> None:
-    assert found.finish == expected.finish
-    assert found.completion == expected.completion
-    assert found.completion_s == expected.completion_s
-    assert found.finish_s == expected.finish_s
-    assert sorted(found.transfers) == sorted(expected.transfers)
+def assert_same(timing: VectorisedTiming, expected: Timing) -> None:
+    assert timing.finish == expected.finish
+    assert timing.completion == expected.completion
+    assert timing.completion_s == expected.completion_s
+    assert timing.finish_s == expected.finish_s
+    assert sorted(timing.transfers) == sorted(expected.transfers)
 
 
 def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
@@ -82,7 +82,7 @@ def test_the_ideal_times_for_every_p(algorithm: Algorithm) -> None:
         schedule = schedule_of(
             algorithm, p, nbytes, 7 * p // 3 % p, segment=17, lam=LATENCIES[p % 8]
         )
-        assert_same(played(schedule, machine), ideal(schedule, machine))
+        assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
@@ -94,7 +94,7 @@ def test_the_choices_of_the_planner(algorithm: Algorithm) -> None:
         problem = schedule_of(algorithm, p, nbytes, kinds[i % len(kinds)]).problem
         for chosen in algorithm.choices(problem, machine):
             schedule = algorithm.solve(problem, chosen)
-            assert_same(played(schedule, machine), ideal(schedule, machine))
+            assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
 @pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, MEASURED, LOGGP[0]])
@@ -103,7 +103,7 @@ def test_every_root(machine: Machine) -> None:
         for p in (2, 5, 12):
             for root in range(p):
                 schedule = schedule_of(algorithm, p, 300, root)
-                assert_same(played(schedule, machine), ideal(schedule, machine))
+                assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
@@ -113,7 +113,7 @@ def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     p = 60 if quadratic else 300
     for machine in (POSTAL[2], HOCKNEY):
         schedule = schedule_of(algorithm, p, 1000, p // 2, segment=250)
-        assert_same(played(schedule, machine), ideal(schedule, machine))
+        assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
 @pytest.mark.parametrize("machine", LOGGP, ids=str)
@@ -121,10 +121,10 @@ def test_some_hundred_ranks(algorithm: Algorithm) -> None:
 def test_loggp_down_trees(algorithm: Algorithm, machine: Machine) -> None:
     for p in range(1, 66, 3):
         schedule = schedule_of(algorithm, p, (512, 1, 7)[p % 3], p // 2)
-        assert_same(played(schedule, machine), ideal(schedule, machine))
+        assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
-def test_loggp_otherwise_is_played_event_by_event() -> None:
+def test_loggp_otherwise_is_simulated_event_by_event() -> None:
     """The order of arrival would matter: said by None, and done by `simulate`."""
     schedule = ALGORITHMS["broadcast/chain_segmented"].schedule(VECTORISED_FROM, 40, segment=20)
     assert vectorised_timing(schedule, LOGGP[0]) is None
@@ -156,7 +156,7 @@ def test_any_broadcast(seed: int, ranks: int, cuts: int, machine: Machine) -> No
     """Every rank's list in the order in which it was made up: nothing to refuse."""
     lists = forwarded(Random(seed), ranks, cuts)
     schedule = Schedule(Problem("broadcast", ranks, 40), Written(tuple(map(tuple, lists))))
-    assert_same(played(schedule, machine), ideal(schedule, machine))
+    assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
 @settings(max_examples=200, deadline=None)
@@ -177,11 +177,11 @@ def test_any_order(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
     except InvalidSchedule:
         assert vectorised_timing(schedule, machine) is None
         return
-    found = vectorised_timing(schedule, machine)
-    if found is None:
+    timing = vectorised_timing(schedule, machine)
+    if timing is None:
         assert any(map(sends_too_early, lists))
     else:
-        assert_same(found, expected)
+        assert_same(timing, expected)
 
 
 def sends_too_early(operations: Sequence[Message]) -> bool:
@@ -231,7 +231,7 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
         [Recv(1, nothing)],
         [Recv(1, A)],
     )
-    assert_same(played(early, machine), ideal(early, machine))
+    assert_same(vectorised(early, machine), ideal(early, machine))
     assert vectorised_timing(early, LOGGP[0]) is None
     inside = written(
         [Send(1, A), Send(2, A)],
@@ -239,7 +239,7 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
         [Recv(0, A), Recv(1, nothing)],
         [Recv(1, nothing)],
     )
-    assert_same(played(inside, machine), ideal(inside, machine))
+    assert_same(vectorised(inside, machine), ideal(inside, machine))
 
 
 def test_combining_is_refused() -> None:
@@ -253,7 +253,7 @@ def test_combining_is_refused() -> None:
 def test_times_too_fine_for_64_bits(algorithm: Algorithm) -> None:
     for p in (2, 9, 14):
         schedule = schedule_of(algorithm, p, 100, segment=60)
-        assert_same(played(schedule, FINE), ideal(schedule, FINE))
+        assert_same(vectorised(schedule, FINE), ideal(schedule, FINE))
 
 
 @pytest.mark.parametrize("name", ["chain", "flat", "chain_segmented", "scatter_allgather"])
@@ -264,16 +264,16 @@ def test_times_that_only_add_up_to_more_than_64_bits(name: str, bits: int) -> No
     lam = 1 + Fraction(1, 2**bits)
     schedule = schedule_of(algorithm, 50, 2 * 50, segment=50)
     fine = Machine.postal(t0_s=1, lam=lam)
-    assert_same(played(schedule, fine), ideal(schedule, fine))
+    assert_same(vectorised(schedule, fine), ideal(schedule, fine))
     coarse = Machine.hockney(alpha_s=1, beta_s=Fraction(1, 2**bits))
-    assert_same(played(schedule, coarse), ideal(schedule, coarse))
+    assert_same(vectorised(schedule, coarse), ideal(schedule, coarse))
 
 
 def test_more_bytes_than_fit_beside_a_rank() -> None:
     algorithm = ALGORITHMS["broadcast/scatter_allgather"]
     for p in (3, 5, 8):
         schedule = algorithm.schedule(p, 2**61 + 5, 1)
-        assert_same(played(schedule, POSTAL[2]), ideal(schedule, POSTAL[2]))
+        assert_same(vectorised(schedule, POSTAL[2]), ideal(schedule, POSTAL[2]))
 
 
 class Told(Program):
@@ -294,8 +294,8 @@ class Told(Program):
 
 def test_long_lists_are_ordered_all_the_same() -> None:
     """Rank 0 serves rank 2 at first, then rank 1, which passes it on."""
-    found = played(Schedule(Problem("broadcast", 3, 8), Told()), Machine.postal(t0_s=1, lam=2))
-    assert list(found.finish) == [2, 4, 5]
+    timing = vectorised(Schedule(Problem("broadcast", 3, 8), Told()), Machine.postal(t0_s=1, lam=2))
+    assert list(timing.finish) == [2, 4, 5]
 
 
 def test_what_waits_for_what() -> None:
@@ -306,17 +306,15 @@ def test_what_waits_for_what() -> None:
         [Recv(1, A), Recv(1, B)],
         [Recv(1, (*B, *A))],
     )
-    found = port_queues(schedule)
-    assert found is not None
-    told = zip(
-        found.source.tolist(), found.place_at_source.tolist(), found.ready_at.tolist(), strict=True
-    )
-    assert list(told) == [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 3, 2), (1, 4, 2)]
-    assert found.nbytes.tolist() == [4, 4, 4, 8, 4]
+    queues = port_queues(schedule)
+    assert queues is not None
+    rows = np.column_stack((queues.source, queues.place_at_source, queues.ready_at))
+    assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 3, 2], [1, 4, 2]]
+    assert queues.nbytes.tolist() == [4, 4, 4, 8, 4]
 
 
 @pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, LOGGP[0], FINE], ids=lambda m: m.kind)
-def test_many_ranks_are_played_in_columns(machine: Machine) -> None:
+def test_many_ranks_are_vectorised(machine: Machine) -> None:
     algorithm = ALGORITHMS["broadcast/knomial"]
     for p, kind in ((VECTORISED_FROM - 1, Timing), (VECTORISED_FROM, VectorisedTiming)):
         schedule = algorithm.schedule(p, 512, 3, k=3)
@@ -332,7 +330,7 @@ def test_many_ranks_are_played_in_columns(machine: Machine) -> None:
         assert (trace.passages, trace.link_busy()) == ((), {})
 
 
-def test_what_is_not_for_columns_is_played_event_by_event() -> None:
+def test_what_cannot_be_vectorised_is_simulated_event_by_event() -> None:
     reduce = ALGORITHMS["reduce/binomial"].schedule(VECTORISED_FROM, 64)
     flat = ALGORITHMS["broadcast/flat"].schedule(VECTORISED_FROM, 64)
     by_hand = Schedule(flat.problem, Written(flat.lists))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import fitting, settings_of
 from tests.timing.networks import Twin, random_schedule
 
 from collwise.algorithms import ALGORITHMS
@@ -56,7 +56,7 @@ def messages(ranks: int, *pairs: tuple[int, int]) -> Schedule:
     return schedule(*lists)
 
 
-def told(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
+def times_of(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
     """By source and target: start, header, end, received, and what it waited for."""
     return {
         (t.source, t.target): (p.start, p.header, p.end, t.received, p.waited)
@@ -99,7 +99,7 @@ def test_who_waits_for_whom_on_a_line() -> None:
     Its software runs while the link is busy: it starts at 5.  3 → 0 goes the other way.
     """
     timing = ideal(messages(5, (0, 3), (1, 2), (3, 0)), WORM, LINE)
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 3): (0, 6, 8, 10, None),
         (1, 2): (5, 9, 11, 13, LinkWait(EAST(1), 0)),
         (3, 0): (0, 6, 8, 10, None),
@@ -112,7 +112,7 @@ def test_who_waits_for_whom_on_a_line() -> None:
 def test_what_is_reserved_later_is_not_filled_in_front() -> None:
     """1 → 4 waits for 0 → 2 and takes all its links from then on; 2 → 3 comes after it."""
     timing = ideal(messages(5, (0, 2), (1, 4), (2, 3)), WORM, LINE)
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 2): (0, 5, 7, 9, None),
         (1, 4): (4, 10, 12, 14, LinkWait(EAST(1), 0)),
         (2, 3): (9, 13, 15, 17, LinkWait(EAST(2), 1)),
@@ -122,7 +122,7 @@ def test_what_is_reserved_later_is_not_filled_in_front() -> None:
 def test_requests_that_are_ready_together_are_served_by_source() -> None:
     """Whatever the order in which they are written."""
     timing = ideal(messages(5, (2, 3), (1, 4), (0, 2)), HOCKNEY, LINE)
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 2): (0, 3, 5, 5, None),
         (1, 4): (5, 8, 10, 10, LinkWait(EAST(1), 0)),
         (2, 3): (10, 13, 15, 15, LinkWait(EAST(2), 1)),
@@ -135,7 +135,7 @@ def test_requests_are_served_by_ready_time() -> None:
         [Send(1, A), Send(3, A)], [Recv(0, A)], [Send(4, LONG)], [Recv(0, A)], [Recv(2, LONG)]
     )
     timing = ideal(made, HOCKNEY, LINE)
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 1): (0, 3, 5, 5, None),
         (2, 4): (0, 3, 11, 11, None),
         (0, 3): (11, 14, 16, 16, LinkWait(EAST(2), 1)),
@@ -146,7 +146,7 @@ def test_requests_are_served_by_ready_time() -> None:
 def test_data_that_is_passed_on_comes_first() -> None:
     """Rank 1 has A at 8; 1 → 3 takes 3, 2 hops, 2 and 2."""
     made = schedule([Send(1, A)], [Recv(0, A), Send(3, A)], [], [Recv(1, A)], [])
-    assert told(ideal(made, WORM, LINE)) == {
+    assert times_of(ideal(made, WORM, LINE)) == {
         (0, 1): (0, 4, 6, 8, None),
         (1, 3): (8, 13, 15, 17, None),
     }
@@ -154,7 +154,7 @@ def test_data_that_is_passed_on_comes_first() -> None:
 
 def test_hockney_holds_links_as_long_as_ports() -> None:
     timing = ideal(messages(5, (0, 3), (1, 2)), HOCKNEY, LINE)
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 3): (0, 3, 5, 5, None),
         (1, 2): (5, 8, 10, 10, LinkWait(EAST(1), 0)),
     }
@@ -169,13 +169,13 @@ def test_a_square_has_too_few_nodes_for_contention() -> None:
     routes = {(t.source, t.target): p.route for t, p in zip(timing.transfers, timing.passages)}  # noqa: B905
     assert set(routes[0, 3]) & set(routes[1, 3]) == {4 * 1 + 2}
     assert all(p.waited is None and p.start == p.ready for p in timing.passages)
-    assert told(timing)[1, 3][0] == 9  # rank 3 has the other one then
+    assert times_of(timing)[1, 3][0] == 9  # rank 3 has the other one then
 
 
 def test_a_mesh_where_two_routes_turn_into_one_column() -> None:
     """2 × 3, rows first: 0 → 5 goes east over 1 and 2; 1 → 2 waits, 3 → 4 does not."""
     timing = ideal(messages(6, (0, 5), (1, 2), (3, 4)), WORM, Mesh(2, 3))
-    assert told(timing) == {
+    assert times_of(timing) == {
         (0, 5): (0, 6, 8, 10, None),
         (1, 2): (5, 9, 11, 13, LinkWait(4, 0)),
         (3, 4): (0, 4, 6, 8, None),
@@ -330,7 +330,8 @@ def some_schedule(random: Random, p: int) -> Schedule:
     sources = None
     if algorithm.kind.has_sources:
         sources = sorted(random.sample(range(p), random.randrange(1, p + 1)))
-    return algorithm.schedule(p, 8 * random.randrange(1, 9), itemsize=4, sources=sources, **chosen)
+    nbytes = fitting(algorithm, p, 8 * random.randrange(1, 9), itemsize=4)
+    return algorithm.schedule(p, nbytes, itemsize=4, sources=sources, **chosen)
 
 
 @settings(deadline=None, max_examples=60)

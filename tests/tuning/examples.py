@@ -1,13 +1,10 @@
 """Sessions as they come from MPI: real plans, made-up samples."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT, Race
-from collwise.mpi.courses import BLOCKING
-from collwise.planner.choose import decided, shortlist
-from collwise.tuning.session import Outcome, Task, Tuning, wins
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, Race
+from collwise.planner.choose import problem_for, shortlist
+from collwise.tuning.outcomes import Outcome, Task, Tuning
 from tests.figures.examples import profile
 
 RANKS = 5
@@ -29,9 +26,12 @@ def outcome(
     The library's persistent form is a tenth slower than its blocking one.   sources: of an s-to-p
     broadcast; of a broadcast from rank 1 if there are none.
     """
-    task = Task("broadcast", nbytes, 1) if sources is None else Task("s_to_p", nbytes, 0)
-    task = replace(task, sources=sources)
-    estimate = task.plan(PROFILE, RANKS, algorithm)
+    if sources is None:
+        problem, reason = problem_for("broadcast", ranks=RANKS, nbytes=nbytes, root=1)
+    else:
+        problem, reason = problem_for("s_to_p", ranks=RANKS, nbytes=nbytes, sources=sources)
+    task = Task(problem, reason=reason)
+    estimate = task.plan(PROFILE, algorithm)
     picked = shortlist(estimate)
     middles = {LIBRARY: 1e-5, LIBRARY_PERSISTENT: 1.1e-5}
     for place, candidate in enumerate(picked):
@@ -39,10 +39,10 @@ def outcome(
         middles[candidate.label + BLOCKING] = 1e-5 / blocking_gain * (1 + place)
     random = np.random.default_rng(nbytes)
     everything = Race(
-        task.collective,
+        problem.collective,
         RANKS,
-        estimate.problem.nbytes,
-        task.root,
+        problem.nbytes,
+        problem.root,
         {
             label: tuple(map(float, middle * random.lognormal(0, noise, repetitions)))
             for label, middle in middles.items()
@@ -50,15 +50,7 @@ def outcome(
         {candidate.label: candidate.predicted_s for candidate in picked},
         dropped,
     )
-    blocking = {label for label in middles if label.endswith(BLOCKING)}
-    persistent = everything.among(middles.keys() - blocking)
-    medians = {label: median.middle for label, median in persistent.medians.items()}
-    return Outcome(
-        task,
-        decided(estimate, medians, persistent.winner, persistent.library),
-        persistent,
-        everything.among(blocking | {LIBRARY}),
-    )
+    return Outcome.of(task, estimate, everything)
 
 
 def alone(nbytes: int = 8) -> Outcome:
@@ -70,4 +62,4 @@ def alone(nbytes: int = 8) -> Outcome:
 
 def session(*outcomes: Outcome) -> Tuning:
     """What `tune` gives for these."""
-    return Tuning(PROFILE.with_race_results(win for o in outcomes for win in wins(o)), outcomes)
+    return Tuning(PROFILE.with_race_results(r for o in outcomes for r in o.results), outcomes)

@@ -9,10 +9,15 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh, Topology
 from collwise.planner.choose import plan_for, problem_for
-from collwise.report.simulation_tables import document, heading, lines, rows
+from collwise.report.simulation_tables import (
+    comparison_table,
+    heading,
+    simulation_document,
+    simulation_lines,
+)
 from collwise.schedule.problem import Problem
 from collwise.tuning import simulations as module
-from collwise.tuning.simulations import Waits, read_settings, simulations
+from collwise.tuning.simulations import LinkWaits, read_settings, simulations
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 
 WORMHOLE = Machine.wormhole(send_s="1e-6", receive_s="2e-6", hop_s="1e-8", beta_s="1e-9")
@@ -62,11 +67,11 @@ def test_what_is_said_of_one() -> None:
     (one,), excluded = simulations(problem, machine, Mesh(1, 3), algorithm="ring")
     assert not excluded
     assert one.traffic == (2, 2, 1, 1)
-    assert one.waits == Waits(0, Fraction(0), Fraction(0))
+    assert one.waits == LinkWaits(0, Fraction(0), Fraction(0))
     assert [(load.source, load.target) for load in one.loads] == [(0, 1), (1, 2)]
     assert all(load.busy == 1 for load in one.loads)
-    assert one.share(one.loads[0]) == 0.5
-    told = lines(one)
+    assert one.loads[0].share == 0.5
+    told = simulation_lines(one)
     assert "complete     after 2.00 s: nothing can be faster" in told
     done = "the first is done after 1.00 s (rank 0), the last after 2.00 s (rank 1)"
     assert f"ranks        {done}" in told
@@ -85,23 +90,30 @@ def test_waiting() -> None:
     problem = Problem.of("s_to_p", 4, 1, sources=[0, 1, 2, 3], shape=(1, 4))
     (one,), _ = simulations(problem, machine, Mesh(1, 4), algorithm="recursive_doubling")
     # 0 ↔ 1 and 2 ↔ 3; then 0 → 2 and 1 → 3 meet on the link 1 → 2, as do 2 → 0 and 3 → 1 on 2 → 1.
-    assert one.waits == Waits(2, Fraction(2), Fraction(1))
-    assert "waiting      2 of 8 messages waited for links, 1.00 s at most, 2.00 s in all" in lines(
-        one
+    assert one.waits == LinkWaits(2, Fraction(2), Fraction(1))
+    assert (
+        "waiting      2 of 8 messages waited for links, 1.00 s at most, 2.00 s in all"
+        in simulation_lines(one)
     )
-    waiting = [t for t in document([one], {}, "")["simulations"][0]["transfers"] if t["waited_for"]]
+    waiting = [
+        t
+        for t in simulation_document([one], {}, "")["simulations"][0]["transfers"]
+        if t["waited_for"]
+    ]
     assert [(t["source"], t["target"]) for t in waiting] == [(1, 3), (3, 1)]
 
 
 def test_rows() -> None:
     found, _ = simulations(PROBLEM, HOCKNEY, Mesh(4, 5))
-    titles, cells = rows(found)
-    assert titles[0] == "algorithm"
-    assert titles[-1] == "busiest link"
-    assert [row[0] for row in cells] == [one.label.removeprefix("s_to_p/") for one in found]
+    table = comparison_table(found)
+    assert table.columns[0] == "algorithm"
+    assert table.columns[-1] == "busiest link"
+    assert [row["algorithm"] for row in table.rows] == [
+        one.label.removeprefix("s_to_p/") for one in found
+    ]
     without, _ = simulations(PROBLEM, HOCKNEY)
-    assert list(titles[:-2]) == list(rows(without)[0])
-    assert all(float(row[2]) >= 1 for row in cells)
+    assert table.columns[:-2] == comparison_table(without).columns
+    assert all(float(row["over the bound"]) >= 1 for row in table.rows)
 
 
 def test_messages_of_several_blocks_count_once() -> None:

@@ -1,4 +1,4 @@
-"""Reduces and allreduces, broken in every way: the verifier against a twin that plays every byte.
+"""Reduces and allreduces, broken in every way: the verifier against a twin that moves every byte.
 
 A mutant may be right by chance (an order that is as good, a copy that nobody reads): so what is
 proved or refused is compared with what really comes out, symbol by symbol.
@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import fitting, settings_of
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -74,7 +74,10 @@ class Twin:
         self.pairs: list[Symbol] = []
         self.opened: dict[Letter, Symbol] = {}
 
-    def owed(self, rank: int) -> bool:
+    def owed(self, rank: int, i: int) -> bool:
+        """Whether a rank must end with byte i of the result."""
+        if self.problem.collective == "reduce_scatter_block":
+            return i * self.problem.ranks // self.problem.nbytes == rank
         return self.problem.collective == "allreduce" or rank == self.problem.root
 
     def run(self) -> None:
@@ -126,7 +129,7 @@ class Twin:
                 raise Wrong("received where something was")
             if not 0 <= cell[1] < self.problem.nbytes:
                 raise Wrong("no such byte")
-            if slot == Slot.INPUT or (slot == Slot.OUTPUT and not self.owed(rank)):
+            if slot == Slot.INPUT or (slot == Slot.OUTPUT and not self.owed(rank, cell[1])):
                 raise Wrong("not to be written")
             self.memory[rank][cell] = symbol
             self.touched[rank].add(cell)
@@ -150,7 +153,7 @@ class Twin:
         for i in range(self.problem.nbytes):
             ends = []
             for rank in everybody:
-                if self.owed(rank):
+                if self.owed(rank, i):
                     if (cell := (int(Slot.OUTPUT), i)) not in self.memory[rank]:
                         raise Wrong("no result")
                     ends.append(self.open(self.memory[rank][cell]))
@@ -234,7 +237,8 @@ class Mutant:
         root = random.randrange(p) if algorithm.collective == "reduce" else 0
         count = random.choice((1, 2, p, p + 3))
         settings = settings_of(algorithm, p, lam=random.choice((1, 2, 3)))
-        valid = algorithm.schedule(p, count * item, root, itemsize=item, **settings)
+        nbytes = fitting(algorithm, p, count * item, item)
+        valid = algorithm.schedule(p, nbytes, root, itemsize=item, **settings)
         self.problem = valid.problem
         if random.random() < 0.3:  # with less promised, more mutants are right
             self.problem = replace(valid.problem, order="any")

@@ -6,12 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.verifier.rejected import broadcast, violation
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import check_flow, verify
 
@@ -23,20 +23,6 @@ MACHINES = (POSTAL, HOCKNEY, LOGGP)
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
 
 Lists = Sequence[Sequence[Operation]]
-
-
-def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
-    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
-    return Schedule(problem, Written(tuple(map(tuple, lists))))
-
-
-def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
-    with pytest.raises(InvalidSchedule) as caught:
-        verify(schedule, machine)
-    assert caught.value.asked
-    assert caught.value.seen
-    assert caught.value.remedy
-    return caught.value
 
 
 def circle(*orders: str) -> Schedule:

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 from tests.algorithms.examples import settings_of
+from tests.verifier.rejected import violation
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot, size_of
 from collwise.schedule.program import Schedule, Written
@@ -24,15 +24,6 @@ POSTAL = Machine.postal(t0_s=1, lam=2)
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
 
 Lists = Sequence[Sequence[Operation]]
-
-
-def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
-    with pytest.raises(InvalidSchedule) as caught:
-        verify(schedule, machine)
-    assert caught.value.asked
-    assert caught.value.seen
-    assert caught.value.remedy
-    return caught.value
 
 
 class Broken:

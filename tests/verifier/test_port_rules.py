@@ -1,6 +1,5 @@
 """Timings that break the laws of their machine."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -9,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of, sources_for
+from tests.algorithms.examples import fitting, settings_of, sources_for
+from tests.verifier.rejected import broadcast
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.operations import Block, Recv, Send
+from collwise.schedule.program import Schedule
 from collwise.timing import Combining, Timing, Transfer, ideal
 from collwise.verifier import check_ports
 
@@ -26,11 +25,6 @@ LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
 MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
-
-
-def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
-    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
-    return Schedule(problem, Written(tuple(map(tuple, lists))))
 
 
 def relay() -> Schedule:
@@ -48,10 +42,12 @@ def changed(timing: Timing, source: int, step: int, **new: Any) -> Timing:
         t._replace(**new) if (t.source, t.place_at_source) == (source, step) else t
         for t in timing.transfers
     )
-    return fitting(transfers, timing.combines, len(timing.finish))
+    return timing_of(transfers, timing.combines, len(timing.finish))
 
 
-def fitting(transfers: tuple[Transfer, ...], combines: tuple[Combining, ...], ranks: int) -> Timing:
+def timing_of(
+    transfers: tuple[Transfer, ...], combines: tuple[Combining, ...], ranks: int
+) -> Timing:
     finish = [Fraction(0)] * ranks
     for t in transfers:
         finish[t.source] = max(finish[t.source], t.sent)
@@ -155,10 +151,10 @@ def test_bad_timings(name: str) -> None:
 def test_a_timing_must_be_complete(machine: Machine) -> None:
     schedule = relay()
     timing = ideal(schedule, machine)
-    missing = fitting(timing.transfers[1:], (), 3)
+    missing = timing_of(timing.transfers[1:], (), 3)
     with pytest.raises(InvalidSchedule, match="it is not in the timing"):
         check_ports(schedule, missing, machine)
-    twice = fitting((*timing.transfers, timing.transfers[-1]), (), 3)
+    twice = timing_of((*timing.transfers, timing.transfers[-1]), (), 3)
     with pytest.raises(InvalidSchedule, match="twice"):
         check_ports(schedule, twice, machine)
     late = replace(timing, finish=(F(100), *timing.finish[1:]))
@@ -218,7 +214,10 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
     algorithm = random.choice(list(ALGORITHMS.values()))
     p = random.randrange(2, 9)
     schedule = algorithm.schedule(
-        p, 40, **sources_for(algorithm, p), **settings_of(algorithm, p, segment=14)
+        p,
+        fitting(algorithm, p, 40),
+        **sources_for(algorithm, p),
+        **settings_of(algorithm, p, segment=14),
     )
     timing = ideal(schedule, machine)
     t = random.choice(timing.transfers)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import settings_of
+from tests.algorithms.examples import fitting, settings_of
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
@@ -222,7 +222,8 @@ def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None
     random = Random(seed)
     algorithm = random.choice([a for a in ALGORITHMS.values() if a.kind.combines])
     p = random.randrange(2, 9)
-    schedule = algorithm.schedule(p, 40, itemsize=4, **settings_of(algorithm, p, lam=1))
+    nbytes = fitting(algorithm, p, 40, itemsize=4)
+    schedule = algorithm.schedule(p, nbytes, itemsize=4, **settings_of(algorithm, p, lam=1))
     timing = ideal(schedule, machine)
     chosen = random.randrange(len(timing.combines))
     by = Fraction(1, 1000)

@@ -13,14 +13,11 @@ from tests.algorithms.examples import settings_of
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
-from collwise.schedule.dependencies import dependencies
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import check_flow
 from collwise.verifier.deadlock import awaited_receives
-from collwise.verifier.partition import Partition
-from collwise.verifier.postconditions import postcondition
 
 Lists = list[list[Operation]]
 SEEDS = 120
@@ -236,21 +233,19 @@ def test_the_verifier_and_the_judge_agree(algorithm: Algorithm) -> None:
 
 @pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
 def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
-    """By pieces as by bytes (`dependencies`), in lists that are right and lists that are not."""
+    """By intervals as byte by byte, in lists that are right and lists that are not."""
     for seed in range(SEEDS):
         _, schedule = broken(algorithm, seed)
-        problem, lists = schedule.problem, schedule.lists
-        promises = [postcondition(problem, rank) for rank in range(problem.ranks)]
-        for operations, moved in zip(lists, Partition(lists, promises).moved, strict=True):
-            received = [isinstance(op, Recv) for op in operations]
-            for op, waits, count in zip(
-                operations,
-                dependencies(operations),
-                awaited_receives(operations, moved),
-                strict=True,
-            ):
+        for operations, writers in zip(schedule.lists, schedule.dependencies, strict=True):
+            written_by: dict[tuple[int, int], int] = {}  # a byte -> the receive that wrote it last
+            received = 0
+            for op, count in zip(operations, awaited_receives(operations, writers), strict=True):
+                data = [(b.owner, byte) for b in op.blocks for byte in range(b.offset, b.end)]
                 if isinstance(op, Send):
-                    assert count == max((sum(received[: w + 1]) for w in waits), default=0)
+                    assert count == max((written_by.get(byte, 0) for byte in data), default=0)
+                else:
+                    received += 1
+                    written_by |= dict.fromkeys(data, received)
 
 
 def test_some_mutants_wait_for_ever() -> None:

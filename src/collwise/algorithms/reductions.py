@@ -1,13 +1,13 @@
-"""What all reduces and allreduces share: trees upwards, exchanges, and their exact times."""
+"""What the collectives that combine share: trees upwards, exchanges, and their exact times."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
-from collwise.algorithms.registry import Parameter, Settings
+from collwise.algorithms.registry import Algorithm, Build, Parameter, Settings, register
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid
 from collwise.model.machine import Machine
@@ -21,17 +21,50 @@ from collwise.timing import ideal, ideal_alike
 LARGEST_PLAYED = 130
 """Ranks up to which schedules in which ranks differ are played rank by rank for their time."""
 
-Build = Callable[[Problem, Settings], Program]
+Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
 
 
-def unless_alone(build: Build) -> Build:
-    """A single rank's own contribution is the result (odd settings are refused all the same)."""
+def register_combining(name: str, summary: str, time: str, build: Build, **more: Any) -> Algorithm:
+    """Register an algorithm that combines.  more: other fields of `Algorithm`.
+
+    A single rank's own contribution is the result; wrong settings are refused all the same.
+    """
 
     def built(problem: Problem, settings: Settings) -> Program:
         program = build(problem, settings)
         return Alone(problem) if problem.ranks == 1 else program
 
-    return built
+    return register(Algorithm(name=name, summary=summary, time=time, build=built, **more))
+
+
+def register_exchange(name: str, summary: str, time: str, stages: Stages, **more: Any) -> Algorithm:
+    """Register an exchange in these stages; its time is that of `exchange_time`."""
+    return register_combining(
+        name,
+        summary,
+        time,
+        lambda problem, settings: Exchange(problem, stages(problem, settings)),
+        predicted=lambda problem, machine, settings: exchange_time(
+            problem, machine, stages(problem, settings)
+        ),
+        **more,
+    )
+
+
+def register_circular(
+    name: str, summary: str, time: str, program: Callable[[Problem], Program], **more: Any
+) -> Algorithm:
+    """Register a program of p blocks around a circle; its time is that of `circular_time`."""
+    return register_combining(
+        name,
+        summary,
+        time,
+        lambda problem, _: program(problem),
+        predicted=lambda problem, machine, _: circular_time(problem, machine, program),
+        order=lambda problem: "same",
+        segmented=True,
+        **more,
+    )
 
 
 def from_root_on(problem: Problem) -> Order:
@@ -81,9 +114,13 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
     one that does; with ranks left over, what they take at most before and after.
     """
     core = prod(stage.radix for stage in stages)
-    unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
-    nbytes = -(-problem.nbytes // unit) * unit
-    even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
+    if problem.kind.output == "own block":  # a rank that has another's vector has its block as well
+        block = problem.nbytes // problem.ranks
+        even = replace(problem, ranks=core, nbytes=core * block * (1 + (core < problem.ranks)))
+    else:
+        unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
+        nbytes = -(-problem.nbytes // unit) * unit
+        even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
     time = ideal_alike(Exchange(even, stages).operations(0), machine)
     if core < problem.ranks:
         time += 2 * machine.message(problem.nbytes).latency
@@ -109,20 +146,31 @@ def twos(ranks: int) -> int:
     return ranks.bit_length() - 1
 
 
-def by_strategy(strategy: tuple[int, ...]) -> tuple[Stage, ...]:
-    """The stages of a strategy S of [vandeGeijn1991]: direction d − 1 first."""
+def whole(problem: Problem, _: Settings) -> tuple[Stage, ...]:
+    """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
+    return (Stage(2, divided=False),) * twos(problem.ranks)
+
+
+def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
+    """Halve vectors in every direction: Version 3."""
+    return (Stage(2, divided=True),) * twos(problem.ranks)
+
+
+def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
+    """The stages of a strategy S: Version 4, direction d − 1 first."""
+    strategy = hybrid.checked_strategy(settings["strategy"], twos(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
 
 def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
     """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
-    item = problem.itemsize
+    itemsize = problem.itemsize
     return hybrid.best_for(
-        lambda items: machine.message(items * item).latency,
-        lambda items: machine.combine(items * item) or 0,
-        problem.nbytes // item,
+        lambda items: machine.message(items * itemsize).latency,
+        lambda items: machine.combine(items * itemsize) or 0,
+        problem.nbytes // itemsize,
         twos(problem.ranks),
-        to_root=problem.collective == "reduce",
+        to_root=problem.kind.output == "root",
     )
 
 
@@ -139,3 +187,8 @@ STRATEGY = Parameter(
     _strategy,
     "S_0, …, S_(d−1), 1 where vectors are halved, for the largest 2^d ranks, such as (0, 1)",
 )
+CHOSEN_STRATEGY: dict[str, Any] = {
+    "choices": lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
+    "parameters": {"strategy": STRATEGY},
+}
+"""The fields of an algorithm with the parameter `strategy`."""

@@ -17,6 +17,7 @@ from collwise.schedule.program import Program, Schedule
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
+Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Algorithm:
     summary: str
     source: tuple[str, ...]
     time: str
-    build: Callable[[Problem, Settings], Program]
+    build: Build
     predicted: Callable[[Problem, Machine, Settings], Fraction]
     choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -144,7 +145,7 @@ class Algorithm:
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
-        Equals the ideal time (`schedule.timing.ideal`) on machines with independent ports.
+        Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
         problem = Problem.of(
@@ -164,7 +165,7 @@ class Algorithm:
             raise InvalidArgument(
                 f"the closed form of {self.name}",
                 f"a machine on which messages delay each other beyond their ports ({machine.kind})",
-                "take schedule.timing.ideal(schedule, machine), as plan() does",
+                "take collwise.ideal(schedule, machine), as plan() does",
             )
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:

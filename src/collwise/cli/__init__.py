@@ -1,4 +1,10 @@
-"""The command line: `collwise COMMAND`.  `COMMANDS` is the list of commands, and the only one."""
+"""The command line: `collwise COMMAND`.
+
+`COMMANDS` is the only list of commands; NAME is made by NAME_command.py.  Options that commands
+share: problem_options, machine_options (planning_options has both), profile_option, ranks_option,
+which starts ranks; parameter_types reads their values.  output prints; failures turns exceptions
+into messages and exit codes.
+"""
 
 import os
 import sys
@@ -7,7 +13,7 @@ from io import TextIOWrapper
 
 import click
 
-from collwise.cli.exit_codes import failing_clearly
+from collwise.cli.failures import failing_clearly
 from collwise.errors import UnknownName
 
 COMMANDS = {
@@ -28,24 +34,21 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: D102
+        if name.startswith("-"):
+            return None  # an option in a wrong place, which click explains
         if name not in COMMANDS:
-            return None
+            raise UnknownName.of("command", name, COMMANDS)
         command: click.Command = import_module(f"collwise.cli.{name}_command").command
         return command
-
-    def resolve_command(  # noqa: D102
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise UnknownName.of("command", args[0], COMMANDS)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(package_name="collwise")
 def collwise() -> None:
     """Measure the machine, plan the collective, run it on MPI.
@@ -63,10 +66,8 @@ def main() -> None:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # it was closed before we began
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        if isinstance(told := getattr(sys, stream), TextIOWrapper):
-            told.reconfigure(
-                errors="replace"
-            )  # where λ cannot be written, ? is better than nothing
+        if isinstance(file := getattr(sys, stream), TextIOWrapper):
+            file.reconfigure(errors="replace")  # a terminal without λ shows ? in its place
     with failing_clearly():
         code = collwise.main(prog_name="collwise", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

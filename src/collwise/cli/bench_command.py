@@ -1,165 +1,118 @@
 """`collwise bench`: one race, all its numbers."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.cli import output
-from collwise.cli.collective_options import (
-    USUAL_SOURCES,
-    Sources,
-    check_options,
-    chosen_sources,
-    dtype_option,
-    op_option,
-    root_option,
-    sources_options,
+from collwise.cli.grouped_command import GroupedCommand
+from collwise.cli.parameter_types import BUDGET, COLLECTIVE, SIZE
+from collwise.cli.problem_options import (
+    COLLECTIVE_NAMES,
+    DEFAULT_SOURCES,
+    ProblemOptions,
+    problem_options,
 )
-from collwise.cli.option_groups import Command
-from collwise.cli.parameter_types import BUDGET, SIZE
 from collwise.cli.profile_option import profile_for, profile_option
-from collwise.cli.start_ranks import on_ranks
-from collwise.planner.operator_order import DTYPE, OP
+from collwise.cli.ranks_option import on_ranks
 
-_QUICK_S = 3.0
+if TYPE_CHECKING:  # the help needs no MPI
+    from collwise.mpi.runtime.world import Communicator, World
+
+_MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
+_NBYTES = 512
+"""The default size, rounded up to whole elements or blocks."""
 
 
 def _check(options: dict[str, Any]) -> None:
-    from collwise.algorithms.registry import algorithms_for, find
+    from collwise.algorithms.registry import find
 
-    algorithms_for(options["collective"])
     if options["algorithm"] is not None:
         find(options["algorithm"], options["collective"])
-    check_options([options["collective"]], options)
+    options["request"].check([options["collective"]])
 
 
-@click.command("bench", cls=Command)
+@click.command("bench", cls=GroupedCommand)
 @click.option(
     "--collective",
+    type=COLLECTIVE,
+    metavar="TEXT",
     default="broadcast",
-    show_default=True,
-    help="What to race: broadcast, reduce, allreduce or s_to_p.",
+    help=f"What to race: {COLLECTIVE_NAMES}.",
 )
 @click.option(
     "--bytes",
     "nbytes",
     type=SIZE,
-    default=512,
-    show_default=True,
-    help="Bytes of the message, of everybody's vector, or of each source's contribution.",
+    help="Bytes of the message, of everybody's vector, or of each source's contribution"
+    f"  [default: {_NBYTES}].",
 )
-@root_option
-@op_option
-@dtype_option
+@problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
+@click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
 @click.option(
-    "--budget",
-    type=BUDGET,
-    default=5.0,
-    show_default=True,
-    help="Seconds for the race.",
+    "--repetitions", type=click.IntRange(min=1), default=1000, help="The most repetitions."
 )
-@click.option(
-    "--repetitions",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="The most repetitions.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order.")
+@click.option("--seed", type=int, default=0, help="Of the order.")
 @profile_option
 @output.json_option
-@sources_options(USUAL_SOURCES)
-@on_ranks(lambda options: options["budget"] + _QUICK_S, _check)
+@on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)
 def command(
+    comm: "Communicator",
+    here: "World",
     collective: str,
-    nbytes: int,
-    root: int,
-    op: str | None,
-    dtype: str | None,
-    sources: Sources | None,
-    pattern: str | None,
-    shape: tuple[int, int] | None,
+    nbytes: int | None,
+    request: ProblemOptions,
     algorithm: str | None,
     budget: float,
     repetitions: int,
     seed: int,
     profile_path: Path | None,
     as_json: bool,
-) -> None:
+) -> Callable[[], None]:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
-    Competitors: mpi4py's Comm.Bcast (or Reduce, Allreduce, Allgatherv), the library's persistent
-    form, and planned schedules, as persistent requests and as blocking calls.  The slowest rank's
-    time is what counts.
+    Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
+    and planned schedules, as persistent requests and as blocking calls.  The slowest rank's time is
+    what counts.
 
     \b
         collwise bench -n 4 --collective allreduce --bytes 64k --op max
         collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
-    from collwise.mpi.agreement import on_root
-    from collwise.mpi.campaigns import run_campaign
-    from collwise.mpi.channel import Channel
-    from collwise.mpi.racetrack import Track
-    from collwise.mpi.world import describe, world
+    from collwise.mpi.runtime.agreement import on_root
     from collwise.planner.plans import source_lines
-    from collwise.report.tuning_tables import RACE_SPARE, race_document, race_rows, race_summary
+    from collwise.report.tuning_tables import race_document, race_summary, race_table
     from collwise.system import formatting
-    from collwise.tuning.session import Task, compare
+    from collwise.tuning.session import Session
 
-    comm = world()
-    task = Task.of(  # refuses, before measuring
-        collective,
-        nbytes,
-        root,
-        op or OP,
-        dtype or DTYPE,
-        ranks=comm.size,
-        sources=chosen_sources(comm.size, sources, pattern, shape),
-        shape=shape,
-    )
-    here = describe(comm)
-    channel = Channel(comm)
-    profile = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
-    quick = profile is None
-    beginning = f"racing {task} on {comm.size} ranks for about {budget + _QUICK_S * quick:g} s"
-    with output.progress(as_json or comm.rank > 0, beginning) as progress:
-        if profile is None:
-            share = _QUICK_S / (_QUICK_S + budget)
-            profile = run_campaign(
-                channel.comm,
-                here,
-                budget_s=_QUICK_S,
-                seed=seed,
-                report=lambda done: progress("measuring t0 and λ", done * share),
-            )
+    size = _NBYTES if nbytes is None else nbytes
+    task = request.task(collective, comm.size, size, round_up=nbytes is None)
+    saved = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
+    measuring_s = 0 if saved else _MEASURING_S
+    beginning = f"racing {task} on {comm.size} ranks for about {budget + measuring_s:g} s"
+    with (
+        output.progress(as_json or comm.rank > 0, beginning) as progress,
+        Session(comm, here, seed=seed, progress=progress) as session,
+    ):
+        profile = saved or session.measure(measuring_s, share=measuring_s / (measuring_s + budget))
         progress(f"racing: {task}", 0.5)
-        outcome = compare(
-            Track(channel, here.crowded),
-            profile,
-            task,
-            budget_s=budget,
-            repetitions=repetitions,
-            seed=seed,
-            algorithm=algorithm,
-        )
-    channel.free()
+        outcome = session.race(task, profile, budget, repetitions, algorithm)
 
-    def finish() -> None:
+    def show_results() -> None:
         if as_json:
             output.write_json(race_document(outcome))
             return
-        title = f"{outcome.plan.problem}, {here.library}"
-        output.table(title, *race_rows(outcome), RACE_SPARE)
-        output.write(*source_lines(outcome.plan.problem))
-        output.write(*race_summary(outcome))
-        if quick:
+        output.table(race_table(outcome, f"{task.problem}, {here.library}"))
+        output.write(*source_lines(task.problem), *race_summary(outcome))
+        if saved is None:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         if here.crowded:
-            shared = formatting.count(here.cores, "core")
-            output.write(f"note     {comm.size} ranks share {shared}: expect noise")
+            cores = formatting.count(here.cores, "core")
+            output.write(f"note     {comm.size} ranks share {cores}: expect noise")
 
-    on_root(comm, finish, takes_long=True)
+    return show_results

@@ -3,6 +3,7 @@
 import click
 
 from collwise.cli import output
+from collwise.report.tables import Table
 
 
 @click.command("doctor")
@@ -21,7 +22,8 @@ def command(as_json: bool) -> int:
         output.write_json({"findings": [finding._asdict() for finding in findings]})
     else:
         rows = [
-            (f.status, f.what, f.seen + (f"\n→ {f.remedy}" if f.remedy else "")) for f in findings
+            {"": f.status, "what": f.what, "seen": f.seen + f"\n→ {f.remedy}" * bool(f.remedy)}
+            for f in findings
         ]
-        output.table("collwise doctor", ("", "what", "seen"), rows)
+        output.table(Table("collwise doctor", rows))
     return 1 if any(finding.status == "wrong" for finding in findings) else 0

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import click
 
@@ -40,7 +40,7 @@ def command(
     network_path: Path | None,
     ranks: int | None,
     ranks_per_host: int | None,
-    mpi: str | None,
+    mpi: Literal["mpich", "openmpi", "none"] | None,
     addresses: str | None,
     timeout: float | None,
     as_json: bool,
@@ -61,14 +61,7 @@ def command(
     if network_path is None:
         hosts = _HOSTS if hosts is None else hosts
         latency, rate = latency or _LATENCY, rate or _RATE
-    cluster = Cluster(
-        hosts,
-        latency,
-        rate,
-        network=network_path,
-        mpi=mpi,  # type: ignore[arg-type]
-        addresses=addresses,
-    )
+    cluster = Cluster(hosts, latency, rate, network=network_path, mpi=mpi, addresses=addresses)
     cluster.check(words, ranks, ranks_per_host)
     with ended_by_signals(), cluster:
         finished = cluster.run(
@@ -79,13 +72,9 @@ def command(
             capture="stdout" if as_json else False,
         )
     if as_json:
-        output.write_json(
-            {
-                "exit_code": finished.code,
-                "report": finished.report.document(),
-                "stdout": finished.stdout,
-            }
-        )
+        report = finished.report.document()
+        document = {"exit_code": finished.code, "report": report, "stdout": finished.stdout}
+        output.write_json(document)
     else:
         output.write(*finished.report.lines(), stream="err")
     sys.exit(finished.code)

@@ -1,12 +1,13 @@
 """Options that describe a machine and its network, shared by commands."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from collwise.cli.option_groups import grouped
+from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import EXACT, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
@@ -17,7 +18,7 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.store import newest
 
 
-class Given(NamedTuple):
+class ChosenMachine(NamedTuple):
     """A machine, where it comes from, and the network between its ranks (None: no links)."""
 
     machine: Machine
@@ -26,152 +27,140 @@ class Given(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What describes a kind of machine: options that it needs, and others that it takes."""
+    """A kind of machine: its constructor, whose arguments stand by the names of the options."""
 
-    needs: tuple[str, ...]
-    takes: tuple[str, ...] = ()
+    make: Callable[..., Machine]
+    required: Mapping[str, str]
+    optional: Mapping[str, str] = {}
 
     @property
-    def all(self) -> tuple[str, ...]:
-        return self.needs + self.takes
+    def arguments(self) -> Mapping[str, str]:
+        return {**self.required, **self.optional}
 
 
 _KINDS = {
-    "postal": _Kind(("t0", "lam")),
-    "hockney": _Kind(("alpha", "beta"), ("gamma",)),
-    "loggp": _Kind(("latency", "overhead", "gap", "per_byte")),
-    "wormhole": _Kind(("send", "receive", "hop", "beta"), ("gamma", "copy", "all_port")),
+    "postal": _Kind(Machine.postal, {"t0": "t0_s", "lam": "lam"}),
+    "hockney": _Kind(Machine.hockney, {"alpha": "alpha_s", "beta": "beta_s"}, {"gamma": "gamma_s"}),
+    "loggp": _Kind(
+        Machine.loggp, {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
+    ),
+    "wormhole": _Kind(
+        Machine.wormhole,
+        {"send": "send_s", "receive": "receive_s", "hop": "hop_s", "beta": "beta_s"},
+        {"gamma": "gamma_s", "copy": "copy_s", "all_port": "all_port"},
+    ),
 }
-_OPTIONS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.all))
+_PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
+MACHINE_OPTIONS = ("profile_path", "preset", *_PARAMETERS, "topology")
+"""The names of all options that `machine_from` reads."""
 
 
-def _topology(ctx: click.Context, param: click.Parameter, text: str | None) -> Topology | None:
-    return None if text is None else parse(text)
-
-
-def _preset(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    if name is not None and name not in PRESETS:
-        raise UnknownName.of("preset machine", name, PRESETS)
-    return name
-
-
-def machine_options(command: Any) -> Any:
-    """Options for a machine of any kind, and for its network; `machine_from` reads them."""
-    profile = grouped("A measured machine, or one of the papers")
-    assumed = grouped("An assumed machine (times in seconds, or as in 1.7ms)")
-    seconds = {"type": SECONDS, "metavar": "TIME"}
-    options = (
-        profile(
-            "--profile",
-            "profile_path",
-            type=click.Path(path_type=Path),
-            help="Profile file to use  [default: the one saved for this machine].",
-        ),
-        profile(
-            "--preset",
-            metavar="NAME",
-            callback=_preset,
-            help=f"{', '.join(PRESETS)}: with its network, unless --topology says another.",
-        ),
-        assumed("--t0", **seconds, help="Postal: t0 of every message."),
-        assumed("--lam", type=EXACT, metavar="λ", help="Postal: λ, such as 4, 1.8 or 9/5."),
-        assumed("--alpha", **seconds, help="Hockney: start-up."),
-        assumed("--beta", **seconds, help="Hockney, wormhole: per byte."),
-        assumed("--gamma", **seconds, help="Hockney, wormhole: per combined byte  [default: 0]."),
-        assumed("--latency", **seconds, help="LogGP: L."),
-        assumed("--overhead", **seconds, help="LogGP: o."),
-        assumed("--gap", **seconds, help="LogGP: g."),
-        assumed("--per-byte", **seconds, help="LogGP: G."),
-        assumed("--send", **seconds, help="Wormhole: the sender's software."),
-        assumed("--receive", **seconds, help="Wormhole: the receiver's software."),
-        assumed("--hop", **seconds, help="Wormhole: the header, for every link."),
-        assumed("--copy", **seconds, help="Wormhole: the sender's software, per byte."),
-        assumed(
-            "--all-port",
-            is_flag=True,
-            default=None,
-            help="Wormhole: a rank has a port for each of its links.",
-        ),
-        grouped("The network")(
-            "--topology",
-            metavar="KIND:SIZES",
-            callback=_topology,
-            help="mesh:16x16, torus:4x4x8, hypercube:6 or complete:32; messages wait for links"
-            " (Hockney, wormhole)  [default: nobody is in anybody's way].",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_measured = grouped("A measured machine, or one of the papers")
+_assumed = partial(
+    grouped("An assumed machine (times in seconds, or as in 1.7ms)"), type=SECONDS, metavar="TIME"
+)
+machine_options = all_of(
+    _measured(
+        "--profile",
+        "profile_path",
+        type=click.Path(path_type=Path),
+        help="Profile file to use  [default: the one saved for this machine].",
+    ),
+    _measured(
+        "--preset",
+        metavar="NAME",
+        help=f"{', '.join(PRESETS)}: with its network, unless --topology says another.",
+    ),
+    _assumed("--t0", help="Postal: t0 of every message."),
+    _assumed("--lam", type=EXACT, metavar="λ", help="Postal: λ, such as 4, 1.8 or 9/5."),
+    _assumed("--alpha", help="Hockney: start-up."),
+    _assumed("--beta", help="Hockney, wormhole: per byte."),
+    _assumed("--gamma", help="Hockney, wormhole: per combined byte  [default: 0]."),
+    _assumed("--latency", help="LogGP: L."),
+    _assumed("--overhead", help="LogGP: o."),
+    _assumed("--gap", help="LogGP: g."),
+    _assumed("--per-byte", help="LogGP: G."),
+    _assumed("--send", help="Wormhole: the sender's software."),
+    _assumed("--receive", help="Wormhole: the receiver's software."),
+    _assumed("--hop", help="Wormhole: the header, for every link."),
+    _assumed("--copy", help="Wormhole: the sender's software, per byte."),
+    _assumed(
+        "--all-port",
+        is_flag=True,
+        type=bool,
+        metavar=None,
+        default=None,
+        help="Wormhole: a rank has a port for each of its links.",
+    ),
+    grouped("The network")(
+        "--topology",
+        metavar="KIND:SIZES",
+        help="mesh:16x16, torus:4x4x8, hypercube:6 or complete:32; messages wait for links"
+        " (Hockney, wormhole)  [default: nobody is in anybody's way].",
+    ),
+)
+"""Options for a machine of any kind, and for its network; `machine_from` reads them."""
 
 
 def machine_from(
     options: Mapping[str, Any],
     ranks: int,
     shape: tuple[int, int] | None,
-    combining: tuple[str, str] | None,
-) -> Given:
+    combined: tuple[str, str] | None,
+) -> ChosenMachine:
     """The machine and the network that `machine_options` describe, for so many ranks.
 
     shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
-    combining: operator and type, whose measured times count; None where nothing is combined.
+    combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
     """
-    topology: Topology | None = options["topology"]
+    topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
-    given = [name for name in _OPTIONS if options.get(name) is not None]
-    others = [name for name in ("preset", "profile_path") if options.get(name) is not None]
-    kinds = [name for name, kind in _KINDS.items() if set(given) <= set(kind.all)]
-    if len(others) + bool(given) > 1 or not kinds:
-        seen = ", ".join(f"--{_typed(name)}" for name in given + others)
+    parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
+    others = [name for name in ("preset", "profile_path") if options[name] is not None]
+    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= kind.arguments.keys()]
+    if len(others) + bool(parameters) > 1 or not kinds:
+        described = ", ".join(map(_typed, [*parameters, *others]))
         raise InvalidArgument(
-            "one machine to plan for", f"options of several ({seen})", "describe one machine only"
+            "one machine to plan for",
+            f"options of several ({described})",
+            "describe one machine only",
         )
-    if given:
-        return Given(_assumed(kinds[0], options, given), "given", topology)
-    if (name := options.get("preset")) is not None:
+    if parameters:
+        return ChosenMachine(_assumed_machine(kinds[0], parameters), "given", topology)
+    if (name := options["preset"]) is not None:
+        if name not in PRESETS:
+            raise UnknownName.of("preset machine", name, PRESETS)
         preset = PRESETS[name]
         network = topology or network_of(preset, ranks, shape)
-        return Given(preset.machine, f"preset {name}", network)
+        return ChosenMachine(preset.machine, f"preset {name}", network)
     path = options["profile_path"]
-    measured = Profile.load(path) if path else newest()
-    origin = f"profile of {', '.join(list(measured.provenance.hosts)[:3])}"
-    machine = measured.machine_combining(*combining) if combining else measured.machine
-    return Given(machine, origin, topology)
+    profile = Profile.load(path) if path else newest()
+    origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
+    machine = profile.machine_combining(*combined) if combined else profile.machine
+    return ChosenMachine(machine, origin, topology)
 
 
 def _typed(name: str) -> str:
-    return name.removesuffix("_path").replace("_", "-")
+    """An option as it is typed."""
+    return "--" + name.removesuffix("_path").replace("_", "-")
 
 
-def _assumed(kind: str, o: Mapping[str, Any], given: list[str]) -> Machine:
-    needs = _KINDS[kind].needs
-    missing = [f"--{_typed(name)}" for name in needs if name not in given]
+def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
+    """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
+    make, required, _ = _KINDS[kind]
+    missing = [_typed(name) for name in required if name not in parameters]
     if missing:
-        several = len(missing) > 1
-        told = f"{', '.join(missing[:-1])} and {missing[-1]}" if several else missing[0]
+        *names, last = missing
+        listed = f"{', '.join(names)} and {last} are" if names else f"{last} is"
         raise InvalidArgument(
             f"a {kind} machine",
-            f"{told} {'are' if several else 'is'} missing",
-            "give " + ", ".join(f"--{_typed(name)}" for name in needs),
+            f"{listed} missing",
+            "give " + ", ".join(map(_typed, required)),
         )
-    gamma = o["gamma"] or 0
-    if kind == "postal":
-        return Machine.postal(t0_s=o["t0"], lam=o["lam"])
-    if kind == "hockney":
-        return Machine.hockney(alpha_s=o["alpha"], beta_s=o["beta"], gamma_s=gamma)
-    if kind == "loggp":
-        return Machine.loggp(L_s=o["latency"], o_s=o["overhead"], g_s=o["gap"], G_s=o["per_byte"])
-    return Machine.wormhole(
-        send_s=o["send"],
-        receive_s=o["receive"],
-        hop_s=o["hop"],
-        beta_s=o["beta"],
-        gamma_s=gamma,
-        copy_s=o["copy"] or 0,
-        all_port=bool(o["all_port"]),
-    )
+    arguments = _KINDS[kind].arguments
+    return make(**{arguments[name]: value for name, value in parameters.items()})
 
 
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+import msgspec
 from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Table as Grid
 
+from collwise.report.tables import Table
 from collwise.system.launcher import launched
 
 _TERMINAL = "COLLWISE_TERMINAL"
@@ -30,10 +31,8 @@ _PROSE = 24
 """Characters: longer texts are sentences or labels, which may wrap."""
 _SHORT = 5
 """Characters: the words of such a title stay together."""
-_LABEL = 32
-"""Characters: longer texts are sentences, which wrap anywhere."""
-_SETTINGS = re.compile(r"(?<=\S)\((?=\w+=)")
-_REMARK = re.compile(r"(?<=\S) \(")
+_LABEL = re.compile(r"([^(]{1,32}?) ?(\((?:\w+=.*|[^()]*)\))")
+"""A short text and, in brackets, the settings or the remark at its end."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 """What stands between the columns of a line of text."""
 _ROOM = 30
@@ -54,8 +53,8 @@ def passed_on() -> dict[str, str]:
 def console(stream: str = "out") -> Console:
     """A console for "out" or "err": coloured on a terminal, plain and wide in a pipe."""
     file = sys.stdout if stream == "out" else sys.stderr
-    if told := os.environ.get(_TERMINAL):
-        *streams, width = told.split()
+    if terminals := os.environ.get(_TERMINAL):
+        *streams, width = terminals.split()
         terminal = stream in streams
         return Console(file=file, force_terminal=terminal, width=int(width) if terminal else PIPED)
     if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
@@ -63,84 +62,69 @@ def console(stream: str = "out") -> Console:
     return Console(file=file)
 
 
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str] = ()
-) -> None:
+def table(shown: Table) -> None:
     """Print a table; columns of numbers (with their units) are right-aligned.
 
     Where the terminal is too narrow, cells break before what is in brackets and sentences wrap;
-    then columns are left out: the `spare` ones, in this order, as far as need be.
+    then the optional columns are left out, in their order, as far as need be.
     """
     out = console()
-    made = _table(title, columns, rows)
-    if _measured(out, made).maximum <= out.width:
-        out.print(made)
+    unlimited = out.options.update(max_width=10_000)
+    grid = _grid(shown.title, shown.rows)
+    if out.measure(grid, options=unlimited).maximum <= out.width:
+        out.print(grid)
         return
-    columns = [_broken(column) for column in columns]
-    rows = [[_folded(cell) for cell in row] for row in rows]
-    left_out: list[str] = []
-    made = _table(title, columns, rows, narrow=True)
-    for name in spare:
-        if _measured(out, made).minimum <= out.width:
+    for count in range(len(shown.optional) + 1):
+        left_out = shown.optional[:count]
+        rows = [
+            {name: _folded(cell) for name, cell in row.items() if name not in left_out}
+            for row in shown.rows
+        ]
+        grid = _grid(shown.title, rows, least=_PROSE)
+        if out.measure(grid, options=unlimited).minimum <= out.width:
             break
-        kept = [i for i, column in enumerate(columns) if column != _broken(name)]
-        columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
-        left_out.append(name)
-        made = _table(title, columns, rows, narrow=True)
-    if _measured(out, made).minimum > out.width:
-        made = _table(title, columns, rows, narrow=True, least=0)  # cells are folded, somewhere
-    out.print(made)
+    else:
+        grid = _grid(shown.title, rows, least=1)  # cells are broken anywhere
+    out.print(grid)
     if left_out:
         write(f"no room for {', '.join(left_out)}: widen the terminal, or take --json")
 
 
 def _folded(cell: str) -> str:
-    """A cell with what is in brackets on a line of its own, unless it is a sentence."""
-    bracket = _SETTINGS if _SETTINGS.search(cell) or len(cell) > _LABEL else _REMARK
-    return bracket.sub("\n(", cell, count=1)
+    """A label with what is in brackets on a line of its own; sentences are left as they are."""
+    label = _LABEL.fullmatch(cell)
+    return "\n".join(label.groups()) if label else cell
 
 
-def _broken(title: str) -> str:
-    """A title with a line for each of its words, unless it is short."""
-    return title.replace(" ", "\n") if len(title) > _SHORT else title
+def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int = 0) -> Grid:
+    """The table to print.
 
-
-def _measured(out: Console, made: Table) -> Measurement:
-    """The least and the largest width that a table can make use of."""
-    return out.measure(made, options=out.options.update(max_width=10_000))
-
-
-def _table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    narrow: bool = False,
-    least: int = _PROSE,
-) -> Table:
-    """A table.  least: where it is narrow, the width down to which cells are not wrapped."""
-    made = Table(
+    least: for a narrow terminal, the width in characters down to which cells are not wrapped.
+    """
+    grid = Grid(
         title=title or None,
         title_justify="left",
         title_style="bold",
         header_style="bold",
-        box=box.SIMPLE_HEAD if narrow else box.HEAVY_HEAD,
-        collapse_padding=narrow,
-        pad_edge=not narrow,
+        box=box.SIMPLE_HEAD if least else box.HEAVY_HEAD,
+        collapse_padding=bool(least),
+        pad_edge=not least,
     )
-    for i, column in enumerate(columns):
-        cells = [row[i] for row in rows]
+    for name in rows[0] if rows else ():
+        cells = [row[name] for row in rows]
+        header = name.replace(" ", "\n") if least and len(name) > _SHORT else name
         numeric = all(_NUMBER.fullmatch(cell) for cell in cells)
-        width = max(len(line) for cell in (column, *cells) for line in cell.split("\n"))
-        made.add_column(
-            column,
+        lines = [line for cell in cells for line in cell.split("\n")]
+        width = max(map(len, (*lines, *header.split("\n"))))
+        grid.add_column(
+            header,
             justify="right" if numeric else "left",
             overflow="fold",
-            min_width=min(width, least) if narrow else None,
+            min_width=min(width, least) if least else None,
         )
     for row in rows:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row.values())
+    return grid
 
 
 def write(*lines: str, stream: str = "out") -> None:
@@ -169,19 +153,9 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document: no NaN, no infinities, keys in their order."""
-    click.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: an unbounded interval ends in null."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
-        return None
-    if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return value
+    """Print one JSON document, keys in their order; NaN and infinities become null."""
+    finite = json.loads(msgspec.json.encode(document, enc_hook=float))
+    click.echo(json.dumps(finite, indent=2, ensure_ascii=False))
 
 
 @contextmanager

@@ -1,30 +1,30 @@
-"""Values on the command line: sizes (512, 64k), times (1.7ms), exact numbers, files to write."""
+"""Values on the command line: sizes (512, 64k), times (1.7ms), collectives, files to write."""
 
 import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from collwise.errors import InvalidArgument
+from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
+from collwise.schedule.collectives import find_collective
 from collwise.system.quantities import parse_number, parse_size, parse_time
 
-_T = TypeVar("_T")
-_Context: TypeAlias = click.Context | None
-_Parameter: TypeAlias = click.Parameter | None
+T = TypeVar("T")
 
 
-class _Quantity(click.ParamType[_T]):
-    """A quantity that `parse` reads; a usage error (exit code 2) for what it refuses."""
+class ParsedType(click.ParamType[T]):
+    """A value that `parse` reads from text; a usage error (exit code 2) where it refuses."""
 
-    def __init__(self, name: str, parse: Callable[[str], _T]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name
         self.parse = parse
 
-    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> _T:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
         """Read text; a default that is no text stands as it is."""
         if not isinstance(value, str):
             return value  # type: ignore[no-any-return]
@@ -32,6 +32,21 @@ class _Quantity(click.ParamType[_T]):
             return self.parse(value)
         except InvalidArgument as problem:
             self.fail(f"{problem.seen}; {problem.remedy}", param, ctx)
+
+
+def _items(text: str, what: str) -> list[str]:
+    """The parts of a comma-separated list, of which there is one at least."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InvalidArgument(
+            "a list", f"there is no {what} in {text!r}", f"give at least one {what}"
+        )
+    return parts
+
+
+def _parse_sizes(text: str) -> tuple[int, ...]:
+    """Sizes in bytes, ascending and distinct."""
+    return tuple(sorted({parse_size(part) for part in _items(text, "size")}))
 
 
 def _parse_budget(text: str) -> float:
@@ -44,34 +59,26 @@ def _parse_budget(text: str) -> float:
     )
 
 
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """A comma-separated list of sizes."""
-
-    name = "bytes,bytes,…"
-
-    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[int, ...]:
-        """Read a list; its sizes ascend and are distinct."""
-        if isinstance(value, tuple):
-            return value
-        found = {SIZE.convert(part, param, ctx) for part in str(value).split(",") if part.strip()}
-        if not found:
-            self.fail("give at least one size", param, ctx)
-        return tuple(sorted(found))
-
-
-class Shape(click.ParamType[tuple[int, int]]):
+def _parse_shape(text: str) -> tuple[int, int]:
     """Rows and columns of a mesh: 4x8."""
+    match = re.fullmatch(r"\s*([0-9]{1,10})\s*[x×]\s*([0-9]{1,10})\s*", text, re.IGNORECASE)
+    if match is None or not (int(match[1]) and int(match[2])):
+        remedy = "give rows and columns >= 1, as in 4x8"
+        raise InvalidArgument("a mesh", f"{text!r} is no mesh", remedy)
+    return int(match[1]), int(match[2])
 
-    name = "ROWSxCOLUMNS"
 
-    def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[int, int]:
-        """Read a shape; a usage error for anything else."""
-        if isinstance(value, tuple):
-            return value
-        found = re.fullmatch(r"\s*([0-9]{1,10})\s*[x×]\s*([0-9]{1,10})\s*", value, re.IGNORECASE)
-        if found is None or not (int(found[1]) and int(found[2])):
-            self.fail(f"{value!r} is no mesh; give rows and columns >= 1, as in 4x8", param, ctx)
-        return int(found[1]), int(found[2])
+def _parse_collective(text: str) -> str:
+    """The name of a collective, also by an alias; raises UnknownName."""
+    return find_collective(text).name
+
+
+def _parse_collectives(text: str) -> tuple[str, ...]:
+    """Some collectives, each once, or "all" of them; raises UnknownName."""
+    if text.strip().lower() == "all":
+        return tuple(ALL_COLLECTIVES)
+    names = [_parse_collective(name) for name in _items(text, "collective")]
+    return tuple(dict.fromkeys(names))
 
 
 def writable(
@@ -82,31 +89,33 @@ def writable(
         return None
     absolute = path.absolute()
     folder = next(p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
-    seen = ""
+    trouble = ""
     if os.path.isdir(absolute):  # noqa: PTH112
-        seen = "is a folder"
+        trouble = "is a folder"
     elif not folder.is_dir():
-        seen = f"cannot be made: {folder} is no folder"
+        trouble = f"cannot be made: {folder} is no folder"
     elif not os.access(folder, os.W_OK | os.X_OK):
-        seen = f"cannot be made: {folder} may not be written"
-    if seen:
-        raise click.BadParameter(f"{path} {seen}; {remedy or 'name another file'}", ctx, param)
+        trouble = f"cannot be made: {folder} may not be written"
+    if trouble:
+        raise click.BadParameter(f"{path} {trouble}; {remedy or 'name another file'}", ctx, param)
     return path
 
 
 def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a picture that cannot be written, or in a format that nobody draws."""
+    """Refuse a picture that cannot be written, or in a format that is not drawn."""
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
-        told = f"{path} ends in {path.suffix!r}" if path.suffix else f"{path} has no suffix"
+        ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
         remedy = "give a name that ends in .png or .svg"
-        raise click.BadParameter(f"{told}; {remedy}", ctx, param)
+        raise click.BadParameter(f"{path} {ending}; {remedy}", ctx, param)
     return writable(ctx, param, path)
 
 
-SIZE = _Quantity("bytes", parse_size)
-SIZES = Sizes()
-BUDGET = _Quantity("seconds", _parse_budget)
-EXACT = _Quantity("number", parse_number)
-SECONDS = _Quantity("seconds", parse_time)
-SHAPE = Shape()
+SIZE = ParsedType("bytes", parse_size)
+SIZES = ParsedType("bytes,bytes,…", _parse_sizes)
+BUDGET = ParsedType("seconds", _parse_budget)
+EXACT = ParsedType("number", parse_number)
+SECONDS = ParsedType("seconds", parse_time)
+SHAPE = ParsedType("ROWSxCOLUMNS", _parse_shape)
+COLLECTIVE = ParsedType("name", _parse_collective)
+COLLECTIVES = ParsedType("names", _parse_collectives)
 RANKS = click.IntRange(min=1, max=2**31 - 1)  # MPI's ranks are C integers

@@ -1,31 +1,23 @@
 """`collwise plan`: what would be chosen, and why.  Needs no MPI."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from collwise.cli import output
-from collwise.cli.option_groups import Command
-from collwise.cli.planned import (
-    asked,
-    drawn_document,
-    drawn_lines,
-    long_work,
-    picture_option,
-    planning_options,
-)
+from collwise.cli.grouped_command import GroupedCommand
+from collwise.cli.planning_options import Question, picture_option, planning_options
 
 
-@click.command("plan", cls=Command)
+@click.command("plan", cls=GroupedCommand)
 @planning_options(
     click.option("--algorithm", help="Take this algorithm, with its best settings."),
     picture_option,
 )
-def command(algorithm: str | None, picture: Path | None, as_json: bool, **options: Any) -> None:
+def command(question: Question, algorithm: str | None, picture: Path | None, as_json: bool) -> None:
     """Plan COLLECTIVE: the choice, the runners-up and why not, the lower bound.
 
-    COLLECTIVE is broadcast (if none is given), reduce, allreduce or s_to_p.  The machine is a
+    COLLECTIVE is {collectives}; broadcast if none is given.  The machine is a
     measured profile, one of the papers', or one that options describe.
 
     \b
@@ -35,24 +27,24 @@ def command(algorithm: str | None, picture: Path | None, as_json: bool, **option
         collwise plan s_to_p -n 100 --bytes 2k --pattern cross --sources 30 \\
             --preset paragon
     """  # noqa: D301
-    from collwise.planner.choose import plan_for, problem_for
-    from collwise.report.tuning_tables import plan_document
+    from collwise.planner.choose import plan_for
+    from collwise.report.plan_document import plan_document
 
-    collective, arguments, given = asked(options)
-    problem, reason = problem_for(collective, **arguments)
-    network = given.topology
-    beginning = long_work("planning", problem, given)
-    with output.progress(as_json or not beginning, beginning) as progress:
+    (machine, origin, topology), reason = question.machine, question.reason
+    note = question.waiting_note("planning")
+    with output.progress(as_json or not note, note) as progress:
         progress("playing schedules", 0.0)
-        made = plan_for(problem, given.machine, algorithm, topology=network, reason=reason)
-    drawn = None
+        plan = plan_for(question.problem, machine, algorithm, topology=topology, reason=reason)
+    pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw
+        from collwise.report.html_report import draw_plan
 
-        drawn = draw(made, picture)
+        pictures = draw_plan(plan, picture)
     if as_json:
-        output.write_json({**plan_document(made, given.origin), **drawn_document(drawn)})
+        output.write_json(
+            {**plan_document(plan, origin), **(pictures.document if pictures else {})}
+        )
         return
-    machine = f"machine      {given.machine.describe()}"
-    told = str(made).replace(machine, f"{machine} ({given.origin})", 1)
-    output.write(*told.splitlines(), *drawn_lines(drawn))
+    line = f"machine      {machine.describe()}"
+    text = str(plan).replace(line, f"{line} ({origin})", 1)
+    output.write(*text.splitlines(), *(pictures.lines if pictures else ()))

@@ -1,4 +1,10 @@
-"""The drop-in communicator: it decides by plans and races, and hands the rest to the library."""
+"""The drop-in communicator.  Read in this order:
+
+`communicator`  the methods of mpi4py that are ours
+`dispatch`      which executor of ours serves a call, or the library's own: one cache
+`decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
+`checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
+"""
 
 from collwise.comm.communicator import Comm
 

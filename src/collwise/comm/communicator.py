@@ -1,39 +1,35 @@
-"""The communicator: mpi4py's, with collectives of ours in place of the library's where faster."""
+"""mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from inspect import Parameter, signature
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-import collwise.mpi.world  # noqa: F401  (first: it explains a missing MPI library)
+import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.checking import check_calls
-from collwise.comm.combining import Combiners
-from collwise.comm.gathering import Gatherers, Known
-from collwise.comm.planning import Decision, Plans, Vectors
+from collwise.comm.decision import Asked, Decision, Elements
+from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
-from collwise.mpi.agreement import on_root
-from collwise.mpi.buffers import Buffer
-from collwise.mpi.channel import Private
-from collwise.mpi.executor import persistent, persistent_combine, persistent_gather, runner
-from collwise.mpi.gatherer import Read
-from collwise.mpi.persistent import Persistent
-from collwise.mpi.pieces import equal_key, equal_parts, vector_key, vector_parts
-from collwise.mpi.progress import ENGINE
-from collwise.mpi.sources import gather_sources
-from collwise.mpi.world import describe
+from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
+from collwise.mpi.runtime.agreement import gather_sources, on_root
+from collwise.mpi.runtime.progress import ENGINE
+from collwise.mpi.runtime.world import describe
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
-from collwise.schedule.problem import COMBINING, Order, Problem, Source
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Order, Source
 
 _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
+_REDUCE_SCATTER_BLOCK = MPI.Intracomm.Reduce_scatter_block
 _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
-"""The library's own, called with as little between as can be."""
+"""The library's own collectives, called as directly as possible."""
 
 
 class Comm(MPI.Intracomm):
@@ -55,12 +51,10 @@ class Comm(MPI.Intracomm):
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
-    # For communicators that MPI makes of this one (Dup, …): the library's own serves on them.
+    # Communicators that MPI makes of this one (Dup, …) are served by the library.
     _served: Set[str] = frozenset()
-    """Collectives for which anything but the library's own may serve; equal on all ranks."""
-    _vectors: Known | None = None
-    _equals: Known | None = None
-    """What serves allgathers, found before; None where the library's own always does."""
+    """Collectives that plans of ours may serve; equal on all ranks."""
+    _dispatch: Dispatch
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
         return super().__new__(cls, comm)
@@ -83,15 +77,9 @@ class Comm(MPI.Intracomm):
             MPI.Intracomm(comm),
             lambda: Decision.of(world, profile, machine, effort, algorithms, order),
         )
-        ranks = self.Get_size()
-        self._served = decision.served(ranks)
-        self._plans = Plans(decision, ranks, helped=world.thread_multiple)
-        self._private = Private(self)
-        self._runners: dict[tuple[int, int], Callable[[Any], None] | None] = {}
-        self._combiners = Combiners(self._plans, self._private, self.Get_rank())
-        self._gatherers = Gatherers(self._plans, self._private)
-        if "s_to_p" in self._served:
-            self._vectors, self._equals = self._gatherers.vectors, self._gatherers.equals
+        self._served = decision.served(self.Get_size())
+        self._decision, self._dispatch = decision, Dispatch(decision, self)
+        self._calls = self._dispatch.calls
         if decision.checking:
             check_calls(self)
 
@@ -127,11 +115,17 @@ class Comm(MPI.Intracomm):
         )
         if not self._served:
             return None
-        if collective not in COMBINING:
-            return self._plans.of(problem, form)
-        name = np.dtype(DTYPE if dtype is None else dtype).name
-        vectors = Vectors(OP if op is None else op, name, problem.item)
-        return self._plans.combining(collective, problem.nbytes, problem.root, form, vectors)
+        asked = Asked(problem)
+        if problem.kind.combines:
+            name = np.dtype(DTYPE if dtype is None else dtype).name
+            asked = self._decision.combine(
+                problem.collective,
+                problem.ranks,
+                problem.nbytes,
+                problem.root,
+                Elements(OP if op is None else op, name, problem.itemsize),
+            )
+        return self._dispatch.plan(asked, form)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
         """The ranks that have data, and how many bytes each, where every rank knows its own only.
@@ -147,60 +141,19 @@ class Comm(MPI.Intracomm):
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
 
-    # -- broadcast ------------------------------------------------------------------------------
+    # Each method: running schedules advance; then ours is executed if there is one.
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
         if "broadcast" in self._served:
-            nbytes = getattr(buf, "nbytes", None)
-            if nbytes is None or not 0 <= root < self.Get_size():
-                nbytes = self._size_of(buf, root)
-            if nbytes:
-                key = nbytes, root
-                if key not in self._runners:
-                    self._runners[key] = self._runner(*key)
-                run = self._runners[key]
-                if run is not None:
-                    run(buf)
-                    return
+            key = broadcast_key(buf, root)
+            run = (self._calls.get(key) or self._dispatch.find("Bcast", key, buf, root)).run
+            if run is not None:
+                run(buf)
+                return
         _BCAST(self, buf, root)
-
-    def Bcast_init(  # type: ignore[override]  # noqa: N802  (our request is no MPI.Prequest)
-        self, buf: Any, root: int = 0, info: MPI.Info = MPI.INFO_NULL
-    ) -> "Persistent | MPI.Prequest":
-        """Make a persistent broadcast: `Start`, `Wait`, and at the end `Free`.
-
-        Collective, in the same order on all ranks.  Use `collwise.startall` and `collwise.waitall`
-        for lists of such requests.
-        """
-        if "broadcast" in self._served:
-            nbytes = self._size_of(buf, root)
-            made = None
-            if nbytes is not None:
-                made = self._plans.of(self._broadcast(nbytes, root), "persistent")
-            if made is not None:
-                return persistent(made.schedule, self._private.channel(), buf)
-        return super().Bcast_init(buf, root, info)
-
-    def _runner(self, nbytes: int, root: int) -> Callable[[Any], None] | None:
-        made = self._plans.of(self._broadcast(nbytes, root), "blocking")
-        return None if made is None else runner(made.schedule, self._private.channel())
-
-    def _broadcast(self, nbytes: int, root: int) -> Problem:
-        return Problem("broadcast", self.Get_size(), nbytes, root)
-
-    def _size_of(self, buf: Any, root: int) -> int | None:
-        """Total bytes of a buffer; None where the library's own call shall raise the error."""
-        if not 0 <= root < self.Get_size():
-            return None
-        try:
-            return Buffer(buf, writable=self.Get_rank() != root).nbytes
-        except MPI.Exception:  # a type that is none, or was never committed
-            return None
-
-    # -- reduce and allreduce -------------------------------------------------------------------
 
     def Reduce(  # noqa: N802
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
@@ -208,11 +161,8 @@ class Comm(MPI.Intracomm):
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if "reduce" in self._served:
-            run = self._combiners.find("reduce", sendbuf, recvbuf, op, root)
-            if run is not None:
-                run(sendbuf, recvbuf)
-                return
+        if "reduce" in self._served and self._combined("Reduce", sendbuf, recvbuf, op, root):
+            return
         _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -222,100 +172,64 @@ class Comm(MPI.Intracomm):
         """
         if ENGINE.running:
             ENGINE.advance()
-        if "allreduce" in self._served:
-            run = self._combiners.find("allreduce", sendbuf, recvbuf, op, 0)
-            if run is not None:
-                run(sendbuf, recvbuf)
-                return
+        if "allreduce" in self._served and self._combined("Allreduce", sendbuf, recvbuf, op):
+            return
         _ALLREDUCE(self, sendbuf, recvbuf, op)
 
-    def Reduce_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        op: MPI.Op = MPI.SUM,
-        root: int = 0,
-        info: MPI.Info = MPI.INFO_NULL,
-    ) -> "Persistent | MPI.Prequest":
-        """Make a persistent reduce; as `Bcast_init`.  A user's `op` must live as long."""
-        if "reduce" in self._served:
-            made = self._combiners.plan("reduce", sendbuf, recvbuf, op, root)
-            if made is not None:
-                channel = self._private.channel()
-                return persistent_combine(made.schedule, channel, sendbuf, recvbuf, op)
-        return super().Reduce_init(sendbuf, recvbuf, op, root, info)
+    def Reduce_scatter_block(  # noqa: N802
+        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
+    ) -> None:
+        """Combine everybody's vectors; rank r's recvbuf gets the r-th of equal blocks.
 
-    def Allreduce_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
-        self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, info: MPI.Info = MPI.INFO_NULL
-    ) -> "Persistent | MPI.Prequest":
-        """Make a persistent allreduce; as `Bcast_init`.  A user's `op` must live as long."""
-        if "allreduce" in self._served:
-            made = self._combiners.plan("allreduce", sendbuf, recvbuf, op, 0)
-            if made is not None:
-                channel = self._private.channel()
-                return persistent_combine(made.schedule, channel, sendbuf, recvbuf, op)
-        return super().Allreduce_init(sendbuf, recvbuf, op, info)
-
-    # -- allgather: everybody's data to everybody, an s-to-p broadcast --------------------------
+        Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
+        and the block goes to its beginning.
+        """
+        if ENGINE.running:
+            ENGINE.advance()
+        served = "reduce_scatter_block" in self._served
+        if served and self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
+            return
+        _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if (known := self._equals) is not None:
-            try:
-                run = known[equal_key(recvbuf)]
-            except Exception:  # not met before, or nothing that can be looked up
-                run = self._gatherers.equal(recvbuf)
-            if run is not None:
-                run(sendbuf, recvbuf)
+        if "s_to_p" in self._served:
+            key = allgather_key(recvbuf)
+            call = self._calls.get(key) or self._dispatch.find("Allgather", key, None, recvbuf)
+            if call.run is not None:
+                call.run(sendbuf, recvbuf)
                 return
         _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather what the ranks have, here or there, on every rank; semantics are mpi4py's.
 
-        Who has a count of 0 is no source.  Where a plan of ours runs, a send buffer of another size
-        than the counts say, and pieces of the receive buffer that overlap or reach beyond it, raise
-        InvalidArgument before anything is sent.
+        A rank with a count of 0 is no source.  Where a plan of ours runs, a send buffer of another
+        size than its count says, and parts of the receive buffer that overlap or reach beyond it,
+        raise InvalidArgument before anything is sent.
         """
         if ENGINE.running:
             ENGINE.advance()
-        if (known := self._vectors) is not None:
-            try:
-                run = known[vector_key(recvbuf)]
-            except Exception:  # not met before, or nothing that can be looked up
-                run = self._gatherers.vector(recvbuf)
-            if run is not None:
-                run(sendbuf, recvbuf)
+        if "s_to_p" in self._served:
+            key = allgatherv_key(recvbuf)
+            call = self._calls.get(key) or self._dispatch.find("Allgatherv", key, None, recvbuf)
+            if call.run is not None:
+                call.run(sendbuf, recvbuf)
                 return
         _ALLGATHERV(self, sendbuf, recvbuf)
 
-    def Allgather_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
-        self, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL
-    ) -> "Persistent | MPI.Prequest":
-        """Make a persistent allgather; as `Bcast_init`."""
-        made = self._gathering(equal_parts, sendbuf, recvbuf)
-        return super().Allgather_init(sendbuf, recvbuf, info) if made is None else made
-
-    def Allgatherv_init(  # type: ignore[override]  # noqa: N802  (as Bcast_init)
-        self, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL
-    ) -> "Persistent | MPI.Prequest":
-        """Make a persistent allgatherv; as `Bcast_init`, with the errors of `Allgatherv`."""
-        made = self._gathering(vector_parts, sendbuf, recvbuf)
-        return super().Allgatherv_init(sendbuf, recvbuf, info) if made is None else made
-
-    def _gathering(self, read: Read, sendbuf: Any, recvbuf: Any) -> Persistent | None:
-        """A persistent request of ours; None where the library's own serves."""
-        if self._vectors is None:
-            return None
-        made = self._gatherers.plan(read, recvbuf, "persistent")
-        if made is None:
-            return None
-        parts = read(recvbuf, self.Get_size())
-        return persistent_gather(made.schedule, self._private.channel(), sendbuf, parts)
-
-    # -- the end --------------------------------------------------------------------------------
+    def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
+        """Whether a plan of ours served; it has been executed, then."""
+        key = combine_key(method, sendbuf, recvbuf, op, root)
+        call = self._calls.get(key)
+        if call is None:
+            call = self._dispatch.find(method, key, sendbuf, recvbuf, op, root)
+        if call.run is None:
+            return False
+        call.run(sendbuf, recvbuf)
+        return True
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -324,8 +238,38 @@ class Comm(MPI.Intracomm):
         persistent requests with it; what is left is a plain communicator of the library's.
         """
         if self._served:
-            self._private.free()
-            self._served, self._vectors, self._equals = frozenset(), None, None
-            # From here on the library's own says what is wrong.
+            self._dispatch.free()
+            self._served = frozenset()  # from here on the library's own says what is wrong
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
+
+
+def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
+    """METHOD_init: a persistent request of ours, which is no MPI.Prequest, or the library's."""
+    library = getattr(MPI.Intracomm, f"{method}_init")
+    form = signature(getattr(Comm, method))
+    info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
+    form = form.replace(parameters=[*form.parameters.values(), info])
+
+    def make(*positional: Any, **named: Any) -> Any:
+        bound = form.bind(*positional, **named)
+        bound.apply_defaults()
+        comm, *arguments, _ = bound.args
+        made = None
+        if collective in comm._served:
+            made = comm._dispatch.persistent(method, *arguments)
+        return library(*bound.args) if made is None else made
+
+    make.__name__, make.__qualname__ = f"{method}_init", f"Comm.{method}_init"
+    make.__signature__ = form  # type: ignore[attr-defined]
+    make.__doc__ = f"""Make a persistent {method}: `Start`, `Wait`, and at the end `Free`.
+
+        Collective, in the same order on all ranks; errors are those of `{method}`.  A user's `op`
+        must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
+        """
+    return make
+
+
+for _collective in COLLECTIVES.values():
+    for _method in _collective.methods:
+        setattr(Comm, f"{_method}_init", _persistent_form(_method, _collective.name))

@@ -1,1 +1,1 @@
-"""What is here, what is wrong, and how to mend it."""
+"""Checks of what collwise needs on a machine, each with a remedy."""

@@ -1,4 +1,4 @@
-"""What `collwise doctor` looks at.  MPI is tried in other processes: a broken one may abort."""
+"""The checks of `collwise doctor`.  MPI is tried in other processes: a broken one may abort."""
 
 import contextlib
 import json
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from collwise.errors import CollwiseError
-from collwise.profiles.fingerprint import local_fingerprint
+from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path
 from collwise.system import formatting
@@ -20,13 +20,15 @@ from collwise.system.host import usable_cores
 from collwise.system.launcher import INSTALL, alone, command_line, find_mpiexec, launched
 
 LIMIT_S = 60.0
+"""For another process to answer."""
+FEW_CORES = 4
 
-_ASK_MPI = """
+_MPI_PROBE = """
 import json
 import sys
 from mpi4py import MPI
-import collwise.mpi.world as world
-seen = {
+import collwise.mpi.runtime.world as world
+answer = {
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),
     "multiple": MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
@@ -34,16 +36,19 @@ seen = {
 }
 try:
     MPI.COMM_SELF.Bcast_init([bytearray(1), MPI.BYTE], 0).Free()
-    seen["persistent"] = True
+    answer["persistent"] = True
 except (NotImplementedError, MPI.Exception):
-    seen["persistent"] = False
-sys.stdout.write("\\ncollwise:" + json.dumps(seen) + "\\n")
+    answer["persistent"] = False
+sys.stdout.write("\\ncollwise:" + json.dumps(answer) + "\\n")
 sys.stdout.flush()
 """
 
+Answer: TypeAlias = dict[str, Any]
+"""What a process found out about MPI."""
+
 
 class Finding(NamedTuple):
-    """One thing looked at: "ok", "note" or "wrong"; what was seen; what to do."""
+    """The result of one check: "ok", "note" or "wrong"; what was seen; what to do about it."""
 
     status: Literal["ok", "note", "wrong"]
     what: str
@@ -52,135 +57,106 @@ class Finding(NamedTuple):
 
 
 def checkup(progress: Callable[[str, float], None]) -> Iterator[Finding]:
-    """Look at everything, in the order in which things depend on each other."""
+    """Run all checks, in the order in which things depend on each other."""
     yield Finding("ok", "collwise", f"{version('collwise')}, Python {platform.python_version()}")
     progress("loading the MPI library", 0.1)
-    seen, trouble = _ask([sys.executable, "-c", _ASK_MPI])
-    if not seen:
+    answers, trouble = _ask([sys.executable, "-c", _MPI_PROBE])
+    mpi = answers[0] if answers else None
+    if mpi is None:
         yield Finding("wrong", "MPI library", trouble, INSTALL)
     else:
-        yield from _library(seen[0])
+        yield from _library(mpi)
     progress("starting two ranks", 0.4)
-    yield from _launcher(seen[0] if seen else None)
+    yield _launcher(mpi)
     progress("looking for a profile", 0.9)
     yield _cores()
-    yield from _profile(seen[0] if seen else None)
+    if mpi is not None:
+        path = default_path(here := local_fingerprint(mpi["library"], "one node"))
+        yield _profile(path, here)
+        yield _permissions(path)
 
 
-def _library(seen: dict[str, Any]) -> Iterator[Finding]:
-    line = f"{seen['library']} (MPI {seen['standard']}), mpi4py {version('mpi4py')}"
+def _library(mpi: Answer) -> Iterator[Finding]:
+    line = f"{mpi['library']} (MPI {mpi['standard']}), mpi4py {version('mpi4py')}"
     yield Finding("ok", "MPI library", line)
-    if seen["multiple"]:
-        yield Finding(
-            "ok", "threads", "MPI_THREAD_MULTIPLE: started schedules advance by themselves"
-        )
+    if mpi["multiple"]:
+        seen = "MPI_THREAD_MULTIPLE: started schedules advance by themselves"
+        yield Finding("ok", "threads", seen)
     else:
-        yield Finding(
-            "note",
-            "threads",
-            "less than MPI_THREAD_MULTIPLE: the library's own collectives serve",
-            "leave mpi4py.rc.thread_level at its default, or use a library built with threads",
-        )
-    if not seen["persistent"]:
-        yield Finding(
-            "note",
-            "persistent collectives",
+        seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
+        remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
+        yield Finding("note", "threads", seen, remedy)
+    if not mpi["persistent"]:
+        seen, remedy = (
             "this library has none (MPI before 4.0)",
             "races compare with its blocking ones",
         )
+        yield Finding("note", "persistent collectives", seen, remedy)
 
 
-def _launcher(library: dict[str, Any] | None) -> Iterator[Finding]:
+def _launcher(mpi: Answer | None) -> Finding:
     if (outside := launched()) is not None:
-        yield Finding(
-            "note",
-            "launcher",
-            f"doctor itself runs under {outside.launcher}",
-            "run it alone, without a launcher",
-        )
-        return
+        seen = f"doctor itself runs under {outside.launcher}"
+        return Finding("note", "launcher", seen, "run it alone, without a launcher")
     try:
         mpiexec = find_mpiexec()
-        command = command_line(2, [sys.executable, "-c", _ASK_MPI])
-    except (CollwiseError, OSError, subprocess.SubprocessError) as problem:
-        remedy = problem.remedy if isinstance(problem, CollwiseError) else INSTALL
-        seen_there = (
-            f"{problem.asked}: {problem.seen}"
-            if isinstance(problem, CollwiseError)
-            else str(problem)
-        )
-        yield Finding("wrong", "launcher", seen_there, remedy)
-        return
-    if library is None:
-        yield Finding("note", "launcher", f"{mpiexec}, not tried without an MPI library")
-        return
-    seen, trouble = _ask(command)
-    sizes = [one["size"] for one in seen]
+        command = command_line(2, [sys.executable, "-c", _MPI_PROBE])
+    except CollwiseError as problem:
+        return Finding("wrong", "launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
+    except (OSError, subprocess.SubprocessError) as problem:
+        return Finding("wrong", "launcher", str(problem), INSTALL)
+    if mpi is None:
+        return Finding("note", "launcher", f"{mpiexec}, not tried without an MPI library")
+    answers, trouble = _ask(command)
+    sizes = [answer["size"] for answer in answers]
     if sizes == [2, 2]:
-        yield Finding("ok", "launcher", f"{mpiexec} starts 2 ranks that see each other")
-    elif sizes and set(sizes) == {1}:
-        yield Finding(
-            "wrong",
-            "launcher",
-            f"{mpiexec} starts ranks that are alone, each a world of one",
-            f"it belongs to another MPI than {library['library']}: put that library's mpiexec first"
-            " on the PATH, or name it in COLLWISE_MPIEXEC",
+        return Finding("ok", "launcher", f"{mpiexec} starts 2 ranks that see each other")
+    if set(sizes) == {1}:
+        seen = f"{mpiexec} starts ranks that are alone, each a world of one"
+        remedy = (
+            f"it belongs to another MPI than {mpi['library']}: put that library's mpiexec first"
+            " on the PATH, or name it in COLLWISE_MPIEXEC"
         )
     else:
-        yield Finding(
-            "wrong",
-            "launcher",
-            f"{mpiexec} did not start 2 ranks: {trouble}",
-            "try `mpiexec -n 2 python -c 'from mpi4py import MPI'` and mend what it says",
-        )
+        seen = f"{mpiexec} did not start 2 ranks: {trouble}"
+        remedy = "try `mpiexec -n 2 python -c 'from mpi4py import MPI'` and mend what it says"
+    return Finding("wrong", "launcher", seen, remedy)
 
 
 def _cores() -> Finding:
     cores = usable_cores()
-    if cores < 4:
-        return Finding(
-            "note",
-            "cores",
-            f"{cores} usable",
-            f"more than {formatting.count(cores, 'rank')} share them; timings are noisy then",
-        )
-    return Finding("ok", "cores", f"{cores} usable")
+    if cores >= FEW_CORES:
+        return Finding("ok", "cores", f"{cores} usable")
+    remedy = f"more than {formatting.count(cores, 'rank')} share them; timings are noisy then"
+    return Finding("note", "cores", f"{cores} usable", remedy)
 
 
-def _profile(library: dict[str, Any] | None) -> Iterator[Finding]:
-    if library is None:
-        return
-    here = local_fingerprint(library["library"], "one node")
-    path = default_path(here)
+def _profile(path: Path, here: Fingerprint) -> Finding:
     if not path.exists():
-        yield Finding(
+        return Finding(
             "note", "profile", f"none of this machine yet ({path})", "run `collwise tune`"
         )
-    else:
-        try:
-            profile = Profile.load(path)
-            profile.check(here)
-        except CollwiseError as problem:
-            yield Finding("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
-        else:
-            made = profile.provenance.created
-            yield Finding("ok", "profile", f"{path}, of {made}: {profile.verdict}")
+    try:
+        profile = Profile.load(path)
+        profile.check(here)
+    except CollwiseError as problem:
+        return Finding("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
+    seen = f"{path}, of {profile.provenance.created}: {profile.verdict}"
+    return Finding("ok", "profile", seen)
+
+
+def _permissions(path: Path) -> Finding:
     folder = next(p for p in (path.parent, *path.parent.parents) if p.exists())
     if os.access(folder, os.W_OK | os.X_OK) and folder.is_dir():
-        yield Finding("ok", "permissions", f"profiles can be saved in {path.parent}")
-    else:
-        yield Finding(
-            "wrong",
-            "permissions",
-            f"{Path(folder)} cannot be written",
-            "name another file in COLLWISE_PROFILE",
-        )
+        return Finding("ok", "permissions", f"profiles can be saved in {path.parent}")
+    remedy = "name another file in COLLWISE_PROFILE"
+    return Finding("wrong", "permissions", f"{folder} cannot be written", remedy)
 
 
-def _ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """What every process of a command tells about MPI; and the last line it complained with."""
+def _ask(command: list[str]) -> tuple[list[Answer], str]:
+    """The answers of a command's processes about MPI; and the last line of their complaints."""
     try:
-        ran = subprocess.run(
+        ended = subprocess.run(
             command,
             capture_output=True,
             text=True,
@@ -193,13 +169,13 @@ def _ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
         return [], f"no answer within {LIMIT_S:.0f} s"
     except OSError as problem:
         return [], str(problem)
-    told = list(_answers(ran.stdout))
-    complaint = [line.strip() for line in ran.stderr.splitlines() if line.strip()]
-    return told, complaint[-1] if complaint else f"exit code {ran.returncode}, no message"
+    complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
+    trouble = complaints[-1] if complaints else f"exit code {ended.returncode}, no message"
+    return list(_answers(ended.stdout)), trouble
 
 
-def _answers(text: str) -> Iterator[dict[str, Any]]:
-    """What processes told, on lines of their own or, as launchers may mix them, on one."""
-    for piece in text.split("collwise:")[1:]:
+def _answers(output: str) -> Iterator[Answer]:
+    """What processes wrote, on lines of their own or, as launchers may mix them, on one."""
+    for text in output.split("collwise:")[1:]:
         with contextlib.suppress(json.JSONDecodeError):  # torn apart by another's
-            yield json.JSONDecoder().raw_decode(piece)[0]
+            yield json.JSONDecoder().raw_decode(text)[0]

@@ -3,28 +3,17 @@
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TypeAlias
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
 
-from collwise.figures.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    NO_TIME,
-    NOTHING,
-    PAPER,
-    WIDTH,
-    look,
-    note,
-)
-from collwise.figures.titles import title
+from collwise.figures import style
+from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
+from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing, Transfer
@@ -41,25 +30,24 @@ Place: TypeAlias = tuple[float, float]
 """Column from the left, and time."""
 
 
-@look()
-def tree(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
+@style.look()
+def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
     """The first message that each rank receives, as a tree: a node's height is when it came.
 
     A node carries its rank, and beside it when it has everything; an edge, when the send starts.
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
     MOST_NODES ranks, how many ranks have everything is drawn over time instead.
     """
-    problem, name = schedule.problem, schedule.algorithm
     if not timing.completion:
-        seen = NO_TIME if timing.transfers else NOTHING
-        return note(seen, title=title(problem, name))
+        return nothing_to_draw(timing, schedule)
     scale = formatting.scale_for(timing.completion, t0)
-    told = title(problem, name, scale.text_with_unit(timing.completion))
+    title = schedule_title(schedule, scale.text_with_unit(timing.completion))
+    root = schedule.problem.root
     first = _first_messages(timing)
-    children = _children(first, schedule.problem.root)
+    children = _children(first, root)
     if children is None or len(children) > MOST_NODES:
-        return _growth(timing, scale, told, is_tree=children is not None)
-    return _draw(timing, scale, told, first, children, schedule.problem.root)
+        return _draw_growth(timing, scale, title, is_tree=children is not None)
+    return _draw_tree(timing, scale, title, first, children, root)
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
@@ -72,17 +60,14 @@ def _first_messages(timing: Timing) -> dict[int, Transfer]:
 
 def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | None:
     """By rank, whom it informs, in the order of receipt; None if that is no tree from the root."""
-    children: dict[int, list[int]] = {root: []}
-    for rank in first:
-        children.setdefault(rank, [])
-    for rank, transfer in first.items():  # in order of receipt, so parents come first
+    children: dict[int, list[int]] = {rank: [] for rank in (root, *first)}
+    for rank, transfer in first.items():
         if rank != root:
             children.setdefault(transfer.source, []).append(rank)
-    reached, heads = {root}, [root]
-    while heads:
-        heads = [child for head in heads for child in children[head]]
-        reached |= set(heads)
-    return children if reached == set(children) else None
+    reached = [root]
+    for rank in reached:
+        reached += children[rank]
+    return children if len(reached) == len(children) else None
 
 
 def _columns(children: dict[int, list[int]], root: int) -> dict[int, int]:
@@ -91,59 +76,55 @@ def _columns(children: dict[int, list[int]], root: int) -> dict[int, int]:
     The earlier a rank is informed the farther left it stands of its parent, so edges do not cross.
     """
     columns: dict[int, int] = {}
-    free = 0
+    leaf_columns = count()
 
-    def place(rank: int) -> int:
-        nonlocal free
-        if not children[rank]:
-            free += 1
-            columns[rank] = free - 1
+    def place(rank: int) -> None:
         for child in children[rank]:
-            columns[rank] = place(child)
-        return columns[rank]
+            place(child)
+        last = children[rank][-1:]
+        columns[rank] = columns[last[0]] if last else next(leaf_columns)
 
     place(root)
     return columns
 
 
-def _draw(
+def _draw_tree(
     timing: Timing,
     scale: formatting.Scale,
-    told: str,
+    title: str,
     first: dict[int, Transfer],
     children: dict[int, list[int]],
     root: int,
 ) -> Figure:
-    columns = _columns(children, root)
-    place = {
-        rank: (float(x), 0.0 if rank == root else scale.value(first[rank].received))
-        for rank, x in columns.items()
+    places = {
+        rank: (float(column), 0.0 if rank == root else scale.value(first[rank].received))
+        for rank, column in _columns(children, root).items()
     }
     edges = [(parent, child) for parent, ranks in children.items() for child in ranks]
-    end = max(y for _, y in place.values())
-    needed = max(_inches(place[parent], place[child], end) for parent, child in edges)
-    inches = min(max(2.6, needed), MOST_INCHES)
-    beside = inches < 0.75 * needed  # too close for the times to stand below
-    count = 1 + max(columns.values())
-    pitch = COLUMN if count <= 18 else 0.4 if count <= 40 else 0.3
-    width = max(1.4 + pitch * count, 7.0)
-    figure = Figure((width, inches + 0.9))
+    end = max(y for _, y in places.values())
+    needed = max(_inches(places[parent], places[child], end) for parent, child in edges)
+    height = min(max(2.6, needed), MOST_INCHES)
+    beside = height < 0.75 * needed  # too close for the times to stand below
+    columns = 1 + max(x for x, _ in places.values())
+    pitch = COLUMN if columns <= 18 else 0.4 if columns <= 40 else 0.3
+    width = max(1.4 + pitch * columns, 7.0)
+    figure = Figure((width, height + 0.9))
     axes = figure.subplots()
-    spare = ((width - 0.9) / pitch - count) / 2
-    axes.set_xlim(-0.5 - spare, count - 0.5 + spare)
-    axes.set_ylim(end + 0.42 * end / inches, -0.25 * end / inches)
+    spare = ((width - 0.9) / pitch - columns) / 2
+    axes.set_xlim(-0.5 - spare, columns - 0.5 + spare)
+    axes.set_ylim(end + 0.42 * end / height, -0.25 * end / height)
     labelled = len(edges) <= MOST_LABELLED_EDGES and not beside
     for parent, child in edges:
         start = scale.text(first[child].start) if labelled else ""
-        _draw_edge(axes, place[parent], place[child], start, gid=f"edge-{parent}-{child}")
-    complete = _complete(timing)
-    for rank, at in place.items():
+        _draw_edge(axes, places[parent], places[child], start, gid=f"edge-{parent}-{child}")
+    complete = _completions(timing)
+    for rank, at in places.items():
         time = scale.text(complete.get(rank, Fraction(0)))
-        radius = 8.5 if len(place) <= 32 else 7.5
+        radius = 8.5 if len(places) <= 32 else 7.5
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
-    axes.set_title(told)
-    axes.set_ylabel(f"time received ({scale.name})")
-    _time_ticks(axes.yaxis, scale, sorted({y for _, y in place.values()}))
+    axes.set_title(title)
+    ticks = _time_ticks(sorted({y for _, y in places.values()}))
+    time_axis(axes.yaxis, scale, ticks, "time received")
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
     remark = f"in a node: the rank; {'beside' if beside else 'below'} it: when it has everything"
@@ -182,47 +163,34 @@ def _draw_node(
     when.set(va="center_baseline" if beside else "top", path_effects=HALO, zorder=3.5)
 
 
-def _growth(timing: Timing, scale: formatting.Scale, told: str, *, is_tree: bool) -> Figure:
+def _draw_growth(timing: Timing, scale: formatting.Scale, title: str, *, is_tree: bool) -> Figure:
     """How many ranks have everything by when: for a schedule that is no small tree."""
-    ends = sorted(_complete(timing).values())
-    ranks = len(timing.finish)
-    others = ranks - len(ends)  # they have everything from the start
-    figure = Figure((WIDTH, 3.6))
+    ranks, completions = len(timing.finish), sorted(_completions(timing).values())
+    others = ranks - len(completions)  # they have everything from the start
+    figure = Figure((style.WIDTH, 3.6))
     axes = figure.subplots()
-    times = [0.0, *(scale.value(t) for t in ends)]
-    axes.step(times, [others, *range(others + 1, ranks + 1)], where="post", color=BLUE)
+    times = [0.0, *map(scale.value, completions)]
+    axes.step(times, range(others, ranks + 1), where="post", color=BLUE)
     axes.set_yscale("log", base=2)
     axes.set_ylim(max(others, 1) / 1.2, ranks * 1.3)
     axes.set_xlim(0, 1.03 * times[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
-    axes.set_xlabel(f"time ({scale.name})")
-    axes.set_title(told)
+    time_axis(axes.xaxis, scale, MaxNLocator(10))
+    axes.set_title(title)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
-    axes.text(
-        *(0.01, 0.95),
-        f"{formatting.count(ranks, 'rank')}: {reason}",
-        transform=axes.transAxes,
-        color=MUTED,
-        va="top",
-        fontsize=8.5,
-    )
+    remark = axes.text(0.01, 0.95, f"{formatting.count(ranks, 'rank')}: {reason}", va="top")
+    remark.set(transform=axes.transAxes, color=MUTED, fontsize=8.5)
     return figure
 
 
-def _complete(timing: Timing) -> dict[int, Fraction]:
+def _completions(timing: Timing) -> dict[int, Fraction]:
     """By rank, when its last message is received; ranks that receive none are left out."""
-    last: dict[int, Fraction] = {}
-    for transfer in timing.transfers:
-        last[transfer.target] = max(last.get(transfer.target, Fraction(0)), transfer.received)
-    return last
+    return {t.target: t.received for t in sorted(timing.transfers, key=lambda t: t.received)}
 
 
-def _time_ticks(axis: Axis, scale: formatting.Scale, times: Sequence[float]) -> None:
+def _time_ticks(times: Sequence[float]) -> Locator:
     """Ticks at the times that occur, if they are few: the grid shows who is level with whom."""
     close = min((b - a for a, b in pairwise(times)), default=0)
-    if len(times) <= 14 and close >= times[-1] / 25:
-        axis.set_major_locator(FixedLocator([*times]))
-    else:
-        axis.set_major_locator(MaxNLocator(10))
-    axis.set_major_formatter(FuncFormatter(lambda y, _: scale.text(y * scale.length_s)))
+    few = len(times) <= 14 and close >= times[-1] / 25
+    return FixedLocator([*times]) if few else MaxNLocator(10)

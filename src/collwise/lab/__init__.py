@@ -9,25 +9,8 @@ Reading order: `network` (the description), `link_model` (when a packet arrives:
 owns them all), `mpi_launch` and `cluster` (what users call), `lab_report` (how exact it was).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collwise.lab.cluster import Cluster
-    from collwise.lab.lab_report import Report
-    from collwise.lab.network import Network
-
-_HOME = {
-    "Cluster": "collwise.lab.cluster",
-    "Network": "collwise.lab.network",
-    "Report": "collwise.lab.lab_report",
-}
+from collwise.lab.cluster import Cluster
+from collwise.lab.lab_report import Report
+from collwise.lab.network import Network
 
 __all__ = ["Cluster", "Network", "Report"]
-
-
-def __getattr__(name: str) -> Any:
-    # The supervisor imports this package without site-packages: modules are loaded when used.
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

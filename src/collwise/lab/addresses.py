@@ -37,31 +37,26 @@ def choose(
     """
     used = routed() if used is None else used
     if asked is None:
-        free = (one for one in DEFAULTS if not any(map(one.overlaps, used)))
-        if (chosen := next(free, None)) is None:
-            raise InvalidArgument(
-                "addresses for emulated hosts",
-                f"this machine uses all of {DEFAULTS[0]} to {DEFAULTS[-1]} itself",
-                "name a free range with --addresses",
-            )
+        free = [network for network in DEFAULTS if not any(map(network.overlaps, used))]
+        if not free:
+            seen = f"this machine uses all of {DEFAULTS[0]} to {DEFAULTS[-1]} itself"
+            remedy = "name a free range with --addresses"
+            raise InvalidArgument("addresses for emulated hosts", seen, remedy)
+        network = free[0]
     else:
-        chosen = _checked(asked, hosts, used)
-    return [str(address) for address in islice(chosen.hosts(), hosts)], str(chosen.netmask)
+        network = _checked(asked, hosts, used)
+    return [str(address) for address in islice(network.hosts(), hosts)], str(network.netmask)
 
 
 def _checked(asked: str, hosts: int, used: list[IPv4Network]) -> IPv4Network:
+    what, remedy = f"the address range {asked}", "give one such as 10.77.0.0/24"
     try:
         network = IPv4Network(asked)
     except ValueError as problem:
-        raise InvalidArgument(
-            f"the address range {asked!r}", str(problem), "give one such as 10.77.0.0/24"
-        ) from None
-    if clash := next(filter(network.overlaps, used), None):
-        seen = f"this machine has a route to {clash}"
+        raise InvalidArgument(what, str(problem), remedy) from None
+    for other in filter(network.overlaps, used):
         remedy = "choose a free range, or leave out --addresses"
-    elif network.num_addresses - 2 < hosts:
-        seen = f"it is too small for {hosts} hosts"
-        remedy = "give a larger one, such as 10.77.0.0/24"
-    else:
-        return network
-    raise InvalidArgument(f"the address range {asked}", seen, remedy)
+        raise InvalidArgument(what, f"this machine has a route to {other}", remedy)
+    if network.num_addresses - 2 < hosts:
+        raise InvalidArgument(what, f"it is too small for {hosts} hosts", remedy)
+    return network

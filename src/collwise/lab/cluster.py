@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TextIO
 
 import msgspec
 
@@ -21,12 +22,13 @@ from collwise.system.launcher import alone
 _START_S = 30.0
 _CLOSE_S = 10.0
 
-# `import collwise` loads NumPy and more; the supervisor needs none of it.
+# The packages' own __init__ would load NumPy and more; the supervisor needs none of it.
 _SUPERVISOR = """
 import sys, types
-package = types.ModuleType("collwise")
-package.__path__ = [sys.argv.pop(1)]
-sys.modules["collwise"] = package
+folder = sys.argv.pop(1)
+for name, path in (("collwise", folder), ("collwise.lab", folder + "/lab")):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [path]
 from collwise.lab.supervisor import main
 main()
 """
@@ -70,9 +72,7 @@ class Cluster:
         quiet: bool = True,
     ) -> None:
         self.network = _network(hosts, latency, rate, network)
-        self._range = addresses
-        self._quiet = quiet
-        self._mpi = mpi
+        self._range, self._mpi, self._quiet = addresses, mpi, quiet
         self._process: subprocess.Popen[bytes] | None = None
         self.names = [f"h{number}" for number in range(self.network.hosts)]
 
@@ -92,13 +92,10 @@ class Cluster:
         self.addresses, netmask = addresses.choose(self.network.hosts, self._range)
         leftovers.remove(leftovers.find())
         self._control, theirs = control_messages.pair()
-        package = Path(__file__).resolve().parents[1]
+        arguments = (Path(__file__).resolve().parents[1], theirs.fileno(), os.getpid())
         with theirs:
             self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", "-B", "-c", _SUPERVISOR, str(package)),
-                    *(str(theirs.fileno()), str(os.getpid())),
-                ],
+                [sys.executable, "-I", "-S", "-B", "-c", _SUPERVISOR, *map(str, arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
@@ -109,11 +106,8 @@ class Cluster:
             "names": self.names,
             "addresses": self.addresses,
             "netmask": netmask,
-            "rates": self.network.rates,
-            "latencies_ns": self.network.latencies_ns,
-            "trunk_rates": self.network.trunk_rates,
-            "trunks": self.network.trunks,
             "poll_shim": self._quiet,
+            **asdict(self.network),
         }
         try:
             with contextlib.suppress(BrokenPipeError):
@@ -126,7 +120,7 @@ class Cluster:
                     f"the system refused ({seen})",
                     "`collwise doctor` says what a lab needs; containers need --privileged",
                 )
-            self._has_shim = bool(answer["shim"])
+            self._shim = bool(answer["shim"])
         except BaseException:
             self.close()
             raise
@@ -170,13 +164,7 @@ class Cluster:
         per_host, count = self._count_ranks(ranks, ranks_per_host)
         check_command(arguments, variables, folder)
         arguments, forced = launch(
-            self.library,
-            self._mpiexec,
-            arguments,
-            self.names,
-            count,
-            per_host,
-            has_shim=self._has_shim,
+            self.library, self._mpiexec, arguments, self.names, count, per_host, has_shim=self._shim
         )
         variables |= {**forced, LAB: self.network.description}
         message = {"run": arguments, "environment": variables, "folder": str(folder)}
@@ -184,8 +172,8 @@ class Cluster:
         sys.stderr.flush()
         with contextlib.ExitStack() as files:
             stdin = files.enter_context(Path(os.devnull).open("rb")) if capture is True else None
-            stdout = files.enter_context(_anonymous_file()) if capture else None
-            stderr = files.enter_context(_anonymous_file()) if capture is True else None
+            stdout = files.enter_context(_temporary_file()) if capture else None
+            stderr = files.enter_context(_temporary_file()) if capture is True else None
             streams = [f.fileno() if f else n for n, f in enumerate((stdin, stdout, stderr))]
             try:
                 control_messages.send(self._control, message, streams)
@@ -195,12 +183,9 @@ class Cluster:
                 self._stop()
                 raise
             code = answer["ended"]
-            return CompletedCommand(
-                code if code >= 0 else 128 - code,
-                self._report(answer["report"]),
-                _content(stdout),
-                _content(stderr),
-            )
+            code = code if code >= 0 else 128 - code
+            report = self._report(answer["report"])
+            return CompletedCommand(code, report, _content(stdout), _content(stderr))
 
     def check(
         self, command: Sequence[str], ranks: int | None = None, ranks_per_host: int | None = None
@@ -220,38 +205,31 @@ class Cluster:
         if per_host < 1 or count < 1:
             raise InvalidArgument(f"{count} ranks", "at least one is needed", "give 1 or more")
         if count > per_host * hosts:
-            raise InvalidArgument(
-                f"{count} ranks on {hosts} hosts with {per_host} on each",
-                f"there are {per_host * hosts} places",
-                "raise --ranks-per-host or --hosts",
-            )
+            asked = f"{count} ranks on {hosts} hosts with {per_host} on each"
+            seen = f"there are {per_host * hosts} places"
+            raise InvalidArgument(asked, seen, "raise --ranks-per-host or --hosts")
         return per_host, count
 
     def _report(self, statistics: dict[str, Any]) -> Report:
         own = {
             "network": str(self.network),
             "least_latency_s": self.network.least_latency_ns / 1e9,
-            "quiet": self._has_shim or not self._quiet,
+            "quiet": self._shim or not self._quiet,
         }
         return msgspec.convert({**statistics, **own}, Report)
 
     def _await_end(self, timeout_s: float | None, program: str) -> dict[str, Any]:
-        asked = f"running {program} on {self.network}"
         answer = self._receive(timeout_s)
+        if "ended" in answer:
+            return answer
         if "late" in answer:
-            raise LabFailed(
-                asked,
-                f"it did not end within {timeout_s:g} s",
-                "give it more time, or look where its ranks wait for each other",
-            )
-        if "failed" in answer:
+            seen = f"it did not end within {timeout_s:g} s"
+            remedy = "give it more time, or look where its ranks wait for each other"
+        else:
             self.close()
-            raise LabFailed(
-                asked,
-                f"{answer['failed']}, and all ranks with it",
-                "start it again; if memory ran out, use fewer ranks; if not, please report it",
-            )
-        return answer
+            seen = f"{answer['failed']}, and all ranks with it"
+            remedy = "start it again; if memory ran out, use fewer ranks; if not, please report it"
+        raise LabFailed(f"running {program} on {self.network}", seen, remedy)
 
     def _receive(self, timeout_s: float | None) -> dict[str, Any]:
         """The supervisor's next message; {"late": True} if none comes in time."""
@@ -283,8 +261,8 @@ def _network(
     asked = "an emulated network"
     if network is None:
         if hosts is None or latency is None or rate is None:
-            values = {"hosts": hosts, "latency": latency, "rate": rate}
-            missing = " and ".join(name for name, value in values.items() if value is None)
+            given = {"hosts": hosts, "latency": latency, "rate": rate}
+            missing = " and ".join(name for name, value in given.items() if value is None)
             remedy = "give hosts, latency and rate, or a network file"
             raise InvalidArgument(asked, f"{missing} missing", remedy)
         return Network.uniform(hosts, latency, rate)
@@ -294,19 +272,17 @@ def _network(
     if not isinstance(network, Network):
         network = Network.load(Path(network))
     if hosts not in (None, network.hosts):
-        seen = f"the network file has {network.hosts}"
-        raise InvalidArgument(
-            f"{hosts} emulated hosts", seen, "leave out the number, or correct it"
-        )
+        asked, seen = f"{hosts} emulated hosts", f"the network file has {network.hosts}"
+        raise InvalidArgument(asked, seen, "leave out the number, or correct it")
     return network
 
 
-def _anonymous_file() -> BinaryIO:
-    return os.fdopen(os.memfd_create("output"), "w+b")
+def _temporary_file() -> TextIO:
+    return os.fdopen(os.memfd_create("output"), "w+", errors="replace", newline="")
 
 
-def _content(file: BinaryIO | None) -> str | None:
+def _content(file: TextIO | None) -> str | None:
     if file is None:
         return None
     file.seek(0)
-    return file.read().decode(errors="replace")
+    return file.read()

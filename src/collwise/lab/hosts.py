@@ -84,7 +84,12 @@ def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, 
         kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNS
     )
     socket.sethostname(name)
-    _mount_file_systems()
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV
+    with contextlib.suppress(OSError):
+        # MPI libraries look for devices in /sys, which shows those of the mounting process.
+        kernel.mount("sysfs", "/sys", "sysfs", flags | kernel.MS_NOEXEC)
+        kernel.mount(f"{SHARED}/cgroup", "/sys/fs/cgroup", flags=kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount("tmpfs", "/dev/shm", "tmpfs", flags, "mode=1777")
     for setting, value in _SYSCTL.items():
         path = Path("/proc/sys", setting)
         if path.exists() or "ipv6" not in setting:  # kernels without IPv6 have no such settings
@@ -97,15 +102,6 @@ def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, 
     host = Host(name, address, tun, own_namespaces())
     enter(base)
     return host
-
-
-def _mount_file_systems() -> None:
-    flags = kernel.MS_NOSUID | kernel.MS_NODEV
-    with contextlib.suppress(OSError):
-        # MPI libraries look for devices in /sys, which shows those of the mounting process.
-        kernel.mount("sysfs", "/sys", "sysfs", flags | kernel.MS_NOEXEC)
-        kernel.mount(f"{SHARED}/cgroup", "/sys/fs/cgroup", flags=kernel.MS_BIND | kernel.MS_REC)
-    kernel.mount("tmpfs", "/dev/shm", "tmpfs", flags, "mode=1777")
 
 
 def counters(hosts: Sequence[Host], base: dict[str, int]) -> dict[str, int]:

@@ -26,17 +26,11 @@ PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_TIMERSLACK = 29
 
-_TUNSETIFF = 0x400454CA
-_IFF_TUN = 0x0001
-_IFF_NO_PI = 0x1000
+_TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
-_SIOCGIFFLAGS = 0x8913
-_SIOCSIFFLAGS = 0x8914
-_SIOCSIFADDR = 0x8916
-_SIOCSIFNETMASK = 0x891C
-_SIOCSIFMTU = 0x8922
-_SIOCSIFTXQLEN = 0x8943
-_IFF_UP = 0x1
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_SIOCSIFADDR, _SIOCSIFNETMASK = 0x8916, 0x891C
+_SIOCSIFMTU, _SIOCSIFTXQLEN = 0x8922, 0x8943
 
 _RTM_NEWQDISC = 36
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_REPLACE, _NLM_F_CREATE = 0x1, 0x4, 0x100, 0x400
@@ -81,22 +75,13 @@ def prctl(option: int, value: int | bytes) -> None:
 def open_tun(name: str) -> int:
     """Make a TUN device in this network namespace; it lives as long as the descriptor is open."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        request = struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
-        fcntl.ioctl(descriptor, _TUNSETIFF, request)
-    except BaseException:
-        os.close(descriptor)
-        raise
+    request = struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
+    fcntl.ioctl(descriptor, _TUNSETIFF, request)
     return descriptor
 
 
 def configure(
-    device: str,
-    address: str,
-    netmask: str,
-    *,
-    mtu: int | None = None,
-    queue: int | None = None,
+    device: str, address: str, netmask: str, *, mtu: int | None = None, queue: int | None = None
 ) -> None:
     """Give a device of this network namespace its address, and bring it up.
 

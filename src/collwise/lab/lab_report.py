@@ -1,4 +1,4 @@
-"""How well the switch kept time while a command ran, and whether that spoils the result."""
+"""How well the switch kept time while a command ran, and whether its times can be trusted."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import msgspec
 
 from collwise.system import formatting
 
-LATE_SHARE = 0.05
-"""A packet may come so much later than the shortest latency, at the 95th percentile …"""
-LATE_S = 200e-6
-"""… or by so much, whichever is more, before the report warns."""
+LATE_SHARE, LATE_S = 0.05, 200e-6
+"""The report warns of late packets if their 95th percentile exceeds this share of the shortest
+latency and this time."""
 BUSY = 0.8
+"""The report warns of a switch that used more than this share of a core."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     packets: int
     nbytes: int
     lateness_p50_s: float
-    """Between the moment at which a packet should have been delivered and the moment it was."""
+    """From the moment at which a packet should have been delivered to that at which it was."""
     lateness_p95_s: float
     lateness_max_s: float
     switch_drops: int
@@ -40,7 +40,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Spans of the monotonic clock in which some packet came more than 0.5 ms late."""
     least_latency_s: float
     quiet: bool
-    """Whether waiting ranks sleep (the shim)."""
+    """Whether waiting ranks sleep (the poll shim)."""
 
     @property
     def drops(self) -> int:
@@ -49,33 +49,37 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What spoils, or may spoil, times taken during the command."""
-        found = []
+        """What may have spoiled times that were taken during the command."""
+        warnings = []
         if self.lateness_p95_s > max(LATE_S, LATE_SHARE * self.least_latency_s):
-            found.append(
-                "packets came late"
-                f" ({formatting.time(self.lateness_p95_s)} at the 95th percentile): times are too"
-                " long; use fewer hosts, a lower rate, or a quieter machine"
+            late = formatting.time(self.lateness_p95_s)
+            warnings.append(
+                f"packets came late ({late} at the 95th percentile): times are too long; use fewer"
+                " hosts, a lower rate, or a quieter machine"
             )
         if self.drops:
-            found.append(
+            warnings.append(
                 f"{formatting.count(self.drops, 'packet')} lost: times include TCP's recovery; send"
                 " less at once, or use a higher rate"
             )
         elif self.resent:
-            found.append(f"TCP sent {formatting.count(self.resent, 'segment')} again without need")
+            warnings.append(
+                f"TCP sent {formatting.count(self.resent, 'segment')} again without need"
+            )
         if self.busiest_load > BUSY:
-            found.append(
+            warnings.append(
                 f"the switch was busy ({self.busiest_load:.0%} of a core): it, and not the"
                 " configured rate, may be the limit"
             )
         if not self.punctual:
-            found.append(
+            warnings.append(
                 "the switch has no real-time priority (SCHED_FIFO was refused): expect late packets"
             )
         if not self.quiet:
-            found.append("waiting ranks spin (no C compiler for the shim): expect late packets")
-        return tuple(found)
+            warnings.append(
+                "waiting ranks spin (no C compiler for the poll shim): expect late packets"
+            )
+        return tuple(warnings)
 
     def lines(self) -> list[str]:
         """For people."""

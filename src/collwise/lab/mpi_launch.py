@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from collwise.errors import InvalidArgument, NoMPI
 from collwise.lab import poll_shim
@@ -44,13 +44,6 @@ _OPEN_MPI = {
 """MCA parameters, of the runtime and of the library."""
 
 
-class Launch(NamedTuple):
-    """A command line for the first host, and environment variables to set for it."""
-
-    arguments: list[str]
-    environment: dict[str, str]
-
-
 def find_library(asked: Library | None) -> tuple[Library, str]:
     """The library that is installed (or asked for) and the path of its launcher.
 
@@ -61,21 +54,20 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
     mpiexec = find_mpiexec()
     installed: Library = "openmpi" if is_open_mpi(mpiexec) else "mpich"
     if asked is not None and asked != installed:
-        raise NoMPI(
-            f"a lab with {asked}",
-            f"this environment's launcher ({mpiexec}) is that of {installed}",
+        seen = f"this environment's launcher ({mpiexec}) is that of {installed}"
+        remedy = (
             f"run the collwise of an environment that has {asked} (`pip install"
-            f" collwise[{asked}]`), or name its mpiexec in COLLWISE_MPIEXEC",
+            f" collwise[{asked}]`), or name its mpiexec in COLLWISE_MPIEXEC"
         )
+        raise NoMPI(f"a lab with {asked}", seen, remedy)
     return installed, mpiexec
 
 
 def check_command(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
     """Raise InvalidArgument if there is no such command."""
     if not command:
-        raise InvalidArgument(
-            "a command to run", "there is none", "give it after --, such as -- python my_program.py"
-        )
+        remedy = "give it after --, such as -- python my_program.py"
+        raise InvalidArgument("a command to run", "there is none", remedy)
     program = command[0]
     if "/" in program:
         path, where = shutil.which(folder / program), "in this folder"
@@ -83,9 +75,8 @@ def check_command(command: Sequence[str], environment: Mapping[str, str], folder
         search = environment.get("PATH", os.defpath)
         path, where = shutil.which(program, path=search), "on the PATH"
     if path is None:
-        raise InvalidArgument(
-            f"the command {program!r}", f"there is no such program {where}", "correct its name"
-        )
+        seen = f"there is no such program {where}"
+        raise InvalidArgument(f"the command {program!r}", seen, "correct its name")
 
 
 def launch(
@@ -97,13 +88,13 @@ def launch(
     ranks_per_host: int,
     *,
     has_shim: bool,
-) -> Launch:
-    """The launcher's command line.  Ranks fill one host after the other.
+) -> tuple[list[str], dict[str, str]]:
+    """The launcher's command line for the first host, and the environment variables to set.
 
-    names: the hosts'.   has_shim: ranks can preload the poll shim.
+    names: the hosts', filled with ranks one after the other.   has_shim: preload the poll shim.
     """
     if library == "none":
-        return Launch([*command], {})
+        return [*command], {}
     used = names[: -(-ranks // ranks_per_host)]
     preload = {}
     if has_shim:
@@ -130,4 +121,4 @@ def launch(
         options += ["--host", slots, "--map-by", "slot", "--bind-to", "none"]
         for name, value in preload.items():
             options += ["-x", f"{name}={value}"]
-    return Launch([mpiexec, *options, "-n", str(ranks), *command], environment)
+    return [mpiexec, *options, "-n", str(ranks), *command], environment

@@ -1,26 +1,7 @@
-"""The description of a network: uniform, or from a file.
+"""The description of a network to emulate: uniform, or read from a TOML file.
 
-A TOML file has groups of hosts, and links between groups:
-
-    latency = "5 ms"            # between any two hosts, unless said otherwise below
-    rate = "10 Mbit/s"          # of each host's port
-
-    [[groups]]
-    name = "left"
-    hosts = 8
-    latency = "200 us"          # between two hosts of this group
-    rate = "100 Mbit/s"
-
-    [[groups]]
-    name = "right"
-    hosts = 8
-
-    [[links]]
-    between = ["left", "right"]
-    latency = "10 ms"
-    rate = "20 Mbit/s"          # a trunk: all traffic of one direction shares it
-
-A group of one host is a host of its own; a link between two such groups is a pair of hosts.
+A file has groups of hosts and links between groups; `docs/lab.md` shows one.  A group of one host
+describes a single host, and a link between two such groups a pair of hosts.
 """
 
 import os
@@ -157,14 +138,14 @@ class Network:
             shared = "" if trunk is None else f" {formatting.rate(trunk_rates[trunk])} shared"
             delay = formatting.chosen_time(delays[a, b] / 1e9)
             parts.append(f"{names[a]}–{names[b]} {delay}{shared}")
+        # Between hosts.
         group_of = [g for g, group in enumerate(file.groups) for _ in range(group.hosts)]
+        trunk_rows = tuple(tuple(trunks.get((a, b)) for b in group_of) for a in group_of)
         return cls(
             tuple(rates[g] for g in group_of),
             tuple(tuple(delays[a, b] for b in group_of) for a in group_of),
             tuple(trunk_rates),
-            tuple(tuple(trunks.get((a, b)) for b in group_of) for a in group_of)
-            if trunks
-            else None,
+            trunk_rows if trunks else None,
             "; ".join(parts),
         )
 
@@ -194,11 +175,9 @@ def _check_count(hosts: int) -> None:
     cores = os.cpu_count() or 1
     most = min(_HOSTS_AT_MOST, max(_HOSTS_ANYWHERE, _HOSTS_PER_CORE * cores))
     if not 1 <= hosts <= most:
-        raise InvalidArgument(
-            f"{hosts} emulated hosts",
-            f"this machine has {cores} core(s), enough for 1 to {most}",
-            "choose a number in this range (more ranks fit with --ranks-per-host)",
-        )
+        seen = f"this machine has {cores} core(s), enough for 1 to {most}"
+        remedy = "choose a number in this range (more ranks fit with --ranks-per-host)"
+        raise InvalidArgument(f"{hosts} emulated hosts", seen, remedy)
 
 
 def _latency_ns(text: str) -> int:

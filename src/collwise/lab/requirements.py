@@ -33,6 +33,7 @@ def unmet() -> list[Requirement]:
         return [Requirement("Linux", system or "an unknown system", remedy)]
     capabilities = _effective_capabilities()
     lacking = [f"no {name}" for bit, name in _CAPABILITIES.items() if not capabilities >> bit & 1]
+    nsenter = shutil.which("nsenter")
     requirements = [
         Requirement(
             "root, or CAP_NET_ADMIN and CAP_SYS_ADMIN",
@@ -44,11 +45,7 @@ def unmet() -> list[Requirement]:
             _tun_problem(),
             "load it (`modprobe tun`); in a container pass --device /dev/net/tun",
         ),
-        Requirement(
-            "nsenter",
-            None if shutil.which("nsenter") else "not on the PATH",
-            "install util-linux",
-        ),
+        Requirement("nsenter", None if nsenter else "not on the PATH", "install util-linux"),
         Requirement(
             "a C compiler, for the shim that lets waiting ranks sleep",
             None if compiler() else "none on the PATH",
@@ -68,11 +65,9 @@ def unmet() -> list[Requirement]:
 def check() -> None:
     """Raise LabUnavailable, which names everything that a lab needs and that is missing."""
     if missing := [requirement for requirement in unmet() if requirement.needed]:
-        raise LabUnavailable(
-            "emulated hosts on this machine",
-            "; ".join(f"needs {one.what}: {one.problem}" for one in missing),
-            "; ".join(one.remedy for one in missing),
-        )
+        seen = "; ".join(f"needs {one.what}: {one.problem}" for one in missing)
+        remedy = "; ".join(one.remedy for one in missing)
+        raise LabUnavailable("emulated hosts on this machine", seen, remedy)
 
 
 def _effective_capabilities() -> int:

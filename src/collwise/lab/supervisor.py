@@ -6,7 +6,6 @@ It runs without site-packages, so this module and what it imports use the standa
 """
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -94,7 +93,7 @@ class Supervisor:
         self._command: int | None = None
         received = control_messages.receive(control)
         if received is None:
-            os._exit(0)
+            os._exit(0)  # the maker hung up
         configuration, _ = received
         names, addresses = configuration["names"], configuration["addresses"]
         hosts.prepare(names, addresses)
@@ -122,21 +121,16 @@ class Supervisor:
         script.chmod(0o755)
 
     def _start_switch(self, configuration: dict[str, Any]) -> tuple[int, socket.socket]:
-        ours, theirs = socket.socketpair()
+        ours, theirs = control_messages.pair()
         child = os.fork()
         if child == 0:
             with _ending():
                 kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
                 kernel.prctl(kernel.PR_SET_NAME, b"collwise-switch")
                 ours.close()
-                self._control.close()
-                for host in self._hosts:
-                    for descriptor in host.namespaces.values():
-                        os.close(descriptor)
                 fields = ("rates", "latencies_ns", "trunk_rates", "trunks")
                 links = LinkModel(*(configuration[field] for field in fields))
-                tuns, addresses = zip(*((h.tun, h.address) for h in self._hosts), strict=True)
-                forward(tuns, addresses, links, theirs)
+                forward([h.tun for h in self._hosts], configuration["addresses"], links, theirs)
                 os._exit(0)
         theirs.close()
         for host in self._hosts:
@@ -215,22 +209,16 @@ class Supervisor:
 
     def _reset_counters(self) -> dict[str, Any]:
         """What switch and hosts counted since this was last called."""
-        answer = b""
         try:
-            self._switch_end.sendall(b"?\n")
-            while not answer.endswith(b"\n"):
-                part = self._switch_end.recv(1 << 16)
-                if not part:
-                    raise BrokenPipeError
-                answer += part
-        except OSError:
+            control_messages.send(self._switch_end, {"reset": True})
+            answer = control_messages.receive(self._switch_end)
+        except BrokenPipeError:
+            answer = None
+        if answer is None:
             self._lose_switch(os.waitpid(self._switch, 0)[1])
         before, self._counters = self._counters, hosts.counters(self._hosts, self._base)
         increases = {name: count - before[name] for name, count in self._counters.items()}
-        return {**json.loads(answer), **increases}
+        return {**answer[0], **increases}
 
     def _lose_switch(self, status: int) -> NoReturn:
-        code = os.waitstatus_to_exitcode(status)
-        failed = f"the switch ended (exit code {code})"
-        control_messages.send(self._control, {"failed": failed})
-        os._exit(1)
+        raise OSError(0, f"the switch ended (exit code {os.waitstatus_to_exitcode(status)})")

@@ -1,7 +1,6 @@
 """The user-space switch: the process that carries packets between hosts, on time."""
 
 import gc
-import json
 import os
 import select
 import socket
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from collwise.lab import kernel
+from collwise.lab import control_messages, kernel
 from collwise.lab.link_model import LinkModel
 
 READ_AHEAD_NS = 2_000_000
@@ -99,7 +98,7 @@ def forward(
 ) -> None:
     """Forward packets until the other end of `control` is closed.
 
-    A line on `control` asks for the statistics since the last request; the answer is one line.
+    Any message on `control` asks for the statistics since the last request.
     """
     realtime = _become_realtime()
     host_of = {socket.inet_aton(address): number for number, address in enumerate(addresses)}
@@ -133,10 +132,10 @@ def forward(
             continue
         for descriptor, _ in events:
             if descriptor == requests:
-                if not control.recv(64):
+                if control_messages.receive(control) is None:
                     return
                 answer = {**statistics.document(), "punctual": realtime}
-                control.sendall(json.dumps(answer).encode() + b"\n")
+                control_messages.send(control, answer)
                 statistics = Statistics()
                 continue
             try:

@@ -26,7 +26,6 @@ from collwise.errors import InvalidArgument
 from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.fit import (
     Fit,
-    Median,
     Seconds,
     check_seconds,
     estimate,
@@ -36,6 +35,7 @@ from collwise.measure.fit import (
 from collwise.measure.probe_costs import ProbeCosts
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
 from collwise.model.measured_machine import Measured, measured
+from collwise.profiles.records import MedianTime
 
 SIZES = (
     *(8, 32, 128, 512, 2048, 4096, 8192, 16384, 32768),
@@ -54,7 +54,7 @@ BATCH = 1024
 
 
 class Stage(Enum):
-    """What becomes of the samples: nothing, an idea of the cost, or the measurement."""
+    """What samples are used for: nothing, estimating costs, or the measurement."""
 
     GREETING = auto()
     SCOUTING = auto()
@@ -63,7 +63,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a campaign found."""
+    """The result of a campaign."""
 
     ranks: int
     seed: int
@@ -74,8 +74,8 @@ class Measurement:
     """Sorted by way of sending (non-blocking first), then size."""
     segments: tuple[int, ...]
     """The protocol segment of each fit, from 0 for each way of sending."""
-    medians: tuple[Median, ...]
-    """What all this was computed from."""
+    medians: tuple[MedianTime, ...]
+    """The medians from which the fits were computed."""
     unreached: tuple[int, ...] = ()
     """Sizes for which the budget did not suffice."""
     unusable: tuple[tuple[int, bool], ...] = ()

@@ -24,12 +24,11 @@ import numpy as np
 from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, Cell
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
-from collwise.model.exact import Number, exact
+from collwise.model.exact import Number, exact, seconds
+from collwise.profiles.records import Bounds, MedianTime, mode_name
 
 Seconds: TypeAlias = Fraction | float
 Samples: TypeAlias = Mapping[Cell, Sequence[Seconds]]
-Bounds: TypeAlias = tuple[float, float]
-"""The lower and the upper end of a 95 % interval."""
 
 _ERRORS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors in half a 95 % interval of a normal distribution."""
@@ -45,17 +44,6 @@ class Law(NamedTuple):
     def lam(self) -> Fraction:
         """λ as measured."""
         return self.latency / self.t0
-
-
-@dataclass(frozen=True)
-class Median:
-    """The raw material of a fit: one experiment with one k."""
-
-    cell: Cell
-    seconds: Fraction
-    interval_s: Bounds | None
-    """Order-statistic interval of the median; None for a single repetition."""
-    repetitions: int
 
 
 @dataclass(frozen=True)
@@ -180,10 +168,17 @@ def check_seconds(value: Seconds) -> Seconds:
     return value
 
 
-def find_median(cell: Cell, values: Sequence[Seconds]) -> Median:
-    """The median of one cell's samples (one or more) with its interval."""
-    interval = median_interval(values)[1:] if len(values) > 1 else None
-    return Median(cell, middle(values), interval, len(values))
+def find_median(cell: Cell, values: Sequence[Seconds]) -> MedianTime:
+    """The median of one cell's samples (one or more) with its interval, if there are several."""
+    return MedianTime(
+        nbytes=cell.nbytes,
+        mode=mode_name(cell.blocking),
+        experiment=1 if cell.experiment == 1 else 2,
+        k=cell.k,
+        median_s=seconds(middle(values)),
+        interval_s=median_interval(values)[1:] if len(values) > 1 else None,
+        repetitions=len(values),
+    )
 
 
 def middle(values: Sequence[Seconds]) -> Fraction:

@@ -9,7 +9,7 @@ each of them in turn.  Then, as soon as P_k has its message,
 and T is what P_0 sees pass until that message is in its hands.  Both times are linear in t0 and in
 λt0; `Cell.terms` holds the factors, and prediction, fit and tests all read them there.
 
-Nothing here sends anything: whoever has a network and a clock runs a probe's operations.
+Nothing here sends anything: MPI or the simulator runs a probe's operations.
 """
 
 from collections.abc import Sequence
@@ -57,15 +57,13 @@ class Probe:
 
     def __post_init__(self) -> None:
         if self.experiment not in EXPERIMENTS:
-            raise InvalidArgument(
-                "a probe", f"experiment {self.experiment}", "give experiment 1 or 2"
-            )
+            seen = f"experiment {self.experiment}"
+            raise InvalidArgument("a probe", seen, "give experiment 1 or 2")
         if self.nbytes < 1:
             raise InvalidArgument("a probe", f"{self.nbytes} bytes", "give at least 1 byte")
         if not self.targets or min(self.targets) < 1:
-            raise InvalidArgument(
-                "a probe", f"targets {self.targets}", "give one or more ranks, none of them 0"
-            )
+            remedy = "give one or more ranks, none of them 0"
+            raise InvalidArgument("a probe", f"targets {self.targets}", remedy)
 
     @property
     def k(self) -> int:
@@ -76,11 +74,6 @@ class Probe:
     def cell(self) -> Cell:
         """What this probe is a repetition of."""
         return Cell(self.experiment, self.nbytes, self.k, self.blocking)
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a target occurs more than once, for want of other ranks."""
-        return len(set(self.targets)) < self.k
 
     def expected(self, cost: Cost) -> Fraction:
         """The closed-form time in seconds where a message costs `cost`, exact."""
@@ -140,7 +133,7 @@ def usual_ks(ranks: int) -> tuple[int, ...]:
 
 
 def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:
-    """Probes that make ranks meet before anything counts: libraries connect on first use.
+    """Probes that are not measured, since MPI libraries connect on first use.
 
     Every rank is P_k once (up to `at_most` of them), and sends to its next neighbours and rank 0.
     """

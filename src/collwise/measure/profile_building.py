@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import msgspec
 
 from collwise.measure.campaign import Measurement
-from collwise.measure.fit import Fit, Law, Median
+from collwise.measure.fit import Fit, Law
 from collwise.measure.stability import judge, judge_fit
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import CombineTime, MeasuredSize, MedianTime, Mode, Provenance
+from collwise.profiles.records import CombineTime, MeasuredSize, Provenance, mode_name
 
 
 def build_profile(
@@ -44,13 +44,9 @@ def build_profile(
             _point(fit, segment)
             for fit, segment in zip(measurement.fits, measurement.segments, strict=True)
         ),
-        medians=tuple(_median(median) for median in measurement.medians),
+        medians=measurement.medians,
         combining=tuple(combining),
     )
-
-
-def _mode(blocking: bool) -> Mode:
-    return "blocking" if blocking else "nonblocking"
 
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:
@@ -58,7 +54,7 @@ def _point(fit: Fit, segment: int) -> MeasuredSize:
     disagreement = fit.disagreement
     return MeasuredSize(
         nbytes=fit.nbytes,
-        mode=_mode(fit.blocking),
+        mode=mode_name(fit.blocking),
         t0_s=seconds(fit.law.t0),
         lam=float(fit.law.lam),
         t0_interval_s=fit.t0_interval_s,
@@ -78,15 +74,3 @@ def _t0(law: Law | None) -> float | None:
 
 def _lam(law: Law | None) -> float | None:
     return None if law is None else float(law.lam)
-
-
-def _median(median: Median) -> MedianTime:
-    return MedianTime(
-        nbytes=median.cell.nbytes,
-        mode=_mode(median.cell.blocking),
-        experiment=1 if median.cell.experiment == 1 else 2,
-        k=median.cell.k,
-        median_s=seconds(median.seconds),
-        interval_s=median.interval_s,
-        repetitions=median.repetitions,
-    )

@@ -17,6 +17,8 @@ LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
+BLOCKING = " (blocking)"
+"""Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The best, if it is significantly and by a margin ahead; else the library's own."""
+        """The best, if it is significantly faster by the margin; else the library's own."""
         if self.best == self.library:
             return self.library
         return self.best if self.speedup(self.best).low > 1 + MARGIN else self.library
@@ -75,7 +77,7 @@ class Race:
 
     @property
     def verdict(self) -> str:
-        """In words: won, tie, lost, or how noisy it was."""
+        """Won, tied, lost or too noisy to tell, as a phrase."""
         gain = self.speedup(self.best)
         if self.winner != self.library:
             return f"{gain.middle:.2f}× as fast as the library's own"

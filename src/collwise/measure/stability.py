@@ -1,7 +1,7 @@
-"""Can it be trusted?  A verdict on every size and on the whole, with advice that users can act on.
+"""Whether a measurement can be trusted: verdicts on every size and on the whole, and advice.
 
-The thresholds are about decisions, not about beauty: the best broadcast tree changes little while λ
-moves by a tenth [Bruck1996 §2.6, Fig 13], so that is what "stable" means here.
+The thresholds are those that matter for decisions: the best broadcast tree changes little while λ
+changes by a tenth [Bruck1996 §2.6, Fig 13].
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ def judge(
     advice: list[str] = []
     count = len(measurement.fits)
     troubles = {i: _troubles(fit) for i, fit in enumerate(measurement.fits)}
-    kinds = Counter(kind for found in troubles.values() for kind, _ in found)
+    kinds = Counter(kind for of_fit in troubles.values() for kind, _ in of_fit)
     crowded = ranks_per_node is not None and cores is not None and ranks_per_node > cores
     if crowded:
         reasons.append(f"{ranks_per_node} ranks share {cores} core(s)")

@@ -96,6 +96,44 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
     return Bound(least.time, least.argument.replace("leave the root", "reach a rank"))
 
 
+def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
+    """For every reduce-scatter of vectors of nbytes, all p blocks together, over `ranks` ranks.
+
+    Each rank is the root of a reduce of its block: contributions of all ranks must reach it, which
+    takes a broadcast's hops, reversed.  Each rank sends its contributions to all blocks but its
+    own, (p − 1)/p·n bytes, and the last message must arrive.  Every byte is combined p − 1 times,
+    so some rank combines (p − 1)/p·n bytes, which keeps its ports busy.
+    Source: [PatarasukYuan2009], the first half of their argument for allreduce.
+    """
+    if ranks == 1 or nbytes == 0:
+        return NOTHING
+    costs = {x: _cost(machine, x) for x in _corners(machine, nbytes)}
+    gap = min(cost.gap for cost in costs.values())
+    latency = min(cost.latency for cost in costs.values())
+    hops = Bound(
+        _informing(ranks, gap, latency), "T_λ(p)·t0, with the least t0 and λ·t0 of any size"
+    )
+    share = Fraction(ranks - 1, ranks) * nbytes
+    sending = share * min(cost.gap / x for x, cost in costs.items())
+    arriving = min(cost.latency - cost.gap for cost in costs.values())
+    combining = share * min((machine.combine(x) or Fraction(0)) / x for x in costs)
+    sent = Bound(
+        sending + arriving, "(p − 1)/p of the bytes leave every rank, and the last message arrives"
+    )
+    combined = Bound(
+        sending + combining, "some rank has its share: (p − 1)/p of the bytes, and of combining"
+    )
+    return max(hops, sent, combined, key=lambda bound: bound.time)
+
+
+def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
+    """For reduce-scatters that cut no block: T_λ(p)·t0 for one block, with or without others."""
+    if ranks == 1 or nbytes == 0:
+        return NOTHING
+    time = _informing_together(machine, ranks, nbytes // ranks, nbytes)
+    return Bound(time, "T_λ(p)·t0, if every block goes in one message")
+
+
 def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
     """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
 
@@ -105,8 +143,8 @@ def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
     others = sum(given) - (min(given) if len(given) == ranks else 0)
     if ranks == 1 or not others:
         return NOTHING
-    found = broadcast(machine, ranks, others)
-    return Bound(found.time, found.argument.replace("leave the root", "of others reach a rank"))
+    bound = broadcast(machine, ranks, others)
+    return Bound(bound.time, bound.argument.replace("leave the root", "of others reach a rank"))
 
 
 def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
@@ -116,12 +154,16 @@ def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bo
     """
     if ranks == 1 or not given:
         return NOTHING
-    sizes = {x for x in _corners(machine, sum(given)) if x > max(given)} | {max(given)}
+    time = _informing_together(machine, ranks, max(given), sum(given))
+    return Bound(time, "T_λ(p)·t0, if every contribution goes in one message")
+
+
+def _informing_together(machine: Machine, ranks: int, least: int, most: int) -> Fraction:
+    """T_λ(p)·t0 with the least t0 and the least λ·t0 of all sizes from `least` to `most`."""
+    sizes = {x for x in _corners(machine, most) if x > least} | {least}
     costs = [_cost(machine, x) for x in sizes]
     gap, latency = min(cost.gap for cost in costs), min(cost.latency for cost in costs)
-    return Bound(
-        _informing(ranks, gap, latency), "T_λ(p)·t0, if every contribution goes in one message"
-    )
+    return _informing(ranks, gap, latency)
 
 
 def _cost(machine: Machine, nbytes: int) -> Cost:

@@ -5,19 +5,19 @@ exchange at once, with one neighbour at a time; combining two vectors of m items
 direction, from d−1 down to 0, a strategy says what is exchanged: S_j = 0, the whole current
 vector; S_j = 1, half of it, and the halves are put together again on the way back.
 
-Two kinds of functions: `time`, `best` and their like are the paper's, for α, β, γ, and a half is
-exactly n/2; `time_for` and `best_for` take any cost curves, and whole items only.  Units are the
-caller's: times come out in the unit in which α, or the cost curve, went in.
+There are two kinds of functions.  `time`, `best` and the closed forms are the paper's, for α, β, γ,
+and a half is exactly n/2.  `time_for` and `best_for` take any cost curves and whole items only.
+Times come out in the caller's unit, that of α or of the cost curve.
 """
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import lcm
-from operator import index
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact
+from collwise.system.integers import checked_integer
 
 Strategy: TypeAlias = tuple[int, ...]
 """(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
@@ -167,7 +167,7 @@ def best_for(
     >>> best_for(start_up, lambda m: Fraction(35, 100) * m, 100, 6)
     (0, 0, 0, 0, 1, 1)
     """
-    d = _whole(d, "d")
+    d = _count(d, "d")
     steps = _measured(cost, combine, nitems, d, to_root)
     return _fastest(steps) if nitems else (0,) * d
 
@@ -183,7 +183,7 @@ def short_message_rule(
     Source: [vandeGeijn1991] §6.
     """
     chosen = best(nitems, d, alpha, beta, gamma)
-    n, short = _whole(nitems, "nitems"), _whole(short, "short")
+    n, short = _count(nitems, "nitems"), _count(short, "short")
     if n > short << len(chosen):
         return chosen
     halvings = next(h for h in range(d + 1) if -(-n >> h) <= short)
@@ -195,17 +195,12 @@ def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
     chosen = tuple(strategy)
     for j, choice in enumerate(chosen):
         if choice not in (0, 1):
-            raise InvalidArgument(
-                "a hybrid strategy",
-                f"S_{j} = {choice!r}",
-                "give 1 where vectors are halved, 0 where they are exchanged whole",
-            )
+            remedy = "give 1 where vectors are halved, 0 where they are exchanged whole"
+            raise InvalidArgument("a hybrid strategy", f"S_{j} = {choice!r}", remedy)
     if d is not None and len(chosen) != d:
-        raise InvalidArgument(
-            "a hybrid strategy",
-            f"{len(chosen)} choices for {d} directions",
-            f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)",
-        )
+        seen = f"{len(chosen)} choices for {d} directions"
+        remedy = f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
+        raise InvalidArgument("a hybrid strategy", seen, remedy)
     return tuple(map(int, chosen))
 
 
@@ -232,8 +227,8 @@ def _fastest(steps: _Steps) -> Strategy:
             (time_whole, whole), (time_halved, halved) = left[h], left[h + 1]
             time_whole += step[h]
             time_halved += step[h + 1] + back[h + 1]
-            halves = time_halved <= time_whole
-            following.append((time_halved, (*halved, 1)) if halves else (time_whole, (*whole, 0)))
+            by_halving, by_exchange = (time_halved, (*halved, 1)), (time_whole, (*whole, 0))
+            following.append(by_halving if time_halved <= time_whole else by_exchange)
         left = following
     return left[0][1]
 
@@ -257,7 +252,7 @@ def _hockney(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 
 def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -> _Steps:
     """The steps for any curves, with ⌈n/2^h⌉ whole items after h halvings."""
-    n = _whole(nitems, "nitems")
+    n = _count(nitems, "nitems")
     sizes = [-(-n >> h) for h in range(d + 1)]
     transfer = [_of(cost, "cost", m) for m in sizes]
     gathered = [_of(cost, "cost", m // 2) for m in sizes[:-1]] if to_root else []
@@ -274,7 +269,7 @@ def _checked(
     nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number
 ) -> tuple[Fraction, int, Fraction, Fraction, Fraction]:
     """The same, exact.  Raises InvalidArgument if anything is negative or no number."""
-    n, d, alpha = _amount(nitems, "nitems"), _whole(d, "d"), _amount(alpha, "alpha")
+    n, d, alpha = _amount(nitems, "nitems"), _count(d, "d"), _amount(alpha, "alpha")
     return n, d, alpha, _amount(beta, "beta"), _amount(gamma, "gamma")
 
 
@@ -286,12 +281,5 @@ def _amount(x: Number, name: str) -> Fraction:
     return value
 
 
-def _whole(x: int, name: str) -> int:
-    """A whole number >= 0.  Raises InvalidArgument if it is not."""
-    try:
-        value = index(x)
-    except TypeError:
-        value = -1
-    if value < 0:
-        raise InvalidArgument(name, f"{name} = {x!r}", "give a whole number, at least 0")
-    return value
+def _count(x: int, name: str) -> int:
+    return checked_integer(x, name, name, least=0)

@@ -3,8 +3,8 @@
     preset = find("paragon")
     simulate(schedule, preset.machine, preset.topology(10, 10))
 
-A number that is *published* says where.  An *estimate* is ours: few of these machines' papers give
-all that a simulation needs.  All presets are one-port.
+For each *published* number the source is given.  An *estimate* is ours: few of these machines'
+papers give all that a simulation needs.  All presets are one-port.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ from collwise.model.topology import Hypercube, Mesh, Topology, Torus
 class Preset:
     """A machine of the papers.
 
-    machine: its wormhole law, per byte.   make, sizes: its topology and that of its usual size.
-    notes: for every number of the machine, by its parameter's name, whether it is published and
-    where, or an estimate and from what.   contention_free: the law that its paper measured or
-    assumed between ranks that nobody disturbs, if it did; for closed forms and plans.
+    machine: its wormhole law, per byte.   make, sizes: the class of its topology and its usual
+    sizes.   notes: for every number of the machine, by its parameter's name, whether it is
+    published and where, or an estimate and from what.   contention_free: the law that its paper
+    measured or assumed without contention, if it did; for closed forms and plans.
     """
 
     name: str

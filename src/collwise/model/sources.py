@@ -4,11 +4,12 @@
     print(picture((10, 10), distribute("cross", (10, 10), 30)))
 
 Every distribution is defined for every mesh of r × c and every number of sources from 1 to r·c, and
-gives exactly that many ranks.  The scan of the paper has lost its numbers; what had to be filled in
-is said at each function.  Rows and columns count from 0 here, where the paper counts from 1.
+gives exactly that many ranks.  The scan of the paper has lost its numbers; each function says what
+had to be filled in.  Rows and columns count from 0 here, where the paper counts from 1.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -23,8 +24,8 @@ from collwise.system.integers import Shape, checked_integer, checked_shape
 class Distribution:
     """A pattern of sources on a mesh.
 
-    name: as `distribute` knows it.   symbol: the paper's.   summary: one line.
-    place: of rows, columns and the number of sources, the ranks in the order in which the pattern
+    name: for `distribute`.   symbol: the paper's.   summary: one line.
+    place: from (rows, columns, number of sources) to the ranks in the order in which the pattern
     is filled; arguments are not checked.
     """
 
@@ -65,11 +66,9 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
     """
     height, width = checked_shape(shape)
     asked = f"sources in rows of a mesh of {height} × {width}"
-    try:
-        given = iter(rows)
-    except TypeError:
-        raise InvalidArgument(asked, f"rows = {rows!r}", "give a list of rows") from None
-    chosen = [checked_integer(row, asked, "row", 0, height - 1) for row in given]
+    if not isinstance(rows, Iterable):
+        raise InvalidArgument(asked, f"rows = {rows!r}", "give a list of rows")
+    chosen = [checked_integer(row, asked, "row", 0, height - 1) for row in rows]
     if len(set(chosen)) < len(chosen):
         raise InvalidArgument(asked, f"rows = {chosen}", "give each row once")
     if not chosen:
@@ -85,19 +84,15 @@ def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
     Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
     """
     asked = f"sources among {checked_integer(ranks, 'sources', 'ranks')} ranks"
-    try:
-        given = iter(sources)
-    except TypeError:
-        raise InvalidArgument(asked, f"sources = {sources!r}", "give a list of ranks") from None
-    found = set()
-    for source in given:
-        rank = checked_integer(source, asked, "a source", 0, ranks - 1)
-        if rank in found:
+    if not isinstance(sources, Iterable):
+        raise InvalidArgument(asked, f"sources = {sources!r}", "give a list of ranks")
+    checked_ranks = [checked_integer(rank, asked, "a source", 0, ranks - 1) for rank in sources]
+    for rank, times in Counter(checked_ranks).items():
+        if times > 1:
             raise InvalidArgument(asked, f"rank {rank} is given twice", "give each source once")
-        found.add(rank)
-    if not found:
+    if not checked_ranks:
         raise InvalidArgument(asked, "none are given", "give at least one rank")
-    return tuple(sorted(found))
+    return tuple(sorted(checked_ranks))
 
 
 def picture(shape: Shape, sources: Iterable[int]) -> str:
@@ -200,26 +195,20 @@ def _square(rows: int, columns: int, count: int) -> Iterable[int]:
     return [i // width * columns + i % width for i in range(count)]
 
 
-DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType(
-    {
-        distribution.name: distribution
-        for distribution in (
-            Distribution("row", "R", "full rows, evenly spaced", _row),
-            Distribution("column", "C", "full columns, evenly spaced", _column),
-            Distribution("equal", "E", "every p/s-th rank", _equal),
-            Distribution(
-                "right_diagonal",
-                "Dr",
-                "diagonals down to the right, evenly spaced",
-                _right_diagonal,
-            ),
-            Distribution(
-                "left_diagonal", "Dl", "diagonals down to the left, evenly spaced", _left_diagonal
-            ),
-            Distribution("band", "B", "bands of neighbouring right diagonals", _band),
-            Distribution("cross", "Cr", "rows and columns, half and half", _cross),
-            Distribution("square", "Sq", "a square block", _square),
-        )
-    }
+_ALL = (
+    Distribution("row", "R", "full rows, evenly spaced", _row),
+    Distribution("column", "C", "full columns, evenly spaced", _column),
+    Distribution("equal", "E", "every p/s-th rank", _equal),
+    Distribution(
+        "right_diagonal", "Dr", "diagonals down to the right, evenly spaced", _right_diagonal
+    ),
+    Distribution(
+        "left_diagonal", "Dl", "diagonals down to the left, evenly spaced", _left_diagonal
+    ),
+    Distribution("band", "B", "bands of neighbouring right diagonals", _band),
+    Distribution("cross", "Cr", "rows and columns, half and half", _cross),
+    Distribution("square", "Sq", "a square block", _square),
 )
+
+DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType({each.name: each for each in _ALL})
 """All distributions by name: the one place where they are listed."""

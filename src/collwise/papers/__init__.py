@@ -1,1 +1,4 @@
-"""The papers run again: what they claim, our figures, whether it holds, and if not, why."""
+"""Papers checked again: their claims, the figures we compute, and whether each sentence holds.
+
+`findings` says what a claim and a finding are; each paper has a folder, which lists its claims.
+"""

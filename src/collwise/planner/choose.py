@@ -17,9 +17,9 @@ from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
-from collwise.planner.operator_order import DTYPE, OP, legal
+from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.collectives import check_about, kind_of
+from collwise.schedule.collectives import check_about, find_collective
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.timing import ideal
 
@@ -94,15 +94,15 @@ def plan(
     """
     problem, reason = problem_for(
         collective,
-        ranks=ranks,
-        nbytes=nbytes,
-        root=root,
         op=op,
         dtype=dtype,
         order=order,
+        topology=topology,
+        ranks=ranks,
+        nbytes=nbytes,
+        root=root,
         sources=sources,
         shape=shape,
-        topology=topology,
     )
     return plan_for(problem, machine, algorithm, topology=topology, reason=reason, score=score)
 
@@ -110,32 +110,29 @@ def plan(
 def problem_for(
     collective: str,
     *,
-    ranks: int,
-    nbytes: int | Sequence[int],
-    root: int = 0,
     op: str | None = None,
     dtype: Any = None,
     order: Order | None = None,
-    sources: Sequence[int] | None = None,
-    shape: tuple[int, int] | None = None,
     topology: Topology | None = None,
+    shape: tuple[int, int] | None = None,
+    **arguments: Any,
 ) -> tuple[Problem, str]:
     """The problem that is asked for, and why its contributions are combined in the order it says.
 
-    Arguments and what is raised: as `plan`.
+    arguments: others of `Problem.of`.   Arguments and what is raised: as `plan`.
     """
-    algorithms_for(collective)
-    wishes = {"op": op, "dtype": dtype, "order": order}
-    check_about([collective], [name for name, wish in wishes.items() if wish is not None])
+    kind = find_collective(collective)
+    combining = {"op": op, "dtype": dtype, "order": order}
+    check_about([kind.name], [name for name, value in combining.items() if value is not None])
     if topology is not None:
-        checked_topology(topology, ranks, f"{collective} on a topology")
-        if shape is None and kind_of(collective).has_sources:
+        checked_topology(topology, arguments["ranks"], f"{kind.name} on a topology")
+        if shape is None and kind.has_sources:
             shape = topology.shape
-    problem = Problem.of(collective, ranks, nbytes, root, sources=sources, shape=shape)
-    if not kind_of(collective).combines:
-        return problem, ""
-    allowed = legal(collective, OP if op is None else op, DTYPE if dtype is None else dtype, order)
-    return replace(problem, itemsize=allowed.itemsize, order=allowed.order), allowed.reason
+    allowed = legal(kind.name, **combining) if kind.combines else NOTHING_COMBINED
+    problem = Problem.of(
+        kind.name, **arguments, shape=shape, itemsize=allowed.itemsize, order=allowed.order
+    )
+    return problem, allowed.reason
 
 
 def plan_for(
@@ -181,7 +178,7 @@ def _plan(
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
             remedy = "make a schedule by name: collwise.ALGORITHMS[name].schedule(…)"
-        tried = any(_kept(one, problem) for one in among)
+        tried = any(_keeps_order(one, problem) for one in among)
         raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     choice = replace(ranked[0], verdict="chosen: the least predicted time")
@@ -210,7 +207,7 @@ def _candidates(
 ) -> tuple[list[Candidate], dict[str, str]]:
     candidates, excluded = [], {}
     for algorithm in among:
-        if not _kept(algorithm, problem):
+        if not _keeps_order(algorithm, problem):
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue
         choices = list(algorithm.choices(problem, machine))
@@ -229,10 +226,9 @@ def _candidates(
     return candidates, excluded
 
 
-def _kept(algorithm: Algorithm, problem: Problem) -> bool:
+def _keeps_order(algorithm: Algorithm, problem: Problem) -> bool:
     """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
-    combines = problem.kind.combines
-    return not combines or satisfies(algorithm.order(problem), problem.order)
+    return not problem.kind.combines or satisfies(algorithm.order(problem), problem.order)
 
 
 def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
@@ -244,16 +240,15 @@ def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
 def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
     """Whether moving the sources' data to better places first is predicted to pay."""
     by_name = {candidate.name: candidate for candidate in candidates}
-    found = []
+    remarks = []
     for name, moved in by_name.items():
         plain = by_name.get(ALGORITHMS[name].repositions)
         if plain is not None:
             verb = "pays" if moved.predicted < plain.predicted else "does not pay"
             ratio = float(moved.predicted / plain.predicted) if plain.predicted else 1.0
-            short = ALGORITHMS[name].short_name
-            than = ALGORITHMS[plain.name].short_name
-            found.append(f"{short} {verb}: {ratio:.2f} of the time of {than}")
-    return tuple(found)
+            short, than = ALGORITHMS[name].short_name, ALGORITHMS[plain.name].short_name
+            remarks.append(f"{short} {verb}: {ratio:.2f} of the time of {than}")
+    return tuple(remarks)
 
 
 def _why_not(candidate: Candidate, choice: Candidate) -> str:

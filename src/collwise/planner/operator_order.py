@@ -11,16 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName, shown
+from collwise.schedule.collectives import find_collective
+from collwise.schedule.operators import Operator, find_operator
 from collwise.schedule.problem import ORDERS, Order
-
-ARITHMETIC = ("sum", "prod", "max", "min")
-LOGICAL = ("land", "lor", "lxor")
-BITWISE = ("band", "bor", "bxor")
-LOCATING = ("maxloc", "minloc")
-USERS = ("commutative", "noncommutative")
-"""Operators that a user made, of which nothing else is known."""
-OPERATORS = (*ARITHMETIC, *LOGICAL, *BITWISE, *LOCATING, *USERS)
-
 
 OP, DTYPE = "sum", "float64"
 """What vectors are combined with, and their elements, if nobody says."""
@@ -34,68 +27,75 @@ class Legal(NamedTuple):
     itemsize: int
 
 
-def legal(collective: str, op: str = OP, dtype: Any = DTYPE, order: Order | None = None) -> Legal:
+NOTHING_COMBINED = Legal("any", "", 1)
+"""What is asked of algorithms for collectives that combine nothing."""
+
+
+def legal(
+    collective: str, op: str | None = None, dtype: Any = None, order: Order | None = None
+) -> Legal:
     """What an operator on elements of a type asks of an algorithm.
 
-    op: one of OPERATORS.   dtype: whatever `numpy.dtype` takes.   order: the user's own wish, for
-    more or for less; only operators that do not commute allow no less.
+    op: a name of `OPERATORS`; None for OP.   dtype: whatever `numpy.dtype` takes; None for DTYPE.
+    order: the user's own wish, for more or for less; operators that do not commute allow no less.
     Raises UnknownName for an unknown operator or order, InvalidArgument for a type that is none, or
     that does not fit the operator.
     """
-    if op not in OPERATORS:
-        raise UnknownName.of("operator", op, OPERATORS)
+    operator = find_operator(OP if op is None else op)
     if order is not None and order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
-    kind = _element(collective, dtype)
-    _check_fit(op, kind)
-    needed, reason = _needed(collective, op, kind)
-    if order is not None and order != needed and op != "noncommutative":
+    element = _element(collective, DTYPE if dtype is None else dtype)
+    _check_fit(operator, element)
+    needed, reason = _needed(collective, operator, element)
+    if order is not None and order != needed and operator.commutes:
         needed, reason = order, f"the order {order!r} is asked for"
-    return Legal(needed, reason, kind.itemsize)
+    return Legal(needed, reason, element.itemsize)
 
 
 def _element(collective: str, dtype: Any) -> np.dtype[Any]:
     seen = "NumPy knows no such type"
     try:
-        kind: np.dtype[Any] = np.dtype(dtype)
+        element: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):  # it reads some of them as Python would
         pass
     else:
-        if kind.itemsize and not kind.hasobject:
-            return kind
-        seen = "they are Python's objects" if kind.hasobject else "they have no bytes"
-    told = repr(dtype) if isinstance(dtype, type | np.dtype) else shown(dtype)
-    asked, remedy = f"{collective} of elements of type {told}", "name one, such as float64 or int32"
+        if element.itemsize and not element.hasobject:
+            return element
+        seen = "they are Python's objects" if element.hasobject else "they have no bytes"
+    name = repr(dtype) if isinstance(dtype, type | np.dtype) else shown(dtype)
+    asked, remedy = f"{collective} of elements of type {name}", "name one, such as float64 or int32"
     raise InvalidArgument(asked, seen, remedy)
 
 
-def _needed(collective: str, op: str, kind: np.dtype[Any]) -> tuple[Order, str]:
-    if op == "noncommutative":
+def _needed(collective: str, op: Operator, element: np.dtype[Any]) -> tuple[Order, str]:
+    if not op.commutes:
         return "rank", "the operator does not commute"
-    if collective == "reduce":
+    if find_collective(collective).output != "everyone":
         return "any", "there is one result only"
-    if op == "commutative":
+    if op.kind == "user":
         return "same", "nobody knows whether the operator rounds"
-    if op in ("sum", "prod") and kind.kind in "iu" and kind.itemsize < 4:
-        return "same", f"{op} of {kind} saturates on some MPI libraries"
-    inexact = kind.names is not None or kind.kind in "fcV"
-    if op in (*ARITHMETIC, *LOCATING) and inexact:
-        what = "rounds" if op in ("sum", "prod") else "minds the order of NaN and ±0"
-        return "same", f"{op} of {kind} {what}, and all ranks must end with the same bits"
-    return "any", f"{op} of {kind} is exact"
+    accumulates = op.name in ("sum", "prod")
+    if accumulates and element.kind in "iu" and element.itemsize < 4:
+        return "same", f"{op.name} of {element} saturates on some MPI libraries"
+    inexact = element.names is not None or element.kind in "fcV"
+    if op.kind in ("arithmetic", "locating") and inexact:
+        what = "rounds" if accumulates else "minds the order of NaN and ±0"
+        reason = f"{op.name} of {element} {what}, and all ranks must end with the same bits"
+        return "same", reason
+    return "any", f"{op.name} of {element} is exact"
 
 
-def _check_fit(op: str, kind: np.dtype[Any]) -> None:
-    wrong = ""
-    if op in BITWISE and kind.kind not in "iubV":
-        wrong = "bits of integers"
-    elif op in ("max", "min") and kind.kind == "c":
-        wrong = "numbers that are ordered"
-    elif op in LOCATING and kind.names is not None and len(kind.names) != 2:
-        wrong = "pairs of a value and an index"
-    if wrong:
+def _check_fit(op: Operator, element: np.dtype[Any]) -> None:
+    fits = ""
+    if op.kind == "bitwise" and element.kind not in "iubV":
+        fits = "bits of integers"
+    elif op.name in ("max", "min") and element.kind == "c":
+        fits = "numbers that are ordered"
+    elif op.kind == "locating" and element.names is not None and len(element.names) != 2:
+        fits = "pairs of a value and an index"
+    if fits:
         raise InvalidArgument(
-            f"the operator {op} on elements of type {kind}",
-            f"{op} is for {wrong}",
+            f"the operator {op.name} on elements of type {element}",
+            f"{op.name} is for {fits}",
             "choose an operator that fits the type",
         )

@@ -1,1 +1,5 @@
-"""What was measured on one machine: records, the profile that holds them, and where it lives."""
+"""What was measured on one machine, kept in a file.
+
+Read in this order: `records` (what a profile is made of), `fingerprint` (the machine it belongs
+to), `profile` (the profile and its file), `store` (where the files are).
+"""

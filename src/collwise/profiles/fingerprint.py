@@ -1,6 +1,6 @@
-"""Which machine a profile belongs to: what changes its times, and nothing that merely changes.
+"""The kind of machine to which a profile belongs: only what affects its times.
 
-Host names are not part of it (containers and batch jobs get new ones all the time), nor is the
+Host names are not part of it, since containers and batch jobs get new ones all the time, nor is the
 number of ranks.
 """
 
@@ -19,7 +19,7 @@ Layout: TypeAlias = Literal["one node", "several nodes"]
 class Fingerprint(
     msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A kind of machine with an MPI library; two of them are equal or they are strangers."""
+    """A kind of machine with an MPI library.  A profile is used only where it is equal."""
 
     cpu_model: str
     architecture: str
@@ -35,7 +35,7 @@ class Fingerprint(
     """The network that `collwise lab` emulates between the ranks; empty on a real one."""
 
     def differences(self, other: "Fingerprint") -> list[str]:
-        """What the two do not share, one line each: ours first, then the other's."""
+        """One line for each field that differs: this one's value, then the other's."""
         return [
             f"{label}: {mine!r} there, {theirs!r} here"
             for name, label in LABELS.items()

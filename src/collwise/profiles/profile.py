@@ -1,4 +1,4 @@
-"""What was measured and learned on one machine: a versioned JSON file that refuses strangers.
+"""What was measured on one machine, and the races run there: a versioned JSON file.
 
 A profile is data for planning (`profile.machine`) with its units, its provenance and a verdict on
 its own quality.  Reading one checks everything; writing one replaces the file atomically.

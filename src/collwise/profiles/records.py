@@ -10,11 +10,18 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
+"""How messages were sent: `Isend`, or `Send`."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Interval: TypeAlias = tuple[float, float]
+Bounds: TypeAlias = tuple[float, float]
+"""The lower and the upper end of a 95 % interval."""
+
+
+def mode_name(blocking: bool) -> Mode:
+    """The name of a way of sending."""
+    return "blocking" if blocking else "nonblocking"
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +45,8 @@ class MeasuredSize(Record, frozen=True, kw_only=True):
     t0_s: Positive
     lam: float
     """As measured; below 1 it is used as 1."""
-    t0_interval_s: Interval | None
-    lam_interval: Interval | None
+    t0_interval_s: Bounds | None
+    lam_interval: Bounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
     lam_experiments: tuple[float | None, float | None]
     disagreement: NotNegative | None
@@ -58,7 +65,7 @@ class MedianTime(Record, frozen=True, kw_only=True):
     experiment: Literal[1, 2]
     k: Count
     median_s: NotNegative
-    interval_s: Interval | None
+    interval_s: Bounds | None
     repetitions: Count
 
 
@@ -71,7 +78,7 @@ class CombineTime(Record, frozen=True, kw_only=True):
     """As NumPy names types: float64, int32, …"""
     nbytes: Count
     median_s: NotNegative
-    interval_s: Interval
+    interval_s: Bounds
     repetitions: Count
 
 
@@ -101,7 +108,7 @@ FORMS: tuple[Form, ...] = ("blocking", "persistent")
 
 
 class RaceResult(Record, frozen=True, kw_only=True):
-    """What a race taught: collwise's best algorithm against the library's own collective."""
+    """The result of a race: collwise's best algorithm against the library's own collective."""
 
     collective: str
     form: Form
@@ -128,7 +135,7 @@ class RaceResult(Record, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int]:
-        """What the race was about; a profile knows one winner of it."""
+        """What the race was about; a profile has one result for each."""
         return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
 
 

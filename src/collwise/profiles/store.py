@@ -21,8 +21,8 @@ def folder() -> Path:
 def newest() -> Profile:
     """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
 
-    For planning away from the machine; whoever runs a plan asks `find`.  Raises DamagedProfile if
-    there is none.
+    For planning on another machine; to run a plan, use `find`.  Raises DamagedProfile if there is
+    none.
     """
     if named := os.environ.get(ENVIRONMENT):
         return Profile.load(Path(named).expanduser())

@@ -1,28 +1,26 @@
 """Simulations for people and for programs: the table, the lines about one of them, JSON."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import seconds
 from collwise.planner.plans import ORDER_WORDS, source_lines
-from collwise.report.tuning_tables import Rows, question_document
+from collwise.report.plan_document import problem_document
+from collwise.report.tables import Table
 from collwise.system import formatting
-from collwise.timing import Transfer
-from collwise.tuning.simulations import Load, Simulation
+from collwise.tuning.simulations import LinkLoad, Simulation
 
-SPARE = ("waited for links", "bytes sent", "over the bound", "messages")
-"""Columns of the table without which it can still be read, the first to go first."""
 MOST_FINISHES = 4096
-"""Ranks whose times of finishing are told one by one."""
+"""Ranks whose finishing times are listed one by one."""
 MOST_TRANSFERS = 1 << 16
-"""Messages that are told one by one."""
-BUSIEST = 4
-"""Links that are named."""
+"""Messages that are listed one by one."""
+MOST_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
-    """What was simulated, on which machine."""
+    """What was simulated, on which machine.   origin, reason: as in `problem_document`."""
     trace, problem = first.trace, first.problem
     lines = [str(problem), *source_lines(problem)]
     if reason:
@@ -33,17 +31,17 @@ def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
     return lines
 
 
-def lines(simulation: Simulation) -> list[str]:
+def simulation_lines(simulation: Simulation) -> list[str]:
     """What one schedule did."""
     trace, traffic = simulation.trace, simulation.traffic
     finish = trace.finish_s
     first = min(range(len(finish)), key=finish.__getitem__)
     last = max(range(len(finish)), key=finish.__getitem__)
     sizes = f"{traffic.least:,}" + f" to {traffic.most:,}" * (traffic.most > traffic.least)
-    told = [
+    lines = [
         f"algorithm    {simulation.label}",
         f"             {ALGORITHMS[simulation.name].summary}",
-        f"complete     after {formatting.time(trace.completion)}{_over(simulation)}",
+        f"complete     after {formatting.time(trace.completion)}{_against_bound(simulation)}",
         bound_line(simulation),
         f"ranks        the first is done after {formatting.time(finish[first])} (rank {first}),"
         f" the last after {formatting.time(finish[last])} (rank {last})",
@@ -51,142 +49,131 @@ def lines(simulation: Simulation) -> list[str]:
     ]
     if simulation.linked:
         waits, loads = simulation.waits, simulation.loads
-        text = "no message waited for a link"
+        waiting = "no message waited for a link"
         if waits.messages:
-            text = (
+            waiting = (
                 f"{waits.messages:,} of {formatting.count(traffic.messages, 'message')} waited for"
                 f" links, {formatting.time(waits.longest)} at most,"
                 f" {formatting.time(waits.total)} in all"
             )
-        busiest = ", ".join(_load(simulation, load) for load in loads[:BUSIEST])
-        told += [
-            f"waiting      {text}",
+        busiest = ", ".join(map(_load, loads[:MOST_LINKS_NAMED]))
+        lines += [
+            f"waiting      {waiting}",
             f"links        {len(loads):,} used; the busiest: {busiest}",
         ]
-    return told
+    return lines
 
 
 def bound_line(simulation: Simulation) -> str:
-    """What no schedule can beat, and why."""
+    """The time that no schedule can beat, and why."""
     return f"lower bound  {formatting.time(simulation.bound.time)}  ({simulation.bound.argument})"
 
 
-def rows(simulations: Sequence[Simulation]) -> Rows:
+def comparison_table(simulations: Sequence[Simulation]) -> Table:
     """A row for every algorithm, the fastest first."""
     linked = any(simulation.linked for simulation in simulations)
-    titles = ["algorithm", "time", "over the bound", "messages", "bytes sent"]
-    if linked:
-        titles += ["waited for links", "busiest link"]
-    found = []
-    for one in simulations:
-        row = [
-            one.label.partition("/")[2],
-            formatting.time(one.trace.completion),
-            formatting.digits(_ratio(one)) if one.bound.time else "-",
-            f"{one.traffic.messages:,}",
-            f"{one.traffic.nbytes:,}",
-        ]
+    rows = []
+    for simulation in simulations:
+        row = {
+            "algorithm": simulation.label.partition("/")[2],
+            "time": formatting.time(simulation.trace.completion),
+            "over the bound": formatting.significant(_ratio(simulation))
+            if simulation.bound.time
+            else "-",
+            "messages": f"{simulation.traffic.messages:,}",
+            "bytes sent": f"{simulation.traffic.nbytes:,}",
+        }
         if linked:
-            row.append(formatting.time(one.waits.total))
-            row.append(_load(one, one.loads[0]) if one.loads else "-")
-        found.append(row)
-    return titles, found
+            row["waited for links"] = formatting.time(simulation.waits.total)
+            row["busiest link"] = _load(simulation.loads[0]) if simulation.loads else "-"
+        rows.append(row)
+    return Table("", rows, ("waited for links", "bytes sent", "over the bound", "messages"))
 
 
-def document(
+def simulation_document(
     simulations: Sequence[Simulation],
     excluded: Mapping[str, str],
     origin: str,
     reason: str = "",
 ) -> dict[str, Any]:
-    """Everything as JSON, times in seconds; messages one by one if one schedule was simulated."""
+    """Everything as JSON, times in seconds; messages one by one if one schedule was simulated.
+
+    excluded: algorithms that were left out, and why.   origin, reason: as in `problem_document`.
+    """
     first = simulations[0]
     trace = first.trace
-    one = len(simulations) == 1
+    documents = [_document(simulation) for simulation in simulations]
+    if len(simulations) == 1:
+        few = first.traffic.messages <= MOST_TRANSFERS
+        documents[0]["transfers"] = _transfers(first) if few else None
     return {
-        **question_document(first.problem, trace.machine, trace.topology, origin, reason),
+        **problem_document(first.problem, trace.machine, trace.topology, origin, reason),
         "lower_bound_s": first.bound.time_s,
         "lower_bound": first.bound.argument,
-        "simulations": [_simulation(simulation, one) for simulation in simulations],
+        "simulations": documents,
         "excluded": dict(excluded),
     }
 
 
-def _simulation(simulation: Simulation, everything: bool) -> dict[str, Any]:
+def _document(simulation: Simulation) -> dict[str, Any]:
     trace, traffic, waits = simulation.trace, simulation.traffic, simulation.waits
-    found = {
+    return {
         "algorithm": simulation.name,
         "settings": {name: str(value) for name, value in simulation.settings.items()},
         "completion_s": trace.completion_s,
         "first_s": min(trace.finish_s),
         "messages": traffic.messages,
         "bytes_sent": traffic.nbytes,
-        "waits": {
-            "messages": waits.messages,
-            "total_s": seconds(waits.total),
-            "longest_s": seconds(waits.longest),
-        },
+        "waits": {"messages": waits.messages, **_in_seconds(waits, "total", "longest")},
         "links": [
             {
                 "link": load.link,
                 "from": load.source,
                 "to": load.target,
                 "busy_s": seconds(load.busy),
-                "share": simulation.share(load),
+                "share": load.share,
             }
             for load in simulation.loads
         ],
         "finish_s": list(trace.finish_s) if len(trace.finish_s) <= MOST_FINISHES else None,
     }
-    if everything:
-        told = traffic.messages <= MOST_TRANSFERS
-        found["transfers"] = _transfers(simulation) if told else None
-    return found
 
 
 def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
+    """Every message; with links, also its passage through the network."""
+    transfers = []
     trace = simulation.trace
-    if not trace.passages:
-        return [_in_time(transfer) for transfer in trace.transfers]
-    both = zip(trace.transfers, trace.passages, strict=True)
-    return [
-        {
-            **_in_time(transfer),
-            "ready_s": seconds(passage.ready),
-            "entry_s": seconds(passage.entry),
-            "header_s": seconds(passage.header),
-            "links": list(passage.route),
-            "waited_for": None
-            if passage.waited is None
-            else {"link": passage.waited.link, "held_by": passage.waited.transfer},
-        }
-        for transfer, passage in both
-    ]
+    for transfer, passage in zip_longest(trace.transfers, trace.passages):
+        document = {name: getattr(transfer, name) for name in ("source", "target", "nbytes")}
+        document |= _in_seconds(transfer, "start", "sent", "received")
+        if passage is not None:
+            waited = passage.waited
+            document |= {
+                **_in_seconds(passage, "ready", "entry", "header"),
+                "links": list(passage.route),
+                "waited_for": waited and {"link": waited.link, "held_by": waited.transfer},
+            }
+        transfers.append(document)
+    return transfers
 
 
-def _in_time(t: Transfer) -> dict[str, Any]:
-    return {
-        "source": t.source,
-        "target": t.target,
-        "nbytes": t.nbytes,
-        "start_s": seconds(t.start),
-        "sent_s": seconds(t.sent),
-        "received_s": seconds(t.received),
-    }
+def _in_seconds(times: object, *names: str) -> dict[str, float]:
+    """Some exact times as floats, with their unit in their names."""
+    return {f"{name}_s": seconds(getattr(times, name)) for name in names}
 
 
-def _over(simulation: Simulation) -> str:
+def _against_bound(simulation: Simulation) -> str:
     if not simulation.bound.time:
         return ""
     if simulation.trace.completion == simulation.bound.time:
         return ": nothing can be faster"
-    return f", {formatting.digits(_ratio(simulation))} times the lower bound"
+    return f", {formatting.significant(_ratio(simulation))} times the lower bound"
 
 
 def _ratio(simulation: Simulation) -> float:
     return float(simulation.trace.completion / simulation.bound.time)
 
 
-def _load(simulation: Simulation, load: Load) -> str:
+def _load(load: LinkLoad) -> str:
     """A link, and the share of the time in which it was busy."""
-    return f"{load.source} → {load.target} ({simulation.share(load):.0%})"
+    return f"{load.source} → {load.target} ({load.share:.0%})"

@@ -53,6 +53,10 @@ class Collective:
         """Whether only some ranks, the sources, have data, and contributions differ in length."""
         return self.input == "sources"
 
+    def unit(self, ranks: int, itemsize: int) -> int:
+        """The bytes of which a problem's nbytes is a multiple: an element, or one in each block."""
+        return ranks * itemsize if self.output == "own block" else itemsize
+
     def has_output(self, rank: int, root: int) -> bool:
         """Whether a rank gets a result."""
         return self.output != "root" or rank == root
@@ -86,6 +90,15 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 output="everyone",
                 combines=True,
                 bound=bounds.allreduce,
+            ),
+            Collective(
+                name="reduce_scatter_block",
+                methods=("Reduce_scatter_block",),
+                input="everyone",
+                output="own block",
+                combines=True,
+                bound=bounds.reduce_scatter,
+                unsegmented_bound=bounds.reduce_scatter_unsegmented,
             ),
             Collective(
                 name="s_to_p",
@@ -153,7 +166,12 @@ def check_about(
     for name in arguments:
         if not set(about[name]) & set(collectives):
             raise InvalidArgument(
-                f"{' and '.join(collectives)} with {mark}{name}",
-                f"it is for {' and '.join(about[name])} only",
+                f"{_listed(collectives)} with {mark}{name}",
+                f"it is for {_listed(about[name])} only",
                 f"leave out {mark}{name}",
             )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Such as "reduce, allreduce and s_to_p"."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])

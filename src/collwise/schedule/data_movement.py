@@ -4,12 +4,12 @@ Each is one definition read twice: `operations` for one rank, `columns` for all 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.program import Columns, Program
 from collwise.schedule.trees import SplitTree, Tree
 from collwise.system.integers import Ints
@@ -68,6 +68,8 @@ class Scatter(Program):
     nbytes: int
     piece: int
     """Bytes in the piece of one rank; the last ranks' pieces may be shorter or empty."""
+    slot: int = Slot.OUTPUT
+    """Where the pieces lie on all ranks."""
 
     def _block(self, rank: int) -> Block:
         start = min(rank * self.piece, self.nbytes)
@@ -78,10 +80,10 @@ class Scatter(Program):
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         if rank and self._block(rank).length:
-            operations.append(Recv(parent, (self._block(rank),)))
+            operations.append(Recv(parent, (self._block(rank),), self.slot))
         for child in children:
             if (block := self._block(child)).length:
-                operations.append(Send(child, (block,)))
+                operations.append(Send(child, (block,), self.slot))
         return operations
 
     def columns(self) -> Columns:  # noqa: D102
@@ -186,22 +188,18 @@ class Chained(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return [op for part in self.parts for op in part.operations(rank)]
 
-    def columns(self) -> Columns:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)
+    def columns(self) -> Columns | None:  # noqa: D102
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations, of which the last is a message
         stacked = []
         for part in self.parts:
-            c = part.columns()
-            at_source, at_target = (
-                c.place_at_source + done[c.source],
-                c.place_at_target + done[c.target],
-            )
-            stacked.append(Columns(c.source, c.target, at_source, at_target, c.offset, c.length))
+            if (columns := part.columns()) is None:
+                return None
+            at_source = columns.place_at_source + done[columns.source]
+            at_target = columns.place_at_target + done[columns.target]
+            stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
             done = done.copy()
-            if (lengths := part.lengths()) is not None:
-                done += lengths
-                continue
-            np.maximum.at(done, c.source, at_source + 1)
-            np.maximum.at(done, c.target, at_target + 1)
+            np.maximum.at(done, columns.source, at_source + 1)
+            np.maximum.at(done, columns.target, at_target + 1)
         return Columns.stack(stacked)
 
 

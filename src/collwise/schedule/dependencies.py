@@ -1,9 +1,10 @@
 """What an operation has to wait for: those that last wrote the bytes it reads."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 
-from collwise.schedule.operations import Block, Operation, Send, clobbers, reads, writes
+from collwise.schedule.operations import Block, Operation, Recv, Send, clobbers, reads, writes
 
 
 class Writers:
@@ -28,6 +29,16 @@ class Writers:
         starts[first:last] = [piece[0] for piece in pieces]
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
+
+    def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
+        """The written runs of the block, in order: where each begins, ends, and its writer."""
+        if (slot, block.owner) not in self._maps or not block.length:
+            return []
+        starts, ends, writers = self._maps[slot, block.owner]
+        touched = range(bisect_right(ends, block.offset), bisect_left(starts, block.end))
+        return [
+            (max(starts[i], block.offset), min(ends[i], block.end), writers[i]) for i in touched
+        ]
 
     def of(self, slot: int, block: Block) -> set[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
@@ -80,3 +91,58 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
             found = set()
         waits.append(tuple(sorted(found)))
     return waits
+
+
+def matching(
+    lists: Sequence[Sequence[Operation]],
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """For every send, as (rank, step), the receive that gets it; sends without one are left out.
+
+    The k-th send of a rank to another matches the k-th receive there from it.
+    """
+    receives: dict[tuple[int, int], deque[int]] = {}
+    for rank, operations in enumerate(lists):
+        for step, op in enumerate(operations):
+            if isinstance(op, Recv):
+                receives.setdefault((op.peer, rank), deque()).append(step)
+    return {
+        (rank, step): (op.peer, queue.popleft())
+        for rank, operations in enumerate(lists)
+        for step, op in enumerate(operations)
+        if isinstance(op, Send) and (queue := receives.get((rank, op.peer)))
+    }
+
+
+def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
+    """For every combine and copy, the earlier ones and the receives that it must not overtake.
+
+    It would change bytes that they read or write (write-after-read, write-after-write).
+    """
+    users = Writers()  # the latest user of every byte; `before` leads on to the earlier ones
+    before: list[set[int]] = []
+    hazards: list[set[int]] = []
+    for place, op in enumerate(operations):
+        changed = () if isinstance(op, Send) else clobbers(op)
+        used = () if isinstance(op, Send) else {*reads(op), *changed}
+        earlier: set[int] = set()
+        for slot in used:
+            for block in op.blocks:
+                earlier |= users.of(slot, block)
+        for user in tuple(earlier):
+            earlier |= before[user]
+        before.append(earlier)
+        hazards.append({user for user in earlier if _overlap(operations[user], op, changed)})
+        for slot in used:
+            for block in op.blocks:
+                users.write(slot, block, place)
+    return hazards
+
+
+def _overlap(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
+    """Whether an operation changes bytes, in these slots, that an earlier one reads or writes."""
+    slots = {*reads(earlier), *clobbers(earlier)}.intersection(changed)
+    return bool(slots) and any(
+        a.owner == b.owner and a.offset < b.end and b.offset < a.end
+        for a in earlier.blocks
+        for b in op.blocks
+    )

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Span
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
+
+Blocks: TypeAlias = tuple[Block, ...]
 
 
 class Stage(NamedTuple):
@@ -28,23 +31,22 @@ class Stage(NamedTuple):
         return f"{self.radix}{'d' if self.divided else ''}"
 
 
-class _Seat(NamedTuple):
-    """A rank's place in a stage."""
+class _Group(NamedTuple):
+    """The ranks that exchange in a stage, in order, and which of them this one is."""
 
     members: tuple[int, ...]
-    """The ranks of its group, in order."""
     place: int
-    """Which of them it is."""
 
 
 @dataclass(frozen=True)
-class Exchange(ByRank):
-    """An allreduce, or a reduce to (virtual) rank 0, in groups.
+class Exchange(Program):
+    """An allreduce, a reduce to (virtual) rank 0 or a reduce-scatter, in groups.
 
     Ranks are numbered in a mixed radix, the first stage's digit lowest.  So a group combines
     intervals of ranks that lie side by side: everything is combined in the order of the ranks, and
     alike on all of them.  Ranks beyond the product of the radices first hand their vectors to the
-    rank before them.  In a reduce, of ranks with whole vectors only the first goes on.
+    rank before them.  In a reduce, of ranks with whole vectors only the first goes on; a
+    reduce-scatter, all of whose stages are divided, ends where the way back would begin.
     """
 
     problem: Problem
@@ -53,7 +55,12 @@ class Exchange(ByRank):
     @property
     def to_root(self) -> bool:
         """Whether only rank 0 ends with the result."""
-        return self.problem.collective == "reduce"
+        return self.problem.kind.output == "root"
+
+    @property
+    def scatters(self) -> bool:
+        """Whether every rank ends with its own block only."""
+        return self.problem.kind.output == "own block"
 
     @cached_property
     def extra(self) -> int:
@@ -67,104 +74,147 @@ class Exchange(ByRank):
         return items % divisor == 0 and not self.extra and not self.to_root
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        whole = Span(0, self.problem.nbytes)
-        if not whole.blocks:
+        vector = Interval(0, self.problem.nbytes).blocks
+        if not vector:
             return []
         paired = rank < 2 * self.extra
         if paired and rank % 2:
-            back = [] if self.to_root else [Recv(rank - 1, whole.blocks)]
-            return [Send(rank - 1, whole.blocks, Slot.INPUT), *back]
-        has_output = rank == 0 or not self.to_root
-        told = _Telling(Slot.OUTPUT if has_output else scratch(0))
+            result = () if self.to_root else self._result(rank)
+            back = [Recv(rank - 1, result)] * bool(result)
+            return [Send(rank - 1, vector, Slot.INPUT), *back]
+        in_output = (rank == 0 or not self.to_root) and not (paired and self.scatters)
+        writer = _Writer(Slot.OUTPUT if in_output else scratch(0))
         if paired:
-            told.combine(_Seat((rank, rank + 1), 0), [whole, whole], final=not self.stages)
-        self._exchange(told, rank // 2 if paired else rank - self.extra, whole)
+            pair = _Group((rank, rank + 1), 0)
+            writer.combine(pair, [vector, vector], final=not self.stages)
+        self._exchange(writer, rank // 2 if paired else rank - self.extra, vector)
+        if paired and self.scatters:
+            writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(rank)))
         if paired and not self.to_root:
-            told.operations.append(Send(rank + 1, whole.blocks))
-        return told.operations
+            writer.operations.append(Send(rank + 1, self._result(rank + 1), writer.value))
+        return writer.operations
 
-    def _exchange(self, told: "_Telling", number: int, span: Span) -> None:
+    def _result(self, rank: int) -> Blocks:
+        """What a (virtual) rank ends with."""
+        if self.scatters:
+            return self.problem.output_of(rank)
+        return Interval(0, self.problem.nbytes).blocks
+
+    def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """All stages of the rank with this number among those that take part."""
-        ways_back: list[tuple[_Seat, list[Span]]] = []
+        ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
-            seat = self._seat(number, position)
-            parts = [span] * stage.radix
+            group = self._group(number, position)
+            parts = [blocks] * stage.radix
             if stage.divided:
-                parts = span.parts(stage.radix, self.problem.itemsize)
-                span = parts[seat.place]
-                ways_back.append((seat, parts))
+                parts = self._parts(number, position, blocks)
+                blocks = parts[group.place]
+                ways_back.append((group, parts))
             if stage.divided or not self.to_root:
-                told.send(seat, parts)
-            elif seat.place:
-                told.give(seat, span)
+                writer.send_parts(group, parts)
+            elif group.place:
+                writer.send(group, blocks)
                 return
-            told.combine(seat, parts, final=position == len(self.stages) - 1)
-        for seat, parts in reversed(ways_back):
-            if self.to_root and seat.place:
-                told.give(seat, parts[seat.place])
+            writer.combine(group, parts, final=position == len(self.stages) - 1)
+        for group, parts in [] if self.scatters else reversed(ways_back):
+            if self.to_root and group.place:
+                writer.send(group, parts[group.place])
                 return
-            told.gather(seat, parts, answers=not self.to_root)
+            writer.allgather(group, parts, sends=not self.to_root)
 
-    def _seat(self, number: int, position: int) -> _Seat:
-        weight, radix = prod(s.radix for s in self.stages[:position]), self.stages[position].radix
+    def _group(self, number: int, position: int) -> _Group:
+        weight, radix = self._weight(position), self.stages[position].radix
         index = number // weight % radix
         first = number - index * weight
         numbers = (first + weight * digit for digit in range(radix))
-        return _Seat(tuple(n + min(n, self.extra) for n in numbers), index)
+        return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
+
+    def _weight(self, position: int) -> int:
+        """By how much the numbers of neighbours in a stage's group differ."""
+        return prod(stage.radix for stage in self.stages[:position])
+
+    def _parts(self, number: int, position: int, blocks: Blocks) -> list[Blocks]:
+        """The part of each member of a group in a stage that divides the vector.
+
+        In a reduce-scatter it is what the ranks that agree with it in all digits so far end with.
+        """
+        radix = self.stages[position].radix
+        if not self.scatters:
+            (block,) = blocks or (Block(0, 0, 0),)
+            intervals = Interval(block.offset, block.end).parts(radix, self.problem.itemsize)
+            return [interval.blocks for interval in intervals]
+        weight = self._weight(position)
+        first, step = number % weight, weight * radix
+        core = self.problem.ranks - self.extra
+        return [
+            tuple(
+                block
+                for other in range(first + weight * digit, core, step)
+                for block in self._blocks_of(other)
+            )
+            for digit in range(radix)
+        ]
+
+    def _blocks_of(self, number: int) -> Blocks:
+        """The blocks of the rank with this number, and of the one it is paired with."""
+        low = number + min(number, self.extra)
+        high = low + 1 + (number < self.extra)
+        length = self.problem.nbytes // self.problem.ranks
+        return (Block(0, low * length, (high - low) * length),)
 
 
-class _Telling:
-    """One rank's list as it is written: where its value lies now, which scratch is still new."""
+class _Writer:
+    """Writes one rank's list: knows where its value lies now, and which scratch is still unused."""
 
     def __init__(self, result: int) -> None:
         self.operations: list[Operation] = []
         self.value: int = Slot.INPUT
         self.result = result
-        self._new = 1  # scratch 0 is for the result of ranks without an output
+        self._unused = 1  # scratch 0 is for the result of ranks without an output
 
-    def _fresh(self) -> int:
-        self._new += 1
-        return scratch(self._new - 1)
+    def _new_scratch(self) -> int:
+        self._unused += 1
+        return scratch(self._unused - 1)
 
-    def send(self, seat: _Seat, parts: Sequence[Span]) -> None:
+    def send_parts(self, group: _Group, parts: Sequence[Blocks]) -> None:
         """To every other member its part, the next one in the circle first."""
-        for offset in range(1, len(seat.members)):
-            other = (seat.place + offset) % len(seat.members)
-            self.give(seat, parts[other], other)
+        for offset in range(1, len(group.members)):
+            other = (group.place + offset) % len(group.members)
+            self.send(group, parts[other], other)
 
-    def give(self, seat: _Seat, span: Span, other: int = 0) -> None:
-        """Send a span of the value to one member."""
-        if span.blocks:
-            self.operations.append(Send(seat.members[other], span.blocks, self.value))
+    def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
+        """Send blocks of the value to one member."""
+        if blocks:
+            self.operations.append(Send(group.members[other], blocks, self.value))
 
-    def combine(self, seat: _Seat, parts: Sequence[Span], *, final: bool) -> None:
+    def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
         """Receive this member's part from all others, and combine it in the order of the ranks."""
-        mine, count = parts[seat.place].blocks, len(seat.members)
-        slots = [self._fresh() for _ in range(count)]
+        own, count = parts[group.place], len(group.members)
+        slots = [self._new_scratch() for _ in range(count)]
         if final:
             slots[-1] = self.result
-        slots[seat.place] = self.value
-        if mine:
+        slots[group.place] = self.value
+        if own:
             for offset in range(1, count):
-                other = (seat.place - offset) % count
-                self.operations.append(Recv(seat.members[other], mine, slots[other]))
+                other = (group.place - offset) % count
+                self.operations.append(Recv(group.members[other], own, slots[other]))
             for right in slots[1:]:
                 into = right
                 if final and right == slots[-1]:
                     into = self.result
                 elif right == Slot.INPUT:
-                    into = self._fresh()
-                self.operations.append(Combine(slots[0], right, into, mine))
+                    into = self._new_scratch()
+                self.operations.append(Combine(slots[0], right, into, own))
                 slots[0] = into
         self.value = self.result if final else slots[0]
 
-    def gather(self, seat: _Seat, parts: Sequence[Span], *, answers: bool) -> None:
+    def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
         """Receive all other parts of the result, and send everybody one's own if asked to."""
-        for offset in range(1, len(seat.members)):
-            before = (seat.place - offset) % len(seat.members)
-            after = (seat.place + offset) % len(seat.members)
-            if answers:
-                self.give(seat, parts[seat.place], after)
-            if parts[before].blocks:
-                message = Recv(seat.members[before], parts[before].blocks, self.result)
+        for offset in range(1, len(group.members)):
+            before = (group.place - offset) % len(group.members)
+            after = (group.place + offset) % len(group.members)
+            if sends:
+                self.send(group, parts[group.place], after)
+            if parts[before]:
+                message = Recv(group.members[before], parts[before], self.result)
                 self.operations.append(message)

@@ -104,7 +104,7 @@ class Problem:
                 f"nbytes = {self.nbytes}, which is no multiple",
                 "give the bytes of whole elements",
             )
-        if self.kind.output == "own block" and self.nbytes % (unit := self.ranks * self.itemsize):
+        if self.nbytes % (unit := self.kind.unit(self.ranks, self.itemsize)):
             raise InvalidArgument(
                 f"{self.collective} of {self.nbytes} bytes over {self.ranks} ranks",
                 f"they are not {self.ranks} equal blocks of whole elements",

@@ -8,21 +8,15 @@ same definition for all ranks at once.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from collwise.errors import InvalidArgument
-from collwise.schedule.dependencies import dependencies
-from collwise.schedule.operations import (
-    Operation,
-    Recv,
-    Send,
-)
-from collwise.schedule.problem import (
-    Problem,
-)
+from collwise.schedule.dependencies import dependencies, matching
+from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints
 
 
@@ -68,17 +62,13 @@ class Program(ABC):
     def operations(self, rank: int) -> list[Operation]:
         """The ordered list of one virtual rank, peers virtual, owners virtual."""
 
-    @abstractmethod
-    def columns(self) -> Columns:
-        """The same for all ranks."""
+    def columns(self) -> Columns | None:
+        """All messages at once, where that is quicker than going through the lists; or None."""
+        return None
 
     def every(self, ranks: int) -> list[list[Operation]]:
         """The lists of all virtual ranks."""
         return [self.operations(rank) for rank in range(ranks)]
-
-    def lengths(self) -> Ints | None:
-        """How many operations every rank has; None if the last of each is always a message."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -118,15 +108,13 @@ class Schedule:
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
         columns = self.program.columns()
-        if self.problem.root == 0:
-            return columns
-        return Columns(
-            (columns.source + self.problem.root) % self.ranks,
-            (columns.target + self.problem.root) % self.ranks,
-            columns.place_at_source,
-            columns.place_at_target,
-            columns.offset,
-            columns.length,
+        if columns is None:
+            columns = tabulate(self.program.every(self.ranks))
+        root = self.problem.root
+        return replace(
+            columns,
+            source=(columns.source + root) % self.ranks,
+            target=(columns.target + root) % self.ranks,
         )
 
     @cached_property
@@ -151,9 +139,6 @@ class Written(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return list(self.lists[rank])
 
-    def columns(self) -> Columns:  # noqa: D102
-        return tabulate(self.lists)
-
 
 def tabulate(
     lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
@@ -163,21 +148,10 @@ def tabulate(
     starts: where each owner's data begins among everybody's; nothing if there is one owner only.
     """
     begins = starts or {}
-    receives: dict[tuple[int, int], list[int]] = {}
-    for rank, operations in enumerate(lists):
-        for place, op in enumerate(operations):
-            if isinstance(op, Recv):
-                receives.setdefault((op.peer, rank), []).append(place)
     rows = []
-    taken: dict[tuple[int, int], int] = {}
-    for rank, operations in enumerate(lists):
-        for place, op in enumerate(operations):
-            if isinstance(op, Send):
-                pair = (rank, op.peer)
-                k = taken[pair] = taken.get(pair, -1) + 1
-                at_target = receives[pair][k]
-                for block in op.blocks:
-                    offset = begins.get(block.owner, 0) + block.offset
-                    rows.append((rank, op.peer, place, at_target, offset, block.length))
+    for (rank, step), (peer, at_target) in matching(lists).items():
+        for block in lists[rank][step].blocks:
+            offset = begins.get(block.owner, 0) + block.offset
+            rows.append((rank, peer, step, at_target, offset, block.length))
     table = np.array(rows, dtype=np.int64).reshape(-1, 6)
     return Columns(*(table[:, i].copy() for i in range(6)))

@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
-from collwise.system.integers import Ints
 
 
-class Span(NamedTuple):
+class Interval(NamedTuple):
     """Bytes [start, stop) of the vector."""
 
     start: int
@@ -29,10 +26,10 @@ class Span(NamedTuple):
         """The bytes as an operation names them; none if there are none."""
         return (Block(0, self.start, self.stop - self.start),) if self.stop > self.start else ()
 
-    def parts(self, count: int, item: int) -> list["Span"]:
+    def parts(self, count: int, item: int) -> list["Interval"]:
         """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
         cuts = [self._cut(part, count, item) for part in range(count + 1)]
-        return [Span(low, high) for low, high in pairwise(cuts)]
+        return [Interval(low, high) for low, high in pairwise(cuts)]
 
     def around(self, first: int, number: int, count: int, item: int) -> tuple[Block, ...]:
         """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
@@ -42,8 +39,8 @@ class Span(NamedTuple):
             self._cut(part, count, item) for part in (first, min(ends, count), max(ends, count))
         )
         low, high, beyond = cuts
-        start = Span(self.start, self.start + beyond - self.stop)
-        return Span(low, high).blocks + start.blocks
+        start = Interval(self.start, self.start + beyond - self.stop)
+        return Interval(low, high).blocks + start.blocks
 
     def _cut(self, part: int, count: int, item: int) -> int:
         """Where a part begins; parts beyond the last are the first ones, a vector further on."""
@@ -52,27 +49,18 @@ class Span(NamedTuple):
         return self.start + (turns * items - (-items * part // count)) * item
 
 
-class ByRank(Program):
-    """A program whose columns are made rank by rank, in O(messages)."""
-
-    problem: Problem
-
-    def columns(self) -> Columns:  # noqa: D102
-        return tabulate([self.operations(rank) for rank in range(self.problem.ranks)])
-
-
 @dataclass(frozen=True)
-class Alone(ByRank):
+class Alone(Program):
     """One rank's own contribution is the result."""
 
     problem: Problem
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        whole = Span(0, self.problem.nbytes).blocks
+        whole = Interval(0, self.problem.nbytes).blocks
         return [Copy(Slot.INPUT, Slot.OUTPUT, whole)] if whole else []
 
 
-def hear(
+def receive_and_combine(
     children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
 ) -> tuple[list[Operation], int]:
     """Receive from children, one after another, and combine; the list, and where the value lies.
@@ -107,41 +95,17 @@ class UpTree(Program):
     tree: Tree
     nbytes: int
     segment: int
+    result: int = Slot.OUTPUT
+    """Where the root's result lies in the end."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         for piece in pieces(self.nbytes, self.segment):
-            heard, value = hear(reversed(children), piece, None if rank else Slot.OUTPUT)
+            heard, value = receive_and_combine(
+                reversed(children), piece, None if rank else self.result
+            )
             operations += heard
             if rank:
                 operations.append(Send(parent, (piece,), value))
         return operations
-
-    def lengths(self) -> Ints:  # noqa: D102
-        return self._turn() * len(pieces(self.nbytes, self.segment))
-
-    def _turn(self) -> Ints:
-        """Operations of every rank for a segment: what it hears, and all but the root send."""
-        heard = 2 * np.bincount(self.tree.edges().parent, minlength=self.tree.size)
-        return heard + (np.arange(self.tree.size) > 0)
-
-    def columns(self) -> Columns:  # noqa: D102
-        parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
-        turn = self._turn()
-        heard = turn - (np.arange(self.tree.size) > 0)
-        return Columns.stack(
-            [
-                Columns(
-                    child,
-                    parent,
-                    heard[child] + s * turn[child],
-                    heard[parent] - 2 * (place + 1) + s * turn[parent],
-                    np.full_like(child, piece.offset),
-                    np.full_like(child, piece.length),
-                )
-                for s, piece in enumerate(pieces(self.nbytes, self.segment))
-            ]
-            or [Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))]
-        )

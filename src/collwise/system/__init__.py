@@ -1,1 +1,5 @@
-"""The machine under us and how we speak of it: launcher, host, files, numbers as text."""
+"""The operating system, and quantities as text: what every other room may use.
+
+`quantities` reads what people type (sizes, times, rates), `formatting` writes it, `integers` checks
+whole numbers.  `host` describes this machine, `launcher` starts ranks, `files` replaces files.
+"""

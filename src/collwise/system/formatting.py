@@ -42,7 +42,7 @@ def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
 
-def digits(x: float) -> str:
+def significant(x: float) -> str:
     """Three significant digits, no exponent: 0.0123, 1.20, 35.0, 1250."""
     if not isfinite(x):
         return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
@@ -55,9 +55,9 @@ def time(seconds: Time) -> str:
     if not seconds:
         return "0 s"
     if not isfinite(seconds):
-        return digits(seconds)
+        return significant(seconds)
     unit, length = _unit(abs(seconds))
-    return f"{digits(seconds / length)} {unit}"
+    return f"{significant(seconds / length)} {unit}"
 
 
 def chosen_time(seconds: Time) -> str:
@@ -69,7 +69,7 @@ def chosen_time(seconds: Time) -> str:
 def time_between(low: float, high: float, like: float) -> str:
     """Two times in the unit that suits a third: "1.21 … 1.30" where the third is 1.25 ms."""
     _, length = _unit(abs(like))
-    return f"{digits(low / length)} … {digits(high / length)}"
+    return f"{significant(low / length)} … {significant(high / length)}"
 
 
 def size(nbytes: int) -> str:

@@ -9,7 +9,7 @@ LAB = "COLLWISE_LAB"
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's name, as far as the system tells it; never empty."""
+    """The processor's name, as the system reports it; never empty."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:

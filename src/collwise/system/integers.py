@@ -1,4 +1,4 @@
-"""Whole numbers that people give: sizes, ranks, counts, and the shape of a mesh."""
+"""Checked integers: ranks, counts, sizes, and the shape of a mesh."""
 
 from operator import index
 from typing import TypeAlias
@@ -24,16 +24,14 @@ def checked_integer(
     >>> checked_integer(4, "a mesh", "rows")
     4
     """
-    remedy = f"give an integer of at least {least}"
-    if most is not None:
-        remedy = f"give an integer from {least} to {most}"
     try:
-        found = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+        number = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
-        found = None
-    if found is None or found < least or (most is not None and found > most):
-        raise InvalidArgument(asked, f"{name} = {value!r}", remedy)
-    return found
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidArgument(asked, f"{name} = {value!r}", f"give an integer {bounds}")
+    return number
 
 
 def checked_shape(shape: Shape, asked: str = "a mesh of ranks") -> Shape:
@@ -41,6 +39,6 @@ def checked_shape(shape: Shape, asked: str = "a mesh of ranks") -> Shape:
     try:
         rows, columns = shape
     except (TypeError, ValueError):
-        seen = f"shape = {shape!r}"
-        raise InvalidArgument(asked, seen, "give (rows, columns), such as (10, 10)") from None
+        remedy = "give (rows, columns), such as (10, 10)"
+        raise InvalidArgument(asked, f"shape = {shape!r}", remedy) from None
     return checked_integer(rows, asked, "rows"), checked_integer(columns, asked, "columns")

@@ -1,4 +1,4 @@
-"""Finding out who started us, and starting ranks.  Needs no MPI library, and imports none."""
+"""Which launcher started this process, and starting ranks.  Neither needs an MPI library."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ INSTALL = (
 
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
-"""Set for ranks that we start: where they leave their exit code for us."""
+"""Names, for ranks that we start, the file in which they leave their exit code."""
 
 
 class Launched(NamedTuple):
@@ -32,7 +32,7 @@ class Launched(NamedTuple):
 
 
 # Variables that launchers set, most specific first: (launcher, rank, size).
-_SIGNS = (
+_VARIABLES = (
     ("Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("Intel MPI's or MPICH's mpiexec", "PMI_RANK", "PMI_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
@@ -41,12 +41,12 @@ _SIGNS = (
 )
 
 
-_MARKS = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
+_PREFIXES = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
     """The launcher that started this process, None if it was started alone."""
-    for launcher, rank, size in _SIGNS:
+    for launcher, rank, size in _VARIABLES:
         if rank in environment and size in environment:
             try:
                 return Launched(launcher, int(environment[rank]), int(environment[size]))
@@ -56,13 +56,13 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
 
 
 def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without a launcher's marks, in which another launcher can start ranks.
+    """The environment without a launcher's variables, in which another launcher can start ranks.
 
     Unchanged if no launcher started this process.
     """
     if launched(environment) is None:
         return dict(environment)
-    return {name: value for name, value in environment.items() if not name.startswith(_MARKS)}
+    return {name: value for name, value in environment.items() if not name.startswith(_PREFIXES)}
 
 
 def find_mpiexec() -> str:
@@ -71,8 +71,8 @@ def find_mpiexec() -> str:
     COLLWISE_MPIEXEC names another; else mpiexec or mpirun beside the interpreter, then on the PATH.
     """
     if chosen := os.environ.get("COLLWISE_MPIEXEC"):
-        if found := shutil.which(chosen):
-            return found
+        if path := shutil.which(chosen):
+            return path
         raise NoMPI(
             f"the launcher COLLWISE_MPIEXEC={chosen}",
             "there is no such program",
@@ -80,8 +80,8 @@ def find_mpiexec() -> str:
         )
     beside = Path(sys.executable).parent
     for name in ("mpiexec", "mpirun"):
-        if found := shutil.which(name, path=str(beside)) or shutil.which(name):
-            return found
+        if path := shutil.which(name, path=str(beside)) or shutil.which(name):
+            return path
     raise NoMPI("starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", INSTALL)
 
 
@@ -104,7 +104,7 @@ def command_line(ranks: int, arguments: Sequence[str]) -> list[str]:
     mpiexec = find_mpiexec()
     options = ["-n", str(ranks)]
     if is_open_mpi(mpiexec):
-        # More ranks than cores are welcome on one machine; we say that it makes timings noisy.
+        # More ranks than cores are allowed on one machine; other code warns that timings are noisy.
         options += ["--oversubscribe"]
         if os.geteuid() == 0:
             options += ["--allow-run-as-root"]
@@ -123,8 +123,8 @@ def start(
     ends the ranks first.
     """
     command = command_line(ranks, arguments)
-    # A session of their own: Ctrl-C reaches us alone, and we end the ranks, in order and silently.
-    # Launchers pass standard input on, and would swallow what a calling script reads from.
+    # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.
+    # Without standard input, which launchers would consume although a calling script may read it.
     with ended_by_signals():
         process = subprocess.Popen(
             command,
@@ -166,7 +166,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:
-    """End the launcher and its ranks, without a word from it on standard output."""
+    """End the launcher and its ranks, before the launcher can print anything."""
     if is_open_mpi(mpiexec):
         process.terminate()
     else:

@@ -11,11 +11,12 @@ from functools import cache, partial
 from math import lcm
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument, InvalidSchedule, shown
+from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
+from collwise.schedule.evaluation import never_completes
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
@@ -216,18 +217,6 @@ def _costs_in_ticks(
         {size: tuple(int(x * grid) for x in row) for size, row in message.items()},
         {size: int(cost * grid) for size, cost in combine.items()},
     ), grid
-
-
-def never_completes(rank: int, step: int, op: Operation) -> InvalidSchedule:
-    """The error of an event simulation that stops before this operation."""
-    verb = type(op).__name__.lower()
-    return InvalidSchedule(
-        f"rank {rank}, step {step}: {verb}"
-        + (f" with rank {op.peer}" if isinstance(op, Send | Recv) else ""),
-        "it never completes: the ranks wait for each other, or nobody answers",
-        rank=rank,
-        step=step,
-    )
 
 
 def ideal_alike(operations: Sequence[Operation], machine: Machine) -> Fraction:

@@ -180,6 +180,6 @@ def _chained(least: Ticks, gap: Ticks, begins: Ints, lengths: Ints) -> Ticks:
         times[run] = np.maximum.accumulate(least[run] - behind) + behind
     begins, lengths = begins[~long], lengths[~long]
     for place in range(1, int(lengths.max(initial=0))):
-        here = begins[lengths > place] + place
-        times[here] = np.maximum(times[here], times[here - 1] + gap[here])
+        at = begins[lengths > place] + place
+        times[at] = np.maximum(times[at], times[at - 1] + gap[at])
     return times

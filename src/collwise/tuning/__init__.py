@@ -1,4 +1,4 @@
-"""The main job: measure, plan, race against the library's own, learn, report.
+"""Sessions that measure, plan, race and learn; simulations that are compared.  Results are data.
 
-It brings the sans-IO rooms (measure, planner, verifier) together with MPI.
+Read outcomes (a task, what was decided about it), then session (on MPI), then simulations (no MPI).
 """

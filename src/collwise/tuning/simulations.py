@@ -1,4 +1,4 @@
-"""Schedules on an assumed machine, for people and for programs: what `collwise simulate` tells."""
+"""Simulations of one problem, compared: what `collwise simulate` shows."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -34,7 +34,7 @@ COMPARED_SHARE = 8
 """Of several algorithms, each may have so many times fewer messages."""
 
 Progress = Callable[[str, float], None]
-"""Told what is being done and how far the whole is, from 0 to 1."""
+"""Told what is being done and how far the work is, from 0 to 1."""
 
 
 class Traffic(NamedTuple):
@@ -46,17 +46,21 @@ class Traffic(NamedTuple):
     most: int
 
 
-class Load(NamedTuple):
-    """A link: the nodes it leads from and to, for how long it was held in all (exact seconds)."""
+class LinkLoad(NamedTuple):
+    """How long a link from one node to another was held.
+
+    busy: exact seconds in all.   share: of the schedule's time, 0 to 1.
+    """
 
     link: int
     source: int
     target: int
     busy: Fraction
+    share: float
 
 
-class Waits(NamedTuple):
-    """How many messages waited for links; exact seconds in all, and of the longest."""
+class LinkWaits(NamedTuple):
+    """How many messages waited for links; exact seconds in all, and of the longest wait."""
 
     messages: int
     total: Fraction
@@ -65,7 +69,7 @@ class Waits(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulation:
-    """A schedule that was played, and what happened on the way.
+    """A simulated schedule, and what happened on the way.
 
     settings: of its algorithm.   bound: no schedule of the problem is faster on this machine.
     """
@@ -93,34 +97,32 @@ class Simulation:
     @cached_property
     def traffic(self) -> Traffic:
         """All messages."""
-        played = self.trace.simulated
-        if isinstance(played, Timing):
-            sizes: Ints = np.array([t.nbytes for t in played.transfers], dtype=np.int64)
+        simulated = self.trace.simulated
+        if isinstance(simulated, Timing):
+            sizes: Ints = np.array([t.nbytes for t in simulated.transfers], dtype=np.int64)
         else:
-            sizes = played.messages.nbytes
+            sizes = simulated.messages.nbytes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
         return Traffic(len(sizes), int(sizes.sum()), int(sizes.min()), int(sizes.max()))
 
     @cached_property
-    def loads(self) -> tuple[Load, ...]:
+    def loads(self) -> tuple[LinkLoad, ...]:
         """Every link that was used, the busiest first."""
-        topology = self.trace.topology
+        topology, completion = self.trace.topology, self.trace.completion
         if topology is None:
             return ()
-        found = [Load(k, *topology.ends(k), busy) for k, busy in self.trace.link_busy().items()]
-        return tuple(sorted(found, key=lambda load: (-load.busy, load.link)))
+        loads = [
+            LinkLoad(link, *topology.ends(link), busy, float(busy / (completion or 1)))
+            for link, busy in self.trace.link_busy().items()
+        ]
+        return tuple(sorted(loads, key=lambda load: (-load.busy, load.link)))
 
     @cached_property
-    def waits(self) -> Waits:
+    def waits(self) -> LinkWaits:
         """How long messages waited for links though both ranks were ready."""
         times = [p.start - p.ready for p in self.trace.passages if p.start > p.ready]
-        return Waits(len(times), sum(times, Fraction(0)), max(times, default=Fraction(0)))
-
-    def share(self, load: Load) -> float:
-        """The share of the whole time in which a link was busy; 0 where nothing takes any."""
-        whole = self.trace.completion
-        return float(load.busy / whole) if whole else 0.0
+        return LinkWaits(len(times), sum(times, Fraction(0)), max(times, default=Fraction(0)))
 
 
 def simulations(
@@ -142,12 +144,11 @@ def simulations(
     for too many messages.
     """
     several = algorithm is None and problem.ranks <= LARGEST_COMPARED
-    share = COMPARED_SHARE if several else 1
-    stage = _Stage(problem, machine, topology, reason, share)
+    simulator = _Simulator(problem, machine, topology, reason, COMPARED_SHARE if several else 1)
     if algorithm is not None:
-        one = find(algorithm, problem.collective)
-        progress(f"playing {one.name}", 0.5)
-        return [stage.named(one, settings or {})], {}
+        named = find(algorithm, problem.collective)
+        progress(f"playing {named.name}", 0.5)
+        return [simulator.run(named, settings or {})], {}
     if not several:
         if topology is not None or not machine.independent_ports:
             raise InvalidArgument(
@@ -157,23 +158,24 @@ def simulations(
             )
         best = plan_for(problem, machine, reason=reason)
         progress(f"playing {best.algorithm}", 0.5)
-        return [stage.play(best.algorithm, best.settings)], {}
-    among = algorithms_for(problem.collective)
-    found, refused = [], {}
-    for number, one in enumerate(among):
-        progress(f"playing {one.name}", number / len(among))
+        return [simulator.run_with(best.algorithm, best.settings)], {}
+    algorithms = algorithms_for(problem.collective)
+    simulated: list[Simulation] = []
+    refused: dict[str, InvalidArgument] = {}
+    for number, candidate in enumerate(algorithms):
+        progress(f"playing {candidate.name}", number / len(algorithms))
         try:
-            found.append(stage.named(one, {}))
-        except InvalidArgument as problem_seen:
-            refused[one.name] = problem_seen
-    if not found:
+            simulated.append(simulator.run(candidate, {}))
+        except InvalidArgument as refusal:
+            refused[candidate.name] = refusal
+    if not simulated:
         raise next(iter(refused.values()))
-    found.sort(key=lambda one: one.trace.completion)
-    return found, {name: seen.seen for name, seen in refused.items()}
+    simulated.sort(key=lambda simulation: simulation.trace.completion)
+    return simulated, {name: refusal.seen for name, refusal in refused.items()}
 
 
-class _Stage:
-    """Where the schedules of one problem are played, each once."""
+class _Simulator:
+    """Simulates the schedules of one problem, each once."""
 
     def __init__(
         self,
@@ -186,33 +188,34 @@ class _Stage:
         self.problem, self.machine, self.topology = problem, machine, topology
         self.reason, self.share = reason, share
         self.bound, _ = problem.lower_bounds(machine)
-        self.simulated: dict[str, Trace] = {}
+        self.traces: dict[str, Trace] = {}
 
-    def play(self, name: str, settings: Mapping[str, Any]) -> Simulation:
-        label = describe(name, settings)
-        if label not in self.simulated:
-            schedule = find(name).solve(self.problem, settings)
-            segmented = find(name).segmented
-            _check_size(schedule, self.machine, self.topology, self.share, segmented=segmented)
-            self.simulated[label] = simulate(schedule, self.machine, self.topology)
-        return Simulation(name, settings, self.simulated[label], self.bound)
-
-    def named(self, algorithm: Algorithm, given: Mapping[str, str]) -> Simulation:
-        """One algorithm; settings that are not given are those that a planner takes."""
-        settings = read_settings(algorithm, given)
-        if len(settings) < len(algorithm.parameters) or not given:
-            made = plan_for(
+    def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:
+        """Simulate an algorithm; the planner chooses the settings that were not typed."""
+        settings = read_settings(algorithm, typed)
+        if len(settings) < len(algorithm.parameters) or not typed:
+            plan = plan_for(
                 self.problem,
                 self.machine,
                 algorithm.name,
                 topology=self.topology,
                 reason=self.reason,
-                score=self.score,
+                score=self._score,
             )
-            settings = {**made.settings, **settings}
-        return self.play(algorithm.name, algorithm.settings(settings))
+            settings = {**plan.settings, **settings}
+        return self.run_with(algorithm.name, algorithm.settings(settings))
 
-    def score(
+    def run_with(self, name: str, settings: Mapping[str, Any]) -> Simulation:
+        """Simulate an algorithm with all its settings."""
+        label = describe(name, settings)
+        if label not in self.traces:
+            algorithm = find(name)
+            schedule = algorithm.solve(self.problem, settings)
+            _check_size(schedule, self.machine, self.topology, self.share, algorithm.segmented)
+            self.traces[label] = simulate(schedule, self.machine, self.topology)
+        return Simulation(name, settings, self.traces[label], self.bound)
+
+    def _score(
         self,
         algorithm: Algorithm,
         problem: Problem,
@@ -220,17 +223,17 @@ class _Stage:
         settings: Mapping[str, Any],
         topology: Topology | None,
     ) -> Fraction:
-        """The planner's own score where it is a formula; else the schedule is played, and kept."""
+        """The planner's own score where it is a formula; else the simulated time."""
         if topology is None and machine.independent_ports:
             return predicted(algorithm, problem, machine, settings, topology)
-        return self.play(algorithm.name, settings).trace.completion
+        return self.run_with(algorithm.name, settings).trace.completion
 
 
-def read_settings(algorithm: Algorithm, given: Mapping[str, str]) -> dict[str, Any]:
+def read_settings(algorithm: Algorithm, typed: Mapping[str, str]) -> dict[str, Any]:
     """Values of some parameters from text: 4, 9/5, 64k.  Raises InvalidArgument for odd ones."""
-    if set(given) - set(algorithm.parameters):
-        algorithm.settings(given)  # says which it takes
-    return {name: _read(algorithm, name, text) for name, text in given.items()}
+    if set(typed) - set(algorithm.parameters):
+        algorithm.settings(typed)  # raises, and names the parameters that there are
+    return {name: _read(algorithm, name, text) for name, text in typed.items()}
 
 
 def _read(algorithm: Algorithm, name: str, text: str) -> Any:
@@ -245,7 +248,7 @@ def _read(algorithm: Algorithm, name: str, text: str) -> Any:
 
 
 def _check_size(
-    schedule: Schedule, machine: Machine, topology: Topology | None, share: int, *, segmented: bool
+    schedule: Schedule, machine: Machine, topology: Topology | None, share: int, segmented: bool
 ) -> None:
     """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
     p = schedule.ranks

@@ -1,9 +1,11 @@
-"""Proves a schedule right, whoever made it, or explains the first thing that is wrong with it.
+"""Proves that a schedule is right, whoever made it, or explains the first violation.
 
-Read in this order: `promises` (what is right), `flow` (partners, and what is held), `progress` (no
-deadlock), `contributions` (of what it is combined), `ports` and `links` (in ideal time no rank does
-two things at once, no link carries two messages); `atlas` and `words` serve them.  Nothing here
-knows an algorithm, or takes anything over from the timing engine: that is checked too.
+Read `dataflow` first (matching messages, and what every rank holds), then `deadlock`,
+`contributions` (of which ranks' vectors a result is combined), `port_rules` and `link_rules` (in
+ideal time no port does two things at once, and no link carries two messages).  `partition` and
+`violations` serve them.  What a rank has at the start and must have in the end is derived from the
+table of collectives (`Problem.input_of`, `Problem.output_of`).  Nothing here knows an algorithm,
+and the timing engine is not trusted: its results are checked as well.
 """
 
 from fractions import Fraction
@@ -19,20 +21,19 @@ from collwise.verifier.dataflow import check_holdings, check_operations, check_p
 from collwise.verifier.deadlock import check_progress
 from collwise.verifier.partition import Partition
 from collwise.verifier.port_rules import check_ports
-from collwise.verifier.postconditions import Postcondition, postcondition
 
-__all__ = ["Postcondition", "check_flow", "check_ports", "postcondition", "verify"]
+__all__ = ["check_flow", "check_ports", "verify"]
 
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
-"""The machines whose ports are watched if none is given."""
+"""The machines for which ports are checked if none is given."""
 
 
 def verify(
     schedule: Schedule, machine: Machine | None = None, topology: Topology | None = None
 ) -> None:
-    """Prove that a schedule keeps its collective's promise; return if so.
+    """Prove that a schedule does what its collective promises; returns if so.
 
-    Checks the flow of the data (`check_flow`), and then, on `machine` (or else on postal machines
+    Checks the data flow (`check_flow`), and then, on `machine` (or else on postal machines
     with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`); and, on
     a topology, which needs a machine that has links, that no link carries two at once.
     Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
@@ -47,11 +48,11 @@ def verify(
 
 
 def check_flow(schedule: Schedule) -> None:
-    """Prove all that needs no machine: partners, data and progress.
+    """Prove all that needs no machine: matching messages, data flow and progress.
 
-    Every message has its partner with the same blocks; what is sent is held; nothing is received
-    twice; what is owed is there in the end, made of every contribution once and in the order that
-    the problem promises, no element cut; no deadlock, under buffered and under blocking sends.
+    Every send has its receive with the same blocks; what is sent is held; nothing is received
+    twice; every output is complete in the end, combined of every contribution once and in the order
+    that the problem promises, no element cut; no deadlock, with buffered and with blocking sends.
     Raises as `verify` does.
     """
     problem = schedule.problem
@@ -63,12 +64,10 @@ def check_flow(schedule: Schedule) -> None:
             "write one list for every rank, an empty one where there is nothing to do",
         )
     lists = schedule.lists
-    promises = [postcondition(problem, rank) for rank in range(problem.ranks)]
-    combined = problem.kind.combines
-    check_operations(lists, problem.itemsize if combined else 1)
+    check_operations(lists, problem.itemsize if problem.kind.combines else 1)
     check_partners(lists)
-    atlas = Partition(lists, promises)
-    check_holdings(lists, promises, atlas)
-    check_progress(lists, atlas)
-    if combined:
-        check_contributions(lists, problem, promises, atlas)
+    partition = Partition(lists, problem)
+    check_holdings(lists, problem, partition)
+    check_progress(lists, schedule.dependencies)
+    if problem.kind.combines:
+        check_contributions(lists, problem, partition)

@@ -8,16 +8,14 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.timing import Passage, Timing, Transfer
-from collwise.verifier.wording import Lists, wrong
-
-_REMEDY = "mend the timing: it says what the network cannot do"
+from collwise.verifier.violations import Lists, reject_timing
 
 
 def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topology | None) -> None:
     """Prove that a timing obeys the law of a network: every passage that of its transfer.
 
-    The route is the topology's; header and tail pass when the machine's law says; what a transfer
-    waited for was held until it began; no link is held by two transfers at once.
+    The route is the topology's; header and tail pass when the machine's law says; the link that a
+    transfer waited for was held until it began; no link is held by two transfers at once.
     Raises InvalidSchedule with the rank and step of a send.
     """
     if not (isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and topology)):
@@ -28,7 +26,7 @@ def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topolo
     held: dict[int, list[tuple[Fraction, Fraction, int]]] = {}
     for index, (t, p) in enumerate(zip(timing.transfers, timing.passages, strict=True)):
         if p.route != (topology.route(t.source, t.target) if topology else ()):
-            _false(lists, t, f"it takes the links {p.route}, not its route")
+            _reject(lists, t, f"it takes the links {p.route}, not its route")
         _check_passage(lists, t, p, machine, len(p.route) if topology else 1)
         _check_wait(lists, timing, t, p)
         for link in p.route:
@@ -37,42 +35,38 @@ def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topolo
         for before, after in pairwise(sorted(spans)):
             if after[0] < before[1]:
                 holder = timing.transfers[before[2]]
-                told = f"the message from rank {holder.source} to {holder.target}"
-                _false(lists, timing.transfers[after[2]], f"link {link} still carries {told}")
+                message = f"the message from rank {holder.source} to {holder.target}"
+                _reject(lists, timing.transfers[after[2]], f"link {link} still carries {message}")
 
 
-def _check_passage(lists: Lists, t: Transfer, p: Passage, machine: Machine, hops: int) -> None:
-    """Header and tail are where the law has them."""
+def _check_passage(
+    lists: Lists, t: Transfer, p: Passage, machine: Hockney | Wormhole, hops: int
+) -> None:
+    """Header and tail pass when the law says."""
     if isinstance(machine, Wormhole):
         entry = p.start + machine.send + t.nbytes * machine.copy
         header = entry + hops * machine.hop
-        end = header + t.nbytes * machine.beta
     else:
-        assert isinstance(machine, Hockney)
         entry, header = p.start, p.start + machine.alpha
-        end = header + t.nbytes * machine.beta
     if (p.start, p.end) != (t.start, t.sent):
-        _false(lists, t, "it passes at another time than it is sent")
-    if (p.entry, p.header, p.end) != (entry, header, end):
-        _false(lists, t, "it holds its links for another time than the machine's law says")
+        _reject(lists, t, "it passes at another time than it is sent")
+    if (p.entry, p.header, p.end) != (entry, header, header + t.nbytes * machine.beta):
+        _reject(lists, t, "it holds its links for another time than the machine's law says")
 
 
 def _check_wait(lists: Lists, timing: Timing, t: Transfer, p: Passage) -> None:
     """It began when it was ready, or when the link that it waited for was free."""
     if p.waited is None:
         if p.start != p.ready:
-            _false(
-                lists, t, f"it begins {seconds(p.start - p.ready):g} s late, and waits for nobody"
-            )
+            late = seconds(p.start - p.ready)
+            _reject(lists, t, f"it begins {late:g} s late, and waits for nobody")
         return
     link, index = p.waited
     other = timing.passages[index] if 0 <= index < len(timing.passages) else None
     if other is None or link not in p.route or link not in other.route or other.end != p.entry:
-        _false(
-            lists, t, f"it waits for link {link}, which was not held by what is named until then"
-        )
+        seen = f"it waits for link {link}, which was not held by what is named until then"
+        _reject(lists, t, seen)
 
 
-def _false(lists: Lists, t: Transfer, seen: str) -> None:
-    op = lists[t.source][t.place_at_source]
-    wrong(lists, t.source, t.place_at_source, seen, _REMEDY, op.blocks[0])
+def _reject(lists: Lists, t: Transfer, seen: str) -> None:
+    reject_timing(lists, t.source, t.place_at_source, seen)

@@ -1,47 +1,42 @@
-"""Blocks as sets: all data is cut at every boundary of every block, a set of pieces is an int."""
+"""Blocks as sets: all data is cut at every boundary of every block; a set of pieces is an int."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 
 from collwise.schedule.operations import Block
-from collwise.verifier.postconditions import Holding, Postcondition
-from collwise.verifier.wording import Lists
+from collwise.schedule.problem import Problem
+from collwise.verifier.violations import Lists
 
 
 class Partition:
-    """Blocks as sets of pieces: all data is cut wherever any block begins or ends."""
+    """The pieces into which the blocks of a problem and its operations cut the data."""
 
-    def __init__(self, lists: Lists, promises: Sequence[Postcondition]) -> None:
+    def __init__(self, lists: Lists, problem: Problem) -> None:
+        ranks = range(problem.ranks)
+        inputs = [problem.input_of(rank) for rank in ranks]
+        outputs = [problem.output_of(rank) for rank in ranks]
         # By identity, for both ends of a message often have the same tuple, and so have many more.
-        several = {id(op.blocks): op.blocks for operations in lists for op in operations}
-        blocks = set().union(*several.values())
-        holdings = {id(held): held for promise in promises for held in promise[:2]}
-        blocks |= {block for held in holdings.values() for _, block in held}
-        cuts = sorted({(b.owner, at) for b in blocks for at in (b.offset, b.end)})
-        number = {cut: i for i, cut in enumerate(cuts)}
-        self._cuts = cuts
+        moved = (op.blocks for operations in lists for op in operations)
+        distinct = {id(blocks): blocks for blocks in (*inputs, *outputs, *moved)}
+        blocks = set().union(*distinct.values())
+        self._cuts = sorted({(b.owner, at) for b in blocks for at in (b.offset, b.end)})
+        number = {cut: i for i, cut in enumerate(self._cuts)}
         self._sets = {
             b: (1 << number[b.owner, b.end]) - (1 << number[b.owner, b.offset]) for b in blocks
         }
-        self._held = {key: self._by_slot(held) for key, held in holdings.items()}
-        known = {key: self.pieces(found) for key, found in several.items()}
-        self.moved = [[known[id(op.blocks)] for op in operations] for operations in lists]
+        pieces = {key: self.pieces(several) for key, several in distinct.items()}
+        self.moved = [[pieces[id(op.blocks)] for op in operations] for operations in lists]
         """The pieces of every operation, by rank and step."""
-        self.exists = 0
-        """What any rank is given: there is no other data."""
-        for promise in promises:
-            for _, block in promise.given:
-                self.exists |= self._sets[block]
+        self.inputs = [pieces[id(blocks)] for blocks in inputs]
+        """What every rank has at the start."""
+        self.outputs = [pieces[id(blocks)] for blocks in outputs]
+        """What every rank must have in its output in the end."""
 
-    def __len__(self) -> int:
-        """Number of pieces."""
-        return len(self._cuts)
-
-    def span(self, block: Block) -> slice:
-        """The pieces of one block, which have consecutive numbers."""
+    def span(self, block: Block) -> range:
+        """The numbers of the pieces of one block, which are consecutive."""
         pieces = self._sets[block]
-        return slice((pieces & -pieces).bit_length() - 1 if pieces else 0, pieces.bit_length())
+        return range((pieces & -pieces).bit_length() - 1 if pieces else 0, pieces.bit_length())
 
     def piece(self, number: int) -> Block:
         """A piece as a block."""
@@ -51,7 +46,7 @@ class Partition:
         """The pieces of all the blocks."""
         return reduce(or_, map(self._sets.__getitem__, blocks), 0)
 
-    def meet(self, blocks: Iterable[Block]) -> bool:
+    def overlap(self, blocks: Iterable[Block]) -> bool:
         """Whether two of the blocks have a piece in common: then their sum is not their union."""
         sets = [self._sets[block] for block in blocks]
         return sum(sets) != reduce(or_, sets, 0)
@@ -62,13 +57,3 @@ class Partition:
         run = ~(pieces >> low)
         owner, offset = self._cuts[low]
         return Block(owner, offset, self._cuts[low + (run & -run).bit_length() - 1][1] - offset)
-
-    def holding(self, held: Holding) -> dict[int, int]:
-        """What lies in each slot, of a promise."""
-        return dict(self._held[id(held)])
-
-    def _by_slot(self, held: Holding) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for slot, block in held:
-            found[slot] = found.get(slot, 0) | self._sets[block]
-        return found

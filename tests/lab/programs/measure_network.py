@@ -8,10 +8,10 @@ import time
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.agreement import on_root
-from collwise.mpi.campaigns import run_campaign
-from collwise.mpi.channel import Channel
-from collwise.mpi.world import describe, world
+from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.runtime.agreement import on_root
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import describe, world
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 
 
@@ -48,9 +48,9 @@ def stream_s(comm: MPI.Intracomm) -> float:
 def main() -> None:
     comm = world()
     here = describe(comm)
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     memory = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    channel.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))  # connections are made lazily
+    private.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))  # connections are made lazily
     observed = {
         "hosts": comm.allgather(socket.gethostname()),
         "memory": comm.allgather(memory.size),
@@ -62,8 +62,8 @@ def main() -> None:
         "stream_s": stream_s(comm),
     }
     memory.Free()
-    profile = run_campaign(channel.comm, here, budget_s=2.0, sizes=[NBYTES])
-    channel.free()
+    profile = run_campaign(private.comm, here, budget_s=2.0, sizes=[NBYTES])
+    private.free()
     point = next(p for p in profile.points if p.mode == "nonblocking")
     observed.update(t0_s=point.t0_s, lam=point.lam, lam_experiments=point.lam_experiments)
     observed["fingerprint"] = profile.fingerprint.emulated

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.persistent import Persistent
-from collwise.mpi.progress import ENGINE
+from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.runtime.progress import ENGINE
 from collwise.schedule.program import Schedule
 
 
@@ -30,7 +30,7 @@ def run(request: Any) -> None:
     request.Free()
 
 
-def complete(request: Persistent, *, testing: bool) -> None:
+def complete(request: PersistentCollective, *, testing: bool) -> None:
     """By `Wait`, or by `Test` again and again."""
     while testing and not request.Test():
         time.sleep(0)  # others need the core
@@ -39,7 +39,7 @@ def complete(request: Persistent, *, testing: bool) -> None:
 
 def run_in_different_orders(
     comm: MPI.Intracomm,
-    requests: Sequence[Persistent],
+    requests: Sequence[PersistentCollective],
     fill: Callable[[int, int], None],
     right: Callable[[int, int], bool],
     between: Callable[[], None] = lambda: None,
@@ -61,7 +61,7 @@ def run_in_different_orders(
             assert right(number, again), (number, again)
 
 
-def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: Persistent) -> None:
+def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: PersistentCollective) -> None:
     """Nobody but the last rank calls collwise until its part is complete.
 
     Legal with the library's own: everybody else waits for a message that the last rank sends only
@@ -79,7 +79,7 @@ def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: Persistent) -> N
     assert not ENGINE.running
 
 
-def allocates_nothing(*acts: Callable[[], None]) -> None:
+def allocates_nothing(*acts: Callable[[], object]) -> None:
     """What is done again and again leaves no more objects each time."""
     gc.disable()
     grown = []

@@ -8,8 +8,8 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.errors import BrokenCommunicator, InvalidArgument
-from collwise.mpi.channel import Channel
-from collwise.mpi.executor import gatherer, persistent_gather
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from tests.mpi.programs.checks import check, main
 from tests.mpi.programs.contributions import MACHINE, NAMED
 
@@ -66,20 +66,22 @@ def what_cannot_be_right_is_refused_before_anything_is_sent(comm: MPI.Intracomm)
 
 @check
 def other_schedules_than_the_buffers_are_refused(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     ring = cw.ALGORITHMS["s_to_p/ring"]
     result = np.zeros(comm.size + 1, np.uint8)
     with pytest.raises(InvalidArgument, match="ranks"):
-        persistent_gather(ring.schedule(comm.size + 1, 1, sources=[0]), channel, None, result)
+        executor_for(ring.schedule(comm.size + 1, 1, sources=[0]), private).persistent(None, result)
     schedule = ring.schedule(comm.size, 1, sources=range(comm.size))
     counts = [1] * comm.size
     with pytest.raises(InvalidArgument, match="plan for the counts"):
-        persistent_gather(schedule, channel, np.zeros(1, np.uint8), [result, [*counts[:-1], 2]])
+        executor_for(schedule, private).persistent(
+            np.zeros(1, np.uint8), [result, [*counts[:-1], 2]]
+        )
     with pytest.raises(InvalidArgument, match=f"count of rank {comm.size - 1} is -1"):
-        gatherer(schedule, channel)(np.zeros(1, np.uint8), [result, [*counts[:-1], -1]])
-    run = gatherer(schedule, channel)
-    request = persistent_gather(schedule, channel, None, [result, counts])
-    channel.mark_broken(KeyboardInterrupt())
+        executor_for(schedule, private).run(np.zeros(1, np.uint8), [result, [*counts[:-1], -1]])
+    run = executor_for(schedule, private).run
+    request = executor_for(schedule, private).persistent(None, [result, counts])
+    private.mark_broken(KeyboardInterrupt())
     with pytest.raises(BrokenCommunicator):
         run(None, [result, counts])
     with pytest.raises(BrokenCommunicator):

@@ -18,10 +18,10 @@ from collwise.errors import (
     InvalidArgument,
     UnknownName,
 )
-from collwise.mpi.agreement import everywhere, on_root
-from collwise.mpi.buffers import Buffer
-from collwise.mpi.channel import Channel
-from collwise.mpi.executor import persistent, runner
+from collwise.mpi.buffers.buffer import Buffer
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import (
@@ -56,14 +56,14 @@ def schedules(ranks: int, nbytes: int, root: int) -> Iterator[cw.Schedule]:
 
 @check
 def every_algorithm_from_every_root(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for root in roots(comm):
         for nbytes in (0, 1, comm.size + 1, 1000, 70_000):
             for schedule in schedules(comm.size, nbytes, root):
                 data = pattern(nbytes, comm.rank + 1)
-                runner(schedule, channel)(data)
+                executor_for(schedule, private).run(data)
                 assert np.array_equal(data, pattern(nbytes, root + 1)), (schedule.algorithm, root)
-                request = persistent(schedule, channel, data)
+                request = executor_for(schedule, private).persistent(data)
                 for again in range(2):
                     data[:] = pattern(nbytes, comm.rank + again)
                     request.Start()
@@ -71,12 +71,12 @@ def every_algorithm_from_every_root(comm: MPI.Intracomm) -> None:
                     expected = pattern(nbytes, root + again)
                     assert np.array_equal(data, expected), (schedule.algorithm, root, again)
                 request.Free()
-    channel.free()
+    private.free()
 
 
 @check
 def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     vector = MPI.INT.Create_vector(50, 2, 5).Commit()
     pairs = MPI.INT.Create_contiguous(2).Commit()
     holes = MPI.INT.Create_indexed([30, 70], [0, 100]).Commit()
@@ -110,9 +110,9 @@ def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
             memory, spec, where = made[(number + comm.rank) % len(made)]  # mixed over the ranks
             flat = np.frombuffer(memory, np.int32)
             flat[where] = numbers(comm.rank)
-            runner(schedule, channel)(spec)
+            executor_for(schedule, private).run(spec)
             assert np.array_equal(flat[where], numbers(root)), (schedule.algorithm, number)
-            request = persistent(schedule, channel, spec)
+            request = executor_for(schedule, private).persistent(spec)
             flat[where] = numbers(comm.rank + 1)
             request.Start()
             while not request.Test():
@@ -123,42 +123,42 @@ def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
                 assert (np.delete(flat, where) == -1).all(), "wrote into the holes"
     for datatype in (vector, pairs, holes, backwards):
         datatype.Free()
-    channel.free()
+    private.free()
 
 
 @check
 def read_only_and_empty_buffers(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 5)
     data: Any = b"hello" if comm.rank == 0 else bytearray(5)
-    runner(schedule, channel)([data, MPI.BYTE])
+    executor_for(schedule, private).run([data, MPI.BYTE])
     assert bytes(data) == b"hello"
     nothing = cw.ALGORITHMS["broadcast/scatter_ring"].schedule(comm.size, 0)
-    runner(nothing, channel)(bytearray())
-    request = persistent(nothing, channel, bytearray())
+    executor_for(nothing, private).run(bytearray())
+    request = executor_for(nothing, private).persistent(bytearray())
     request.Start()
     request.Wait()
     request.Wait()  # of a request that is not started: returns at once, as in MPI
     if comm.size > 1 and comm.rank == 1:
         try:
-            persistent(schedule, channel, [b"fixed", MPI.BYTE])
+            executor_for(schedule, private).persistent([b"fixed", MPI.BYTE])
         except (BufferError, TypeError, ValueError):
             pass
         else:
             raise AssertionError("a read-only buffer was taken for receiving")
-    channel.free()
+    private.free()
 
 
 @check
 def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     data = [np.zeros(500, np.uint8) for _ in range(4)]
     requests = []
     for number, name in enumerate(("chain", "binomial", "postal_tree", "scatter_ring")):
         algorithm, root = cw.ALGORITHMS[f"broadcast/{name}"], number % comm.size
         settings = settings_of(algorithm, comm.size)
         schedule = algorithm.schedule(comm.size, 500, root, **settings)
-        requests.append(persistent(schedule, channel, data[number]))
+        requests.append(executor_for(schedule, private).persistent(data[number]))
 
     def fill(number: int, again: int) -> None:
         wrong = 100 * (comm.rank != number % comm.size)
@@ -170,42 +170,42 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
         fill,
         lambda number, again: np.array_equal(data[number], pattern(500, number + again)),
     )
-    channel.free()
+    private.free()
 
 
 @check
 def a_chain_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     data = pattern(100, comm.rank)
     schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 100)
-    run_while_ranks_are_elsewhere(comm, persistent(schedule, channel, data))
+    run_while_ranks_are_elsewhere(comm, executor_for(schedule, private).persistent(data))
     assert np.array_equal(data, pattern(100, 0))
-    channel.free()
+    private.free()
 
 
 @check
 def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     inbox = np.full(64, 255, np.uint8)
     waiting = comm.Irecv(inbox, MPI.ANY_SOURCE, MPI.ANY_TAG)
     for schedule in schedules(comm.size, 64, 0):
         data = pattern(64, comm.rank)
-        runner(schedule, channel)(data)
+        executor_for(schedule, private).run(data)
     assert not waiting.Test()
     waiting.Cancel()
     waiting.Wait()
     assert (inbox == 255).all()
-    channel.free()
+    private.free()
 
 
 @check
 def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     data, mine, theirs = pattern(200, comm.rank), np.zeros(1), np.full(1, comm.rank + 0.5)
     schedule = cw.ALGORITHMS["broadcast/chain_segmented"].schedule(comm.size, 200, 0, segment=50)
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     requests: list[Any] = [
-        persistent(schedule, channel, data),
+        executor_for(schedule, private).persistent(data),
         comm.Send_init(theirs, right),
         comm.Recv_init(mine, left),
     ]
@@ -217,59 +217,60 @@ def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
         assert np.array_equal(data, pattern(200, 0))
     for request in requests:
         request.Free()
-    channel.free()
+    private.free()
 
 
 @check
 def requests_can_be_freed_or_forgotten(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     schedule = cw.ALGORITHMS["broadcast/scatter_allgather"].schedule(comm.size, 300)
-    forgotten = persistent(schedule, channel, bytearray(300))
+    forgotten = executor_for(schedule, private).persistent(bytearray(300))
     forgotten.Start()
     forgotten.Wait()
-    freed = persistent(schedule, channel, bytearray(300))
+    freed = executor_for(schedule, private).persistent(bytearray(300))
     freed.Start()
     freed.Free()  # completes it first
     freed.Free()
-    gone = persistent(schedule, channel, bytearray(300))
+    gone = executor_for(schedule, private).persistent(bytearray(300))
     del gone
     gc.collect()
-    comm.Barrier()  # never freed, nor the channel: the end of the program must not complain
+    comm.Barrier()  # never freed, nor the private: the end of the program must not complain
 
 
 @check
 def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
-    request = persistent(schedule, channel, bytearray(10))
+    request = executor_for(schedule, private).persistent(bytearray(10))
     request.Start()
     with pytest.raises(RuntimeError) as refusal:
         request.Start()
     assert "running" in str(refusal.value)
     request.Wait()
-    channel.free()
+    private.free()
 
 
 @check
 def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for schedule, buffer in (
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
     ):
         with pytest.raises(InvalidArgument) as refusal:
-            persistent(schedule, channel, buffer)
+            executor_for(schedule, private).persistent(buffer)
         assert "plan" in refusal.value.remedy
-    channel.free()
+    private.free()
 
 
 @check
 def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
-    run, request = runner(schedule, channel), persistent(schedule, channel, bytearray(10))
-    channel.mark_broken(KeyboardInterrupt())
-    acts: list[Callable[[], None]] = [lambda: run(bytearray(10)), request.Start]
+    executor = executor_for(schedule, private)
+    request = executor.persistent(bytearray(10))
+    private.mark_broken(KeyboardInterrupt())
+    acts: list[Callable[[], None]] = [lambda: executor.run(bytearray(10)), request.Start]
     for act in acts:
         with pytest.raises(BrokenCommunicator) as refusal:
             act()
@@ -281,14 +282,14 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     large = np.empty(2**31 + 4096, np.uint8)  # never touched, so it takes no memory
     buffer = Buffer(large, writable=True)
     assert buffer.nbytes == 2**31 + 4096
-    message = buffer.bytes.message([Block(0, 2**31 + 100, 50)])
-    assert message.spec[0].address == large.ctypes.data + 2**31 + 100
-    assert message.spec[1] == 50
-    channel = Channel(comm)
+    memory, count, _ = buffer.memory.at(buffer.memory.region([Block(0, 2**31 + 100, 50)]))
+    assert memory.address == large.ctypes.data + 2**31 + 100
+    assert count == 50
+    private = PrivateCommunicator(comm)
     problem = cw.ALGORITHMS["broadcast/chain_segmented"]
     schedule = problem.schedule(comm.size, 2**31 + 4096, 0, segment=2**30)
-    persistent(schedule, channel, large).Free()
-    channel.free()
+    executor_for(schedule, private).persistent(large).Free()
+    private.free()
 
 
 @check

@@ -48,6 +48,8 @@ def right_calls_pass(comm: MPI.Intracomm) -> None:
         assert (total == (size if rank == 0 else 0)).all()
         ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)
         assert (total == size).all()
+        ours.Reduce_scatter_block(np.repeat(np.arange(size), 3).astype(float), total)
+        assert (total == rank * size).all()
         everything = np.zeros(2 * size, np.int32)
         ours.Allgather(np.full(2, rank, np.int32), everything)
         assert np.array_equal(everything, np.repeat(np.arange(size), 2))
@@ -80,6 +82,8 @@ def mistakes(ours: cw.Comm, odd: bool) -> list[tuple[Callable[[], Any], str]]:
         (lambda: ours.Allreduce(data, result, MPI.MAX if odd else MPI.SUM), "op: sum on rank 0"),
         (lambda: ours.Allreduce(data.view(kind), result.view(kind)), "element: 8 on rank 0"),
         (lambda: ours.Allreduce(data, result[odd:]), "32 bytes to send and 24 to receive"),
+        (lambda: ours.Reduce_scatter_block(everything[odd:], data), "bytes to send and 32"),
+        (lambda: ours.Reduce_scatter_block_init(everything, data[odd:]), "24 to receive in each"),
         (one_or_another, f"rank 0 calls Bcast, rank {last} Allreduce"),
         (lambda: ours.Allgather(data[odd:], everything), "send buffer has 24"),
         (lambda: ours.Allgatherv_init(data[odd:], [everything, counts]), "send buffer has 24"),

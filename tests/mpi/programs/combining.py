@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import BrokenCommunicator, InvalidArgument
-from collwise.mpi.channel import Channel
-from collwise.mpi.combining import UFUNCS
-from collwise.mpi.executor import combiner, persistent_combine
-from collwise.schedule.problem import COMBINING, Order, keeps
+from collwise.mpi.bench.workloads import RACED
+from collwise.mpi.buffers.operators import OPERATORS, exact_types
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Order, satisfies
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, settings_of
 from tests.mpi.programs.alike import (
@@ -35,48 +37,62 @@ NAMED = {"allreduce": "recursive_doubling", "reduce": "binomial"}
 
 
 def schedules(
-    comm: MPI.Intracomm, nbytes: int, item: int, order: Order = "any"
+    comm: MPI.Intracomm, nbytes: int, itemsize: int, order: Order = "any"
 ) -> Iterator[Schedule]:
     """Of every algorithm that keeps the order, to some root; one that two make, once."""
 
     def every() -> Iterator[Schedule]:
-        for number, collective in enumerate(COMBINING):
+        for number, collective in enumerate(c.name for c in COLLECTIVES.values() if c.combines):
             for place, algorithm in enumerate(algorithms_for(collective)):
                 root = root_of(algorithm, (number + place * (comm.size // 2)) % comm.size)
+                if nbytes % algorithm.kind.unit(comm.size, itemsize):
+                    continue
                 for at in sorted({root, 0}):
-                    settings = settings_of(algorithm, comm.size, segment=4 * item)
-                    yield algorithm.schedule(comm.size, nbytes, at, item=item, **settings)
+                    settings = settings_of(algorithm, comm.size, segment=4 * itemsize)
+                    yield algorithm.schedule(comm.size, nbytes, at, itemsize=itemsize, **settings)
 
-    return (made for made in distinct(every()) if keeps(made.problem.order, order))
+    return (made for made in distinct(every()) if satisfies(made.problem.order, order))
 
 
-def has_output(comm: MPI.Intracomm, schedule: Schedule) -> bool:
-    return schedule.problem.collective == "allreduce" or comm.rank == schedule.problem.root
+def part(schedule: Schedule, rank: int) -> slice | None:
+    """Which elements of the combined vector a rank gets; None if none."""
+    for block in schedule.problem.output_of(rank):
+        itemsize = schedule.problem.itemsize
+        return slice(block.offset // itemsize, block.end // itemsize)
+    return None
 
 
 def every_way(
-    channel: Channel, schedule: Schedule, mine: Vector, op: MPI.Op, datatype: MPI.Datatype
+    private: PrivateCommunicator,
+    schedule: Schedule,
+    mine: Vector,
+    op: MPI.Op,
+    datatype: MPI.Datatype,
 ) -> Iterator[Vector]:
     """Results on this rank: blocking and persistent, apart and in place; none where it has none."""
-    owed = has_output(channel.comm, schedule)
+    where = part(schedule, private.rank)
     for in_place in (False, True):
-        given, result = mine.copy(), np.zeros_like(mine)
-        if in_place and owed:
-            result = given
-        send = MPI.IN_PLACE if in_place and owed else [given, datatype]
-        recv = [result, datatype] if owed else None
-        combiner(schedule, channel, op)(send, recv)
-        if owed:
+        given = mine.copy()
+        result = given
+        send: Any = [given, datatype]
+        recv: Any = None
+        if where is not None:
+            result = np.zeros_like(mine[where])
+            recv = [result, datatype]
+        if where is not None and in_place:
+            send, recv, result = MPI.IN_PLACE, [given, datatype], given[: len(result)]
+        executor_for(schedule, private, op).run(send, recv)
+        if where is not None:
             yield result.copy()
-        request = persistent_combine(schedule, channel, send, recv, op)
+        request = executor_for(schedule, private, op).persistent(send, recv)
         for _ in range(2):
             given[:] = mine
             before = given.tobytes()
             request.Start()
             request.Wait()
-            if owed:
+            if where is not None:
                 yield result.copy()
-            else:
+            if where is None or not in_place:
                 assert given.tobytes() == before, "the input was changed"
         request.Free()
 
@@ -89,14 +105,15 @@ def the_library(comm: MPI.Intracomm, mine: Vector, op: MPI.Op, datatype: MPI.Dat
 
 @check
 def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
-    for count in (0, 1, comm.size + 2):
+    private = PrivateCommunicator(comm)
+    for count in (0, 1, comm.size + 2, 3 * comm.size):
         mine = np.arange(count, dtype=np.int64) * 3 + 7 * comm.rank
         right = the_library(comm, mine, MPI.SUM, MPI.LONG)
         for schedule in schedules(comm, mine.nbytes, 8):
-            for result in every_way(channel, schedule, mine, MPI.SUM, MPI.LONG):
-                assert np.array_equal(result, right), (schedule.algorithm, count)
-    channel.free()
+            for result in every_way(private, schedule, mine, MPI.SUM, MPI.LONG):
+                expected = right[part(schedule, comm.rank)]
+                assert np.array_equal(result, expected), (schedule.algorithm, count)
+    private.free()
 
 
 @check
@@ -105,21 +122,23 @@ def all_ranks_get_the_same_bits(comm: MPI.Intracomm) -> None:
     hard = [1e16, 1.0, -1e16, np.nan, 0.0, -0.0, np.inf, -np.inf, 5e-324, 1 / 3, 1e308]
     values = np.array([hard[(3 * i + comm.rank * (i + 1)) % len(hard)] for i in range(23)])
     values[-5:] = np.random.default_rng(comm.rank).standard_normal(5)
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no overflow nor NaN is reported: MPI does not, either
         for op in (MPI.SUM, MPI.MIN):
             right = the_library(comm, values, op, MPI.DOUBLE)
             bits: dict[tuple[str, int], set[bytes]] = {}
             for number, schedule in enumerate(schedules(comm, values.nbytes, 8, order="same")):
+                if schedule.problem.kind.output == "own block":
+                    continue
                 seen = bits[schedule.algorithm, number] = set()
-                for result in every_way(channel, schedule, values, op, MPI.DOUBLE):
+                for result in every_way(private, schedule, values, op, MPI.DOUBLE):
                     seen.add(result.tobytes())
                     assert np.allclose(result[-5:], right[-5:], rtol=1e-12), schedule.algorithm
             every = comm.allgather(bits)
             for which in bits:
                 assert len(set().union(*(theirs[which] for theirs in every))) == 1, which
-    channel.free()
+    private.free()
 
 
 @check
@@ -133,17 +152,18 @@ def operators_that_do_not_commute_combine_in_rank_order(comm: MPI.Intracomm) -> 
         other[:, 0] *= one[:, 0]
 
     op = MPI.Op.Create(compose, commute=False)
-    channel = Channel(comm)
-    mine = np.array([[2 + comm.rank, 3 * i + comm.rank] for i in range(9)], np.int64)
-    right = np.array([[1, 0]] * 9, np.int64)
+    private = PrivateCommunicator(comm)
+    rows = 3 * comm.size
+    mine = np.array([[2 + comm.rank, 3 * i + comm.rank] for i in range(rows)], np.int64)
+    right = np.array([[1, 0]] * rows, np.int64)
     for rank in range(comm.size):
-        a, b = 2 + rank, 3 * np.arange(9) + rank
+        a, b = 2 + rank, 3 * np.arange(rows) + rank
         right = np.stack([right[:, 0] * a, right[:, 1] * a + b], axis=1)
     ran = 0
     for schedule in schedules(comm, mine.nbytes, 16, order="rank"):
         ran += 1
-        for result in every_way(channel, schedule, mine, op, maps):
-            assert np.array_equal(result, right), schedule.algorithm
+        for result in every_way(private, schedule, mine, op, maps):
+            assert np.array_equal(result, right[part(schedule, comm.rank)]), schedule.algorithm
     assert ran > (5 if comm.size > 1 else 1)  # alone, they are all alike
     ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
     result = np.zeros_like(mine)
@@ -153,23 +173,24 @@ def operators_that_do_not_commute_combine_in_rank_order(comm: MPI.Intracomm) -> 
     ours.Reduce([mine, maps], [result, maps], op, comm.size - 1)
     if comm.rank == comm.size - 1:
         assert np.array_equal(result, right)
-    channel.free()
+    private.free()
     op.Free()
     maps.Free()
 
 
 @check
 def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     pair = np.dtype([("value", "f8"), ("index", "i4")], align=True)  # 12 bytes in 16
-    mine = np.zeros(10, pair)
-    mine["value"] = (np.arange(10) * 7 + 3 * comm.rank) % 5
+    mine = np.zeros(2 * comm.size, pair)
+    mine["value"] = (np.arange(len(mine)) * 7 + 3 * comm.rank) % 5
     mine["index"] = comm.rank
     right = the_library(comm, mine, MPI.MINLOC, MPI.DOUBLE_INT)
-    for schedule in schedules(comm, 120, 12):
-        for result in every_way(channel, schedule, mine, MPI.MINLOC, MPI.DOUBLE_INT):
+    for schedule in schedules(comm, 12 * len(mine), 12):
+        for result in every_way(private, schedule, mine, MPI.MINLOC, MPI.DOUBLE_INT):
             for name in ("value", "index"):
-                assert np.array_equal(result[name], right[name]), schedule.algorithm
+                expected = right[name][part(schedule, comm.rank)]
+                assert np.array_equal(result[name], expected), schedule.algorithm
     # Every second number of a row of four, by a user's operator.
     spread = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
 
@@ -179,31 +200,37 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
         other[2::4] += one[2::4]
 
     op = MPI.Op.Create(add, commute=True)
-    numbers = np.arange(36, dtype=np.int32) + comm.rank
-    for schedule in schedules(comm, 72, 8):
-        owed = has_output(comm, schedule)
+    count = 3 * comm.size
+    numbers = np.arange(4 * count, dtype=np.int32) + comm.rank
+    total = numbers * comm.size - comm.rank * comm.size + sum(range(comm.size))
+    for schedule in schedules(comm, 8 * count, 8):
+        where = part(schedule, comm.rank)
         for in_place in (False, True):
-            result = np.where(np.arange(36) % 2, -1, numbers).astype(np.int32)
-            send = MPI.IN_PLACE if in_place and owed else [numbers, 9, spread]
-            recv = [result, 9, spread] if owed else None
-            combiner(schedule, channel, op)(send, recv)
-            if owed:
-                total = numbers * comm.size - comm.rank * comm.size + sum(range(comm.size))
-                assert np.array_equal(result[::2], total[::2]), schedule.algorithm
+            result = np.where(np.arange(4 * count) % 2, -1, numbers).astype(np.int32)
+            send: Any = [numbers, count, spread]
+            recv: Any = None
+            if where is not None:
+                recv = [result, where.stop - where.start, spread]
+                if in_place:
+                    send, recv = MPI.IN_PLACE, [result, count, spread]
+            executor_for(schedule, private, op).run(send, recv)
+            if where is not None:
+                expected = total[4 * where.start : 4 * where.stop : 2]
+                assert np.array_equal(result[: 2 * len(expected) : 2], expected), schedule.algorithm
                 assert (result[1::2] == -1).all(), "wrote into the holes"
     op.Free()
     spread.Free()
-    channel.free()
+    private.free()
 
 
 @check
 def ufuncs_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
     if comm.rank:
         return  # nothing is sent
-    for op in (MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN, MPI.BAND, MPI.BOR, MPI.BXOR, MPI.LAND,
-               MPI.LOR, MPI.LXOR):  # fmt: skip
-        ufunc, codes = UFUNCS[op.handle]
-        for code in codes:
+    for name, ufunc in RACED.items():
+        op = OPERATORS[name]
+        assert exact_types(name)
+        for code in exact_types(name):
             dtype = np.dtype(code)
             if code == "?":
                 edge = np.array([False, True])
@@ -281,9 +308,50 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
     if comm.size > 1:
         made = estimated.plan("allreduce", 240)
         assert made is not None
-        assert made.problem.item == 8
+        assert made.problem.itemsize == 8
         assert made.problem.order == "same"
     assert estimated.allreduce(2) == 2 * comm.size
+
+
+@check
+def equal_blocks_are_scattered_by_a_drop_in(comm: MPI.Intracomm) -> None:
+    size, rank = comm.size, comm.rank
+    named = {"reduce_scatter_block": "pairwise"}
+    for ours in (
+        cw.Comm(comm, machine=MACHINE, effort="estimate"),
+        cw.Comm(comm.Dup(), machine=MACHINE, algorithms=named),
+    ):
+        for block in (0, 1, 7, 6000):
+            whole = np.arange(block * size) * 1.0
+            right = (whole * size + sum(range(size)))[rank * block : (rank + 1) * block]
+            mine, result = whole + rank, np.full(block, -1.0)
+            for send in (mine, [mine, MPI.DOUBLE], memoryview(mine.data)):
+                for _ in range(2):
+                    result[:] = -1
+                    ours.Reduce_scatter_block(send, result)
+                    assert np.array_equal(result, right)
+            both = mine.copy()
+            for _ in range(2):
+                both[:] = mine
+                ours.Reduce_scatter_block(MPI.IN_PLACE, both)
+                assert np.array_equal(both[:block], right)
+            for request, into in (
+                (ours.Reduce_scatter_block_init(mine, result), result),
+                (ours.Reduce_scatter_block_init(MPI.IN_PLACE, both, op=MPI.SUM), both),
+            ):
+                for _ in range(2):
+                    result[:], both[:] = -1, mine
+                    request.Start()
+                    request.Wait()
+                    assert np.array_equal(into[:block], right)
+                request.Free()
+        for send, recv in ((np.zeros(size + 1), result[:1]), (mine, result[1:]), (mine, None)):
+            for which in (ours, comm):
+                if size > 1 or recv is None:
+                    with pytest.raises((TypeError, ValueError)):
+                        which.Reduce_scatter_block(send, recv)
+        made = ours.plan("reduce_scatter_block", 24 * size)
+        assert (made is None) == (size == 1)
 
 
 @check
@@ -331,37 +399,35 @@ def an_order_can_be_asked_for(comm: MPI.Intracomm) -> None:
 
 @check
 def other_buffers_than_planned_are_refused(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     algorithm = cw.ALGORITHMS["allreduce/reduce_broadcast"]
-    for ranks, item, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
-        schedule = algorithm.schedule(ranks, 24, item=item)
+    for ranks, itemsize, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
+        schedule = algorithm.schedule(ranks, 24, itemsize=itemsize)
         with pytest.raises(InvalidArgument) as refusal:
-            persistent_combine(schedule, channel, np.zeros(count), np.zeros(count), MPI.SUM)
+            executor_for(schedule, private, MPI.SUM).persistent(np.zeros(count), np.zeros(count))
         assert "plan" in refusal.value.remedy
-    channel.mark_broken(KeyboardInterrupt())
-    run = combiner(algorithm.schedule(comm.size, 24, item=8), channel, MPI.SUM)
+    private.mark_broken(KeyboardInterrupt())
+    run = executor_for(algorithm.schedule(comm.size, 24, itemsize=8), private, MPI.SUM).run
     with pytest.raises(BrokenCommunicator):
         run(np.zeros(3), np.zeros(3))
 
 
 @check
 def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     names = ("ring", "recursive_doubling", "reduce_broadcast", "circulant")
     mine = [np.zeros(40, np.int64) for _ in names]
     results = [np.zeros(40, np.int64) for _ in names]
     requests = [
-        persistent_combine(
-            cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 320, item=8),
-            channel,
-            mine[number],
-            results[number],
+        executor_for(
+            cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 320, itemsize=8),
+            private,
             MPI.SUM,
-        )
+        ).persistent(mine[number], results[number])
         for number, name in enumerate(names)
     ]
-    schedule = cw.ALGORITHMS["allreduce/reduce_broadcast"].schedule(comm.size, 24, item=8)
-    blocking = combiner(schedule, channel, MPI.SUM)
+    schedule = cw.ALGORITHMS["allreduce/reduce_broadcast"].schedule(comm.size, 24, itemsize=8)
+    blocking = executor_for(schedule, private, MPI.SUM).run
 
     def fill(number: int, again: int) -> None:
         mine[number][:] = np.arange(40) * (number + 1) + comm.rank + again
@@ -376,26 +442,26 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
         assert np.array_equal(between, np.arange(3) * comm.size)
 
     run_in_different_orders(comm, requests, fill, right, combine_between)
-    channel.free()
+    private.free()
 
 
 @check
 def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     mine, result = np.full(10, comm.rank, np.int64), np.zeros(10, np.int64)
-    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 80, item=8)
-    request = persistent_combine(schedule, channel, mine, result, MPI.SUM)
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 80, itemsize=8)
+    request = executor_for(schedule, private, MPI.SUM).persistent(mine, result)
     run_while_ranks_are_elsewhere(comm, request)
     assert (result == sum(range(comm.size))).all()
-    channel.free()
+    private.free()
 
 
 @check
 def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
-    schedule = cw.ALGORITHMS["allreduce/recursive_doubling"].schedule(comm.size, 80, item=8)
+    private = PrivateCommunicator(comm)
+    schedule = cw.ALGORITHMS["allreduce/recursive_doubling"].schedule(comm.size, 80, itemsize=8)
     result = np.ones(10, np.int64)
-    request = persistent_combine(schedule, channel, MPI.IN_PLACE, result, MPI.SUM)
+    request = executor_for(schedule, private, MPI.SUM).persistent(MPI.IN_PLACE, result)
     request.Start()
     with pytest.raises(RuntimeError):
         request.Start()
@@ -405,7 +471,7 @@ def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None
     assert (result == comm.size).all()
     del request
     gc.collect()
-    again = persistent_combine(schedule, channel, np.ones(10, np.int64), result, MPI.SUM)
+    again = executor_for(schedule, private, MPI.SUM).persistent(np.ones(10, np.int64), result)
     again.Start()
     again.Free()  # completes it first; what is not freed here must not complain at the end
     assert (result == comm.size).all()
@@ -414,12 +480,12 @@ def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None
 
 @check
 def a_repeated_allreduce_allocates_nothing(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for name in ("recursive_doubling", "ring"):
-        schedule = cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 80, item=8)
-        request = persistent_combine(schedule, channel, np.ones(10), np.zeros(10), MPI.SUM)
+        schedule = cw.ALGORITHMS[f"allreduce/{name}"].schedule(comm.size, 80, itemsize=8)
+        request = executor_for(schedule, private, MPI.SUM).persistent(np.ones(10), np.zeros(10))
         allocates_nothing(request.Start, request.Wait)
-    channel.free()
+    private.free()
 
 
 @check
@@ -427,16 +493,16 @@ def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
     def add(left: Any, right: Any, datatype: MPI.Datatype) -> None:
         np.frombuffer(right, np.int64)[:] += np.frombuffer(left, np.int64)
 
-    channel, op = Channel(comm), MPI.Op.Create(add, commute=True)
+    private, op = PrivateCommunicator(comm), MPI.Op.Create(add, commute=True)
     pairs = MPI.LONG.Create_contiguous(2).Commit()
-    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 160, item=16)
+    schedule = cw.ALGORITHMS["allreduce/ring"].schedule(comm.size, 160, itemsize=16)
     result = np.arange(20)
-    request = persistent_combine(schedule, channel, MPI.IN_PLACE, [result, 10, pairs], op)
+    request = executor_for(schedule, private, op).persistent(MPI.IN_PLACE, [result, 10, pairs])
     pairs.Free()
     run(request)
     assert np.array_equal(result, np.arange(20) * comm.size)
     op.Free()
-    channel.free()
+    private.free()
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.blocking import SHORT
-from collwise.mpi.channel import Channel
-from collwise.mpi.executor import gatherer, persistent_gather
-from collwise.mpi.pieces import equal_parts, vector_parts
+from collwise.mpi.execution.combine_executor import SHORT
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.execution.gather_executor import GatherExecutor
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.program import Schedule
 from tests.mpi.programs.alike import (
     allocates_nothing,
@@ -35,27 +35,27 @@ from tests.mpi.programs.contributions import (
 
 @check
 def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
-    channel, types = Channel(comm), Types()
+    private, types = PrivateCommunicator(comm), Types()
     number = 0
     for pairs in patterns(comm.size):
         right = [the_library(comm, pairs, salt) for salt in range(2)]
         for schedule in schedules(pairs):
-            gather = gatherer(schedule, channel)
+            gather = executor_for(schedule, private)
             for salt in range(2):
                 number += 1
                 into = received(types, pairs, (number + comm.rank) % KINDS, number)
                 mine = numbers(comm.rank, pairs[comm.rank], salt)
                 send = given(types, mine, into, pairs, comm.rank, number // KINDS + comm.rank)
-                gather(send, into.spec)
+                gather.run(send, into.spec)
                 assert into.right(right[salt]), (schedule.algorithm, pairs, number)
             gather.Free()
-    channel.free()
+    private.free()
     types.free()
 
 
 @check
 def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
-    channel, types = Channel(comm), Types()
+    private, types = PrivateCommunicator(comm), Types()
     number = 0
     for pairs in patterns(comm.size):
         right = [the_library(comm, pairs, salt) for salt in range(2)]
@@ -64,7 +64,7 @@ def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
             into = received(types, pairs, (number + comm.rank) % KINDS, number)
             mine = numbers(comm.rank, pairs[comm.rank])
             send = mine if (number + comm.rank) % 3 else MPI.IN_PLACE
-            request = persistent_gather(schedule, channel, send, into.spec)
+            request = executor_for(schedule, private).persistent(send, into.spec)
             for salt in (1, 0):
                 into.memory[into.where] = -2
                 mine[:] = numbers(comm.rank, pairs[comm.rank], salt)
@@ -74,19 +74,19 @@ def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
                 complete(request, testing=number % 2 == 1)
                 assert into.right(right[salt]), (schedule.algorithm, pairs, number)
             request.Free()
-    channel.free()
+    private.free()
     types.free()
 
 
 @check
 def buffers_that_come_again(comm: MPI.Intracomm) -> None:
     """What lies there now counts, on ranks whose buffers come again and on those with new ones."""
-    channel, rank = Channel(comm), comm.rank
+    private, rank = PrivateCommunicator(comm), comm.rank
     for pairs in patterns(comm.size)[3:]:
         twice, own = ([2 * count for count in pairs], slice(*np.cumsum([0, *pairs])[rank:][:2] * 2))
         right = [the_library(comm, pairs, salt) for salt in range(3)]
         for number, schedule in enumerate(schedules(pairs)):
-            gather = gatherer(schedule, channel)
+            gather = executor_for(schedule, private)
             mine = numbers(rank, pairs[rank])
             known = [np.zeros(2 * sum(pairs), np.int32) for _ in range(2)]
             new = (number + rank) % 3 == 0
@@ -98,15 +98,15 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
                 in_place = (number + rank) % 4 == turn // 4
                 if in_place:
                     into[own] = mine
-                gather(MPI.IN_PLACE if in_place else mine, [into, twice])
+                gather.run(MPI.IN_PLACE if in_place else mine, [into, twice])
                 assert np.array_equal(into[: len(right[salt])], right[salt]), told
             gather.Free()
-    channel.free()
+    private.free()
 
 
 @check
 def long_contributions(comm: MPI.Intracomm) -> None:
-    channel, types = Channel(comm), Types()
+    private, types = PrivateCommunicator(comm), Types()
     pairs = [SHORT // 4 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]
     pairs[-1] += SHORT // PAIR
     right = the_library(comm, pairs)
@@ -114,14 +114,14 @@ def long_contributions(comm: MPI.Intracomm) -> None:
         into = received(types, pairs, (number + comm.rank) % KINDS, number)
         mine = numbers(comm.rank, pairs[comm.rank])
         send = given(types, mine, into, pairs, comm.rank, number + comm.rank)
-        gatherer(schedule, channel)(send, into.spec)
+        executor_for(schedule, private).run(send, into.spec)
         assert into.right(right), schedule.algorithm
         into.memory[into.where] = -2
         if send is MPI.IN_PLACE:
             into.memory[into.own(pairs, comm.rank)] = mine
-        run(persistent_gather(schedule, channel, send, into.spec))
+        run(executor_for(schedule, private).persistent(send, into.spec))
         assert into.right(right), schedule.algorithm
-    channel.free()
+    private.free()
     types.free()
 
 
@@ -129,37 +129,38 @@ def long_contributions(comm: MPI.Intracomm) -> None:
 def types_do_not_pile_up(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return
-    channel, size = Channel(comm), comm.size
+    private, size = PrivateCommunicator(comm), comm.size
     each = 5
     schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(size, 8 * each, sources=range(size))
     mine, right = np.full(each, comm.rank), np.repeat(range(size), each)
-    gather = gatherer(schedule, channel)
+    gather = GatherExecutor(schedule, private)
     memory = np.zeros(each * size + 100 * size, int)
     counts, seen = [each] * size, []
     for gap in (*range(1, 100), 1):
         starts = [(each + gap) * rank for rank in range(size)]
-        gather(mine, [memory, (counts, starts)])
+        gather.run(mine, [memory, (counts, starts)])
         at = np.add.outer(starts, range(each)).ravel()
         assert np.array_equal(memory[at], right), gap
-        seen.append(gather.types)
+        seen.append(gather.derived_types)
     assert max(seen) == 64 * seen[0], seen
     assert seen[0] or size < 5, "messages of several pieces have types"
     gather.Free()
-    assert gather.types == 0
+    assert gather.derived_types == 0
     bytewise, seen = bytearray(8 * each * size), []
-    for read in (vector_parts, equal_parts):
+    for method in ("Allgatherv", "Allgather"):
+        gather = GatherExecutor(schedule, private, method)
         for _ in range(10):
-            gather.alike(read)(mine, [bytewise, MPI.LONG])
+            gather.run(mine, [bytewise, MPI.LONG])
         assert np.array_equal(np.frombuffer(bytewise, int), right)
-        seen.append(gather.types)
-    assert seen[1] <= 2 * seen[0] <= 2 * len(schedule.rank(comm.rank)), seen
-    channel.free()
-    assert gather.types == 0
+        seen.append(gather.derived_types)
+    assert seen[1] == seen[0] <= len(schedule.rank(comm.rank)), seen
+    private.free()
+    assert gather.derived_types == 0
 
 
 @check
 def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
-    channel, types = Channel(comm), Types()
+    private, types = PrivateCommunicator(comm), Types()
     pairs = [rank % 2 + 1 for rank in range(comm.size)]
     right = the_library(comm, pairs)
     requests, every = [], []
@@ -168,18 +169,18 @@ def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
         mine = numbers(comm.rank, pairs[comm.rank])
         send = given(types, mine, into, pairs, comm.rank, 2)
         every.append(into)
-        requests.append(persistent_gather(schedule, channel, send, into.spec))
+        requests.append(executor_for(schedule, private).persistent(send, into.spec))
     types.free()
     gc.collect()
     for request, into in zip(requests, every, strict=True):
         run(request)
         assert into.right(right)
-    channel.free()
+    private.free()
 
 
 @check
 def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    channel, everybody = Channel(comm), range(comm.size)
+    private, everybody = PrivateCommunicator(comm), range(comm.size)
     names = ("ring", "br_lin", "bruck", "xor", "two_step")
     counts = [rank % 3 + 1 for rank in everybody]
     mine = [np.zeros(counts[comm.rank], int) for _ in names]
@@ -190,7 +191,7 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
         lengths = [8 * count for count in counts]
         return cw.ALGORITHMS[f"s_to_p/{name}"].schedule(comm.size, lengths, sources=everybody)
 
-    blocking = gatherer(schedule("br_xy_dim"), channel)
+    blocking = executor_for(schedule("br_xy_dim"), private).run
 
     def fill(number: int, again: int) -> None:
         mine[number][:] = comm.rank + 10 * number + 100 * again
@@ -203,40 +204,43 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
     run_in_different_orders(
         comm,
         [
-            persistent_gather(schedule(name), channel, mine[number], [results[number], counts])
+            executor_for(schedule(name), private).persistent(
+                mine[number], [results[number], counts]
+            )
             for number, name in enumerate(names)
         ],
         fill,
         lambda number, again: np.array_equal(results[number], right + 10 * number + 100 * again),
         gather_between,
     )
-    channel.free()
+    private.free()
 
 
 @check
 def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    channel, result = Channel(comm), np.zeros(comm.size, int)
+    private, result = PrivateCommunicator(comm), np.zeros(comm.size, int)
     schedule = cw.ALGORITHMS["s_to_p/ring"].schedule(comm.size, 8, sources=range(comm.size))
     mine, counts = np.full(1, comm.rank), [1] * comm.size
-    request = persistent_gather(schedule, channel, mine, [result, counts])
+    request = executor_for(schedule, private).persistent(mine, [result, counts])
     run_while_ranks_are_elsewhere(comm, request)
     assert np.array_equal(result, range(comm.size))
-    channel.free()
+    private.free()
 
 
 @check
 def a_repeated_allgather_allocates_nothing(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     counts, result = [2] * comm.size, np.zeros(2 * comm.size)
     schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(comm.size, 16, sources=range(comm.size))
-    allocates_nothing(persistent_gather(schedule, channel, np.ones(2), [result, counts]).run)
-    allocates_nothing(partial(gatherer(schedule, channel), None, [result, counts]))
-    channel.free()
+    request = executor_for(schedule, private).persistent(np.ones(2), [result, counts])
+    allocates_nothing(request.Start, request.Wait)
+    allocates_nothing(partial(executor_for(schedule, private).run, None, [result, counts]))
+    private.free()
 
 
 @check
 def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     counts = [2**28 + 8, *[5] * (comm.size - 1)]  # Open MPI counts up to 2^31, not more
     large = np.empty(sum(counts) + 3 * comm.size, np.int64)  # never touched: it takes no memory
     starts = [sum(counts[:rank]) + 3 * rank for rank in range(comm.size)]
@@ -245,8 +249,8 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
         schedule = algorithm.schedule(
             comm.size, [8 * count for count in counts], sources=range(comm.size)
         )
-        persistent_gather(schedule, channel, MPI.IN_PLACE, [large, (counts, starts)]).Free()
-    channel.free()
+        executor_for(schedule, private).persistent(MPI.IN_PLACE, [large, (counts, starts)]).Free()
+    private.free()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,15 +11,16 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.mpi.campaigns import run_campaign
-from collwise.mpi.channel import Channel
-from collwise.mpi.courses import BroadcastCourse, Competitor, GatheringCourse, course
-from collwise.mpi.racetrack import Track, race
-from collwise.mpi.world import describe
+from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import describe
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, RaceResult
 from collwise.schedule.problem import Problem
-from collwise.tuning.session import Task, compare, wins
+from collwise.tuning.outcomes import Task
+from collwise.tuning.session import Session
 from tests.mpi.programs.checks import check, main
 
 
@@ -30,40 +32,40 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
         assert "2 ranks" in str(refusal.value)
         return
     world = describe(comm)
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     try:
-        profile = run_campaign(channel.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
+        profile = run_campaign(private.comm, world, budget_s=1.0, sizes=(65536, 262144), seed=3)
     except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
         told = set(comm.allgather(refusal.seen))
         if len(told) > 1 or "no message size gave" not in refusal.seen:
             raise
-        channel.free()
+        private.free()
         return
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
-    track = Track(channel, world.crowded)
-    task = Task("broadcast", 2048, comm.size - 1)
-    outcome = compare(track, profile, task, budget_s=0.3, repetitions=5)
+    task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
+    with Session(comm, world) as session:
+        outcome = session.race(task, profile, 0.3, repetitions=5)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
-    learned = profile.with_race_results(wins(outcome))
+    learned = profile.with_race_results(outcome.results)
     assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)
     ours.Bcast(data, comm.size - 1)
     assert (data == comm.size - 1).all()
-    channel.free()
+    private.free()
 
 
 @check
 def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return
-    channel, world = Channel(comm), describe(comm)
+    private, world = PrivateCommunicator(comm), describe(comm)
     problem = Problem.of("s_to_p", comm.size, [40, 9], sources=[0, comm.size - 1])
     names = ("ring", "br_lin")
     ran = race(
-        Track(channel, world.crowded),
+        RaceHarness(private, world.crowded),
         problem,
         {name: cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {}) for name in names},
         dict.fromkeys(names, 1e-6),
@@ -95,27 +97,26 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     counts = [1, 1] + [0] * (comm.size - 2)
     ours.Allgatherv(mine, [result, counts])
     assert np.array_equal(result, [0, 1])
-    channel.free()
+    private.free()
 
 
-def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[np.uint8]) -> None:
+def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[Any] | None) -> None:
     """What the library's own leaves, but for a byte of the last rank."""
     library()
+    assert memory is not None
     if comm.rank == comm.size - 1:
         memory[42] += 1
 
 
 @check
 def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
-    channel = Channel(comm)
+    private = PrivateCommunicator(comm)
     for problem in (
         Problem("broadcast", comm.size, 100),
         Problem.of("s_to_p", comm.size, 100, sources=[comm.size // 2]),
     ):
-        on = course(channel, problem, "sum", "float64")
-        assert isinstance(on, BroadcastCourse | GatheringCourse)
-        memory = on.data if isinstance(on, BroadcastCourse) else on.result
-        careless = partial(spoilt, comm, on.library(), memory)
+        on = workload_for(private, problem, "sum", "float64")
+        careless = partial(spoilt, comm, on.libraries()[0].run, on.result)
         with pytest.raises(WrongResult) as seen:
             on.check(Competitor("careless", careless, lambda: None))
         assert f"rank {comm.size - 1}" in str(seen.value)
@@ -123,7 +124,7 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
         for competitor in on.libraries():
             on.check(competitor)
             competitor.free()
-    channel.free()
+    private.free()
 
 
 if __name__ == "__main__":

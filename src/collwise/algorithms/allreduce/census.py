@@ -11,13 +11,14 @@ from fractions import Fraction
 from math import ceil, floor
 
 from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
-from collwise.algorithms.reductions import unless_alone
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.registry import Settings
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Span
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
 from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
@@ -25,7 +26,7 @@ _T, _S = scratch(0), scratch(1)
 
 
 @dataclass(frozen=True)
-class Census(ByRank):
+class Census(Program):
     """The census of all ranks for the integer latency k."""
 
     problem: Problem
@@ -33,7 +34,7 @@ class Census(ByRank):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        if not (whole := Span(0, self.problem.nbytes).blocks):
+        if not (whole := Interval(0, self.problem.nbytes).blocks):
             return []
         messages = postal.census_rounds(p, self.k)
         last_use = max((m.sent for m in messages if m.state == "S"), default=0)
@@ -70,18 +71,16 @@ def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time:
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         return ideal_alike(build(problem, settings).operations(0), machine)
 
-    register(
-        Algorithm(
-            name=f"allreduce/census_{name}",
-            summary=summary,
-            source=("Bruck1996 §3",),
-            time=time,
-            build=unless_alone(build),
-            predicted=predicted,
-            choices=at_machine,
-            parameters={"lam": LAM},
-            order=lambda problem: "any",
-        )
+    register_combining(
+        f"allreduce/census_{name}",
+        summary,
+        time,
+        build,
+        source=("Bruck1996 §3",),
+        predicted=predicted,
+        choices=at_machine,
+        parameters={"lam": LAM},
+        order=lambda problem: "any",
     )
 
 

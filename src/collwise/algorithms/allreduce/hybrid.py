@@ -5,79 +5,35 @@ that says in which of the d directions vectors are halved; Theorem 1 says which 
 dynamic programming does where costs are no straight line [vandeGeijn1991 §3, §4, §6].
 """
 
-from collections.abc import Callable
-from fractions import Fraction
-from typing import TypeAlias
-
 from collwise.algorithms.reductions import (
-    STRATEGY,
-    best_strategy,
+    CHOSEN_STRATEGY,
     by_strategy,
-    exchange_time,
-    twos,
-    unless_alone,
+    halved,
+    register_exchange,
+    whole,
 )
-from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.model import hybrid
-from collwise.model.machine import Machine
-from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.problem import Problem
 
-Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
-
-
-def whole(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Version 2."""
-    return by_strategy((0,) * twos(problem.ranks))
-
-
-def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Version 3."""
-    return by_strategy((1,) * twos(problem.ranks))
-
-
-def chosen(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """Version 4."""
-    return by_strategy(hybrid.checked_strategy(settings["strategy"], twos(problem.ranks)))
-
-
-def _time(stages: Stages) -> Callable[[Problem, Machine, Settings], Fraction]:
-    return lambda problem, machine, settings: exchange_time(
-        problem, machine, stages(problem, settings)
-    )
-
-
-register(
-    Algorithm(
-        name="allreduce/recursive_doubling",
-        summary="exchange whole vectors with a neighbour in every direction",
-        source=("vandeGeijn1991 §3.2",),
-        time="d(α + nβ + nγ) for p = 2^d",
-        build=unless_alone(lambda problem, s: Exchange(problem, whole(problem, s))),
-        predicted=_time(whole),
-    )
+register_exchange(
+    "allreduce/recursive_doubling",
+    "exchange whole vectors with a neighbour in every direction",
+    "d(α + nβ + nγ) for p = 2^d",
+    whole,
+    source=("vandeGeijn1991 §3.2",),
 )
-register(
-    Algorithm(
-        name="allreduce/halving_doubling",
-        summary="exchange and combine halves in every direction, then put them together again",
-        source=("vandeGeijn1991 §3.3", "Thakur2005"),
-        time="2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
-        build=unless_alone(lambda problem, s: Exchange(problem, halved(problem, s))),
-        predicted=_time(halved),
-        segmented=True,
-    )
+register_exchange(
+    "allreduce/halving_doubling",
+    "exchange and combine halves in every direction, then put them together again",
+    "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
+    halved,
+    source=("vandeGeijn1991 §3.3", "Thakur2005"),
+    segmented=True,
 )
-register(
-    Algorithm(
-        name="allreduce/hybrid",
-        summary="halve in some directions, exchange whole vectors in the others",
-        source=("vandeGeijn1991 §3.4", "vandeGeijn1991 Theorem 1"),
-        time="T(S, n, d) for p = 2^d",
-        build=unless_alone(lambda problem, s: Exchange(problem, chosen(problem, s))),
-        predicted=_time(chosen),
-        choices=lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
-        parameters={"strategy": STRATEGY},
-        segmented=True,
-    )
+register_exchange(
+    "allreduce/hybrid",
+    "halve in some directions, exchange whole vectors in the others",
+    "T(S, n, d) for p = 2^d",
+    by_strategy,
+    source=("vandeGeijn1991 §3.4", "vandeGeijn1991 Theorem 1"),
+    segmented=True,
+    **CHOSEN_STRATEGY,
 )

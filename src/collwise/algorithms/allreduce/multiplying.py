@@ -6,12 +6,11 @@ combines them in the order of the ranks.
 """
 
 from collections.abc import Iterable
-from fractions import Fraction
 
-from collwise.algorithms.reductions import exchange_estimate, exchange_time, unless_alone
-from collwise.algorithms.registry import Algorithm, Settings, integer, register
+from collwise.algorithms.reductions import exchange_estimate, register_exchange
+from collwise.algorithms.registry import Settings, integer
 from collwise.model.machine import Machine
-from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
@@ -21,11 +20,11 @@ LARGEST_GATHERED = 64
 
 def stages(problem: Problem, radix: int) -> tuple[Stage, ...]:
     """As many groups of `radix` as fit, and one of what is left; at least half of all ranks."""
-    left, found = problem.ranks, []
+    left, radices = problem.ranks, []
     while left > 1:
-        found.append(Stage(min(radix, left), divided=False))
+        radices.append(min(radix, left))
         left //= radix
-    return tuple(found)
+    return tuple(Stage(radix, divided=False) for radix in radices)
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -36,32 +35,20 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{"radix": best}]
 
 
-def _time(problem: Problem, machine: Machine, radix: int) -> Fraction:
-    return exchange_time(problem, machine, stages(problem, radix))
-
-
-register(
-    Algorithm(
-        name="allreduce/recursive_multiplying",
-        summary="groups of k ranks exchange whole vectors, round after round",
-        source=("Ruefenacht2017",),
-        time="log_k(p)·(k − 2 + λ)·t0 for p = k^r, and combining",
-        build=unless_alone(
-            lambda problem, settings: Exchange(problem, stages(problem, settings["radix"]))
-        ),
-        predicted=lambda problem, machine, settings: _time(problem, machine, settings["radix"]),
-        choices=_choices,
-        parameters={"radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")},
-    )
+register_exchange(
+    "allreduce/recursive_multiplying",
+    "groups of k ranks exchange whole vectors, round after round",
+    "log_k(p)·(k − 2 + λ)·t0 for p = k^r, and combining",
+    lambda problem, settings: stages(problem, settings["radix"]),
+    source=("Ruefenacht2017",),
+    choices=_choices,
+    parameters={"radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")},
 )
-register(
-    Algorithm(
-        name="allreduce/gather_combine",
-        summary="everybody sends to everybody, and combines in the order of the ranks",
-        source=("BarNoyKipnis1994",),
-        time="(p − 2 + λ)·t0, and combining",
-        build=unless_alone(lambda problem, _: Exchange(problem, stages(problem, problem.ranks))),
-        predicted=lambda problem, machine, _: _time(problem, machine, problem.ranks),
-        choices=lambda problem, _: [{}] if problem.ranks <= LARGEST_GATHERED else [],
-    )
+register_exchange(
+    "allreduce/gather_combine",
+    "everybody sends to everybody, and combines in the order of the ranks",
+    "(p − 2 + λ)·t0, and combining",
+    lambda problem, _: stages(problem, problem.ranks),
+    source=("BarNoyKipnis1994",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LARGEST_GATHERED else [],
 )

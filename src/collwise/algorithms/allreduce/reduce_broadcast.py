@@ -5,52 +5,43 @@ the λ-tree it is what is left where λ is high and the ranks must agree to the 
 """
 
 from fractions import Fraction
+from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
-from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
-from collwise.algorithms.reductions import unless_alone, up_tree, up_tree_time
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.broadcast.segmented_tree import TreeOf, down_tree, tree_time
+from collwise.algorithms.reductions import register_combining, up_tree, up_tree_time
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import Chained
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.trees import Tree
 
 
-def _up_and_down(tree: Tree, problem: Problem) -> Program:
-    return Chained((up_tree(tree, problem), down_tree(tree, problem)), problem.ranks)
+def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
+    def build(problem: Problem, settings: Settings) -> Program:
+        up = up_tree(tree(problem, settings), problem)
+        return Chained((up, down_tree(tree(problem, settings), problem)), problem.ranks)
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        up = up_tree_time(tree(problem, settings), problem.nbytes, machine)
+        return up + tree_time(tree(problem, settings), problem.nbytes, machine)
+
+    register_combining(f"allreduce/{name}", summary, time, build, predicted=predicted, **more)
 
 
-def _time(tree: Tree, problem: Problem, machine: Machine) -> Fraction:
-    up = up_tree_time(tree, problem.nbytes, machine)
-    return up + tree_time(tree, problem.nbytes, machine)
-
-
-register(
-    Algorithm(
-        name="allreduce/reduce_broadcast",
-        summary="binomial tree, upwards and then downwards",
-        source=("vandeGeijn1991 §3.1",),
-        time="2d(α + nβ) + dnγ for p = 2^d",
-        build=unless_alone(lambda problem, _: _up_and_down(binomial.tree(problem.ranks), problem)),
-        predicted=lambda problem, machine, _: _time(binomial.tree(problem.ranks), problem, machine),
-    )
+_register(
+    "reduce_broadcast",
+    "binomial tree, upwards and then downwards",
+    "2d(α + nβ) + dnγ for p = 2^d",
+    lambda problem, _: binomial.tree(problem.ranks),
+    source=("vandeGeijn1991 §3.1",),
 )
-register(
-    Algorithm(
-        name="allreduce/postal_reduce_broadcast",
-        summary="λ-tree, upwards and then downwards",
-        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-        time="2·T_λ(p)·t0, and combining on the way",
-        build=unless_alone(
-            lambda problem, settings: _up_and_down(
-                postal_tree.tree(problem.ranks, settings["lam"]), problem
-            )
-        ),
-        predicted=lambda problem, machine, settings: _time(
-            postal_tree.tree(problem.ranks, settings["lam"]), problem, machine
-        ),
-        choices=postal_tree.at_machine,
-        parameters={"lam": postal_tree.LAM},
-    )
+_register(
+    "postal_reduce_broadcast",
+    "λ-tree, upwards and then downwards",
+    "2·T_λ(p)·t0, and combining on the way",
+    postal_tree.of_settings,
+    source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+    choices=postal_tree.at_machine,
+    parameters={"lam": postal_tree.LAM},
 )

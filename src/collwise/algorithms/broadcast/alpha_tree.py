@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
-from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
-from collwise.algorithms.registry import Algorithm, Settings, fraction, register
+from collwise.algorithms.broadcast.segmented_tree import register_tree
+from collwise.algorithms.registry import Settings, fraction
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
@@ -63,31 +63,21 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
     return Fraction(int(numerator), denominator)
 
 
-register(
-    Algorithm(
-        name="broadcast/alpha",
-        summary="α-tree with one fixed α: keep round(αn), hand over the others",
-        source=("Bruck1996 §2.4",),
-        time="A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
-        build=lambda problem, settings: down_tree(fixed(problem.ranks, settings["alpha"]), problem),
-        predicted=lambda problem, machine, settings: tree_time(
-            fixed(problem.ranks, settings["alpha"]), problem.nbytes, machine
-        ),
-        choices=_candidates,
-        parameters={"alpha": ALPHA},
-    )
+register_tree(
+    "alpha",
+    "α-tree with one fixed α: keep round(αn), hand over the others",
+    "A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
+    lambda problem, settings: fixed(problem.ranks, settings["alpha"]),
+    source=("Bruck1996 §2.4",),
+    choices=_candidates,
+    parameters={"alpha": ALPHA},
 )
-register(
-    Algorithm(
-        name="broadcast/alpha_table",
-        summary="α-tree with a small table of α per number of ranks; optimal in the postal model",
-        source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
-        time="T_λ(p)·t0",
-        build=lambda problem, settings: down_tree(table(problem.ranks, settings["lam"]), problem),
-        predicted=lambda problem, machine, settings: tree_time(
-            table(problem.ranks, settings["lam"]), problem.nbytes, machine
-        ),
-        choices=at_machine,
-        parameters={"lam": LAM},
-    )
+register_tree(
+    "alpha_table",
+    "α-tree with a small table of α per number of ranks; optimal in the postal model",
+    "T_λ(p)·t0",
+    lambda problem, settings: table(problem.ranks, settings["lam"]),
+    source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
+    choices=at_machine,
+    parameters={"lam": LAM},
 )

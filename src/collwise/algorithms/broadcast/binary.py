@@ -3,17 +3,14 @@
 Half the bandwidth of the chain, but log2 p hops instead of p − 1: for long messages on many ranks.
 """
 
-from fractions import Fraction
+from functools import partial
 
 from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
-    down_tree,
+    register_tree,
     segment_choices,
     tree_time,
 )
-from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.model.machine import Machine
-from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
 
 
@@ -22,24 +19,14 @@ def tree(ranks: int) -> HeapTree:
     return HeapTree(ranks, 2)
 
 
-def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    return tree_time(tree(problem.ranks), problem.nbytes, machine, settings["segment"])
-
-
-register(
-    Algorithm(
-        name="broadcast/binary_segmented",
-        summary="pipelined binary tree: every rank serves two, segment by segment",
-        source=("OpenMPI", "SandersSpeckTraeff2009"),
-        time="(h·(1 + λ) + 2(k − 1))·t0 for k segments and n = 2^(h+1) − 1",
-        build=lambda problem, settings: down_tree(
-            tree(problem.ranks), problem, settings["segment"]
-        ),
-        predicted=_predicted,
-        choices=lambda problem, machine: segment_choices(
-            lambda n: _predicted(problem, machine, {"segment": n}), problem, machine
-        ),
-        parameters={"segment": SEGMENT},
-        segmented=True,
-    )
+register_tree(
+    "binary_segmented",
+    "pipelined binary tree: every rank serves two, segment by segment",
+    "(h·(1 + λ) + 2(k − 1))·t0 for k segments and n = 2^(h+1) − 1",
+    lambda problem, _: tree(problem.ranks),
+    source=("OpenMPI", "SandersSpeckTraeff2009"),
+    choices=lambda problem, machine: segment_choices(
+        partial(tree_time, tree(problem.ranks), problem.nbytes, machine), problem, machine
+    ),
+    parameters={"segment": SEGMENT},
 )

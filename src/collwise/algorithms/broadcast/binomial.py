@@ -4,8 +4,7 @@ Recursive halving, α = ½ [Bruck1996 §2.1]: the source keeps ⌈n/2⌉ ranks a
 Optimal for λ = 1; what most MPI libraries use for short messages.
 """
 
-from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
-from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.schedule.trees import Part, SplitTree
 
 
@@ -20,15 +19,10 @@ def tree(ranks: int) -> SplitTree:
     return SplitTree(halves, Part(ranks))
 
 
-register(
-    Algorithm(
-        name="broadcast/binomial",
-        summary="binomial tree: the informed ranks double in every step",
-        source=("Bruck1996 §2.1", "JohnssonHo1989"),
-        time="B(n) = max(B(⌈n/2⌉) + 1, B(⌊n/2⌋) + λ) in t0; λ·log2 n for n = 2^k",
-        build=lambda problem, _: down_tree(tree(problem.ranks), problem),
-        predicted=lambda problem, machine, _: tree_time(
-            tree(problem.ranks), problem.nbytes, machine
-        ),
-    )
+register_tree(
+    "binomial",
+    "binomial tree: the informed ranks double in every step",
+    "B(n) = max(B(⌈n/2⌉) + 1, B(⌊n/2⌋) + λ) in t0; λ·log2 n for n = 2^k",
+    lambda problem, _: tree(problem.ranks),
+    source=("Bruck1996 §2.1", "JohnssonHo1989"),
 )

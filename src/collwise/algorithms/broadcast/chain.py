@@ -4,11 +4,10 @@ With segments short against the message, its time per byte is that of a single t
 many ranks there are: the best for very long messages on few ranks.
 """
 
-from collections.abc import Iterable
 from fractions import Fraction
 
-from collwise.algorithms.broadcast.segmented_tree import SEGMENT, down_tree, segment_choices
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT, register_tree, segment_choices
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
@@ -41,32 +40,23 @@ def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fracti
     return hops * full.latency + (count - 1) * full.gap + lag
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    return segment_choices(lambda n: _segmented(problem, machine, {"segment": n}), problem, machine)
-
-
-register(
-    Algorithm(
-        name="broadcast/chain",
-        summary="chain: every rank passes the whole message on to the next",
-        source=("Desprez1993",),
-        time="(p − 1)·λ·t0",
-        build=lambda problem, _: down_tree(tree(problem.ranks), problem),
-        predicted=_whole,
-    )
+register_tree(
+    "chain",
+    "chain: every rank passes the whole message on to the next",
+    "(p − 1)·λ·t0",
+    lambda problem, _: tree(problem.ranks),
+    source=("Desprez1993",),
+    predicted=_whole,
 )
-register(
-    Algorithm(
-        name="broadcast/chain_segmented",
-        summary="pipelined chain: segments follow each other along the ranks",
-        source=("Desprez1993",),
-        time="((p − 1)·λ + k − 1)·t0 for k segments, t0 and λ those of a segment",
-        build=lambda problem, settings: down_tree(
-            tree(problem.ranks), problem, settings["segment"]
-        ),
-        predicted=_segmented,
-        choices=_choices,
-        parameters={"segment": SEGMENT},
-        segmented=True,
-    )
+register_tree(
+    "chain_segmented",
+    "pipelined chain: segments follow each other along the ranks",
+    "((p − 1)·λ + k − 1)·t0 for k segments, t0 and λ those of a segment",
+    lambda problem, _: tree(problem.ranks),
+    source=("Desprez1993",),
+    predicted=_segmented,
+    choices=lambda problem, machine: segment_choices(
+        lambda n: _segmented(problem, machine, {"segment": n}), problem, machine
+    ),
+    parameters={"segment": SEGMENT},
 )

@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from collwise.algorithms.broadcast.segmented_tree import down_tree
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.broadcast.segmented_tree import register_tree
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import HeapTree
@@ -19,13 +19,11 @@ def _predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
     return (problem.ranks - 2) * cost.gap + cost.latency
 
 
-register(
-    Algorithm(
-        name="broadcast/flat",
-        summary="flat tree: the root sends to every rank itself",
-        source=("BarNoyKipnis1994",),
-        time="(p − 2 + λ)·t0",
-        build=lambda problem, _: down_tree(tree(problem.ranks), problem),
-        predicted=_predicted,
-    )
+register_tree(
+    "flat",
+    "flat tree: the root sends to every rank itself",
+    "(p − 2 + λ)·t0",
+    lambda problem, _: tree(problem.ranks),
+    source=("BarNoyKipnis1994",),
+    predicted=_predicted,
 )

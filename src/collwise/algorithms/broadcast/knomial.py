@@ -1,12 +1,9 @@
 """k-nomial tree: in every level a leader serves k − 1 others, k times as many are informed."""
 
-from collections.abc import Iterable
 from functools import partial
 
-from collwise.algorithms.broadcast.segmented_tree import down_tree, tree_time
-from collwise.algorithms.registry import Algorithm, Settings, integer, register
-from collwise.model.machine import Machine
-from collwise.schedule.problem import Problem
+from collwise.algorithms.broadcast.segmented_tree import register_tree
+from collwise.algorithms.registry import integer
 from collwise.schedule.trees import Part, SplitTree
 
 
@@ -24,21 +21,12 @@ def tree(ranks: int, k: int) -> SplitTree:
     return SplitTree(partial(radix, k=k), Part(ranks))
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    return [{"k": k} for k in (2, 3, 4, 8, 16) if k == 2 or k < problem.ranks]
-
-
-register(
-    Algorithm(
-        name="broadcast/knomial",
-        summary="k-nomial tree: each level multiplies the informed ranks by k",
-        source=("MPICH",),
-        time="h·(k − 2 + λ)·t0 for n = k^h",
-        build=lambda problem, settings: down_tree(tree(problem.ranks, settings["k"]), problem),
-        predicted=lambda problem, machine, settings: tree_time(
-            tree(problem.ranks, settings["k"]), problem.nbytes, machine
-        ),
-        choices=_choices,
-        parameters={"k": integer("k", 2, "the radix, an integer of at least 2")},
-    )
+register_tree(
+    "knomial",
+    "k-nomial tree: each level multiplies the informed ranks by k",
+    "h·(k − 2 + λ)·t0 for n = k^h",
+    lambda problem, settings: tree(problem.ranks, settings["k"]),
+    source=("MPICH",),
+    choices=lambda problem, _: [{"k": k} for k in (2, 3, 4, 8, 16) if k == 2 or k < problem.ranks],
+    parameters={"k": integer("k", 2, "the radix, an integer of at least 2")},
 )

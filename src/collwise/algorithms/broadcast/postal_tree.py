@@ -10,11 +10,11 @@ from functools import lru_cache, partial
 
 from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
-    down_tree,
+    register_tree,
     segment_choices,
     tree_time,
 )
-from collwise.algorithms.registry import Algorithm, Settings, fraction, register
+from collwise.algorithms.registry import Settings, fraction
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
@@ -36,17 +36,16 @@ def tree(ranks: int, lam: Fraction) -> SplitTree:
     return SplitTree(rule, Part(ranks, len(grades) - 1))
 
 
+def of_settings(problem: Problem, settings: Settings) -> SplitTree:
+    """The λ-tree of a problem with the parameter `lam`."""
+    return tree(problem.ranks, settings["lam"])
+
+
 def _whole(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     cost = machine.message(problem.nbytes)
     if cost.lam == settings["lam"]:
         return postal.broadcast_time(problem.ranks, cost.lam) * cost.gap
-    return tree_time(tree(problem.ranks, settings["lam"]), problem.nbytes, machine)
-
-
-def _segmented(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    return tree_time(
-        tree(problem.ranks, settings["lam"]), problem.nbytes, machine, settings["segment"]
-    )
+    return tree_time(of_settings(problem, settings), problem.nbytes, machine)
 
 
 def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -57,37 +56,29 @@ def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best segment for each λ-tree worth a try: of whole messages, of 4 KiB, of λ = 1."""
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
-    found: list[Settings] = []
+    choices: list[Settings] = []
     for lam in sorted(lams):
         time = partial(tree_time, tree(problem.ranks, lam), problem.nbytes, machine)
-        found += [{"lam": lam, **choice} for choice in segment_choices(time, problem, machine)]
-    return found
+        choices += [{"lam": lam, **choice} for choice in segment_choices(time, problem, machine)]
+    return choices
 
 
-register(
-    Algorithm(
-        name="broadcast/postal_tree",
-        summary="λ-tree: every informed rank goes on sending; optimal in the postal model",
-        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-        time="T_λ(p)·t0",
-        build=lambda problem, settings: down_tree(tree(problem.ranks, settings["lam"]), problem),
-        predicted=_whole,
-        choices=at_machine,
-        parameters={"lam": LAM},
-    )
+register_tree(
+    "postal_tree",
+    "λ-tree: every informed rank goes on sending; optimal in the postal model",
+    "T_λ(p)·t0",
+    of_settings,
+    source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+    predicted=_whole,
+    choices=at_machine,
+    parameters={"lam": LAM},
 )
-register(
-    Algorithm(
-        name="broadcast/postal_tree_segmented",
-        summary="pipelined λ-tree: segment after segment down the λ-tree",
-        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-        time="(T_λ(p) + (k − 1)·d)·t0 for k segments, d the root's number of children",
-        build=lambda problem, settings: down_tree(
-            tree(problem.ranks, settings["lam"]), problem, settings["segment"]
-        ),
-        predicted=_segmented,
-        choices=_segments,
-        parameters={"lam": LAM, "segment": SEGMENT},
-        segmented=True,
-    )
+register_tree(
+    "postal_tree_segmented",
+    "pipelined λ-tree: segment after segment down the λ-tree",
+    "(T_λ(p) + (k − 1)·d)·t0 for k segments, d the root's number of children",
+    of_settings,
+    source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+    choices=_segments,
+    parameters={"lam": LAM, "segment": SEGMENT},
 )

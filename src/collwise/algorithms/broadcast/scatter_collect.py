@@ -4,6 +4,7 @@ The long-vector broadcast of van de Geijn: halve the message down a binomial tre
 pieces in steps.  Pieces that a rank got on their way to others are not sent to it again.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import lcm
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.algorithms.broadcast import binomial
+from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.data_movement import Chained, Collect, Scatter, Step
 from collwise.schedule.problem import Problem
@@ -23,9 +25,37 @@ _Times: TypeAlias = NDArray[np.object_]
 """Exact times on a grid: Python's integers, which never overflow."""
 
 
-def scatter_collect(problem: Problem, steps: Steps) -> Program:
-    """Scatter down the binomial tree, then collect in these steps."""
-    return Chained(_programs(problem, steps), problem.ranks)
+def register_scatter_collect(
+    name: str,
+    summary: str,
+    time: str,
+    source: tuple[str, ...],
+    steps: Callable[[int], Steps],
+    most: int,
+) -> Algorithm:
+    """Register a broadcast that scatters down the binomial tree and then collects in steps.
+
+    steps: of a number of ranks.   most: the ranks beyond which it is never tried.
+    """
+
+    def build(problem: Problem, _: Settings) -> Program:
+        return Chained(_programs(problem, steps(problem.ranks)), problem.ranks)
+
+    def predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
+        return scatter_collect_time(problem, machine, steps(problem.ranks))
+
+    return register(
+        Algorithm(
+            name=f"broadcast/{name}",
+            summary=summary,
+            source=source,
+            time=time,
+            build=build,
+            predicted=predicted,
+            choices=lambda problem, _: [{}] * (2 < problem.ranks <= min(most, problem.nbytes)),
+            segmented=True,
+        )
+    )
 
 
 def _programs(problem: Problem, steps: Steps) -> tuple[Scatter, Collect]:

@@ -3,17 +3,8 @@
 The "bucket" collect: only neighbours talk, so nothing contends on a network that is a ring or more.
 """
 
-from collections.abc import Iterable
-
-from collwise.algorithms.broadcast.scatter_collect import (
-    Steps,
-    scatter_collect,
-    scatter_collect_time,
-)
-from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.model.machine import Machine
+from collwise.algorithms.broadcast.scatter_collect import Steps, register_scatter_collect
 from collwise.schedule.data_movement import Step
-from collwise.schedule.problem import Problem
 
 LIMIT = 1024
 """More ranks than this spend longer on the start-ups of a ring than it can save."""
@@ -24,21 +15,11 @@ def steps(ranks: int) -> Steps:
     return tuple(Step(1, d, d + 1) for d in range(1, ranks))
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    return [{}] if 2 < problem.ranks <= min(LIMIT, problem.nbytes) else []
-
-
-register(
-    Algorithm(
-        name="broadcast/scatter_ring",
-        summary="scatter down a binomial tree, collect around a ring in p − 1 steps",
-        source=("vandeGeijn1991 §3", "Barnett1994"),
-        time="recurrence over ⌈log2 p⌉ + p − 1 rounds; about (p − 1 + log2 p)·α + 2(p − 1)/p·nβ",
-        build=lambda problem, _: scatter_collect(problem, steps(problem.ranks)),
-        predicted=lambda problem, machine, _: scatter_collect_time(
-            problem, machine, steps(problem.ranks)
-        ),
-        choices=_choices,
-        segmented=True,
-    )
+register_scatter_collect(
+    "scatter_ring",
+    "scatter down a binomial tree, collect around a ring in p − 1 steps",
+    "recurrence over ⌈log2 p⌉ + p − 1 rounds; about (p − 1 + log2 p)·α + 2(p − 1)/p·nβ",
+    ("vandeGeijn1991 §3", "Barnett1994"),
+    steps,
+    most=LIMIT,
 )

@@ -3,20 +3,40 @@
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
+from typing import Any, TypeAlias
 
-from collwise.algorithms.registry import Settings, integer
+from collwise.algorithms.registry import Algorithm, Settings, integer, register
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.trees import Shape, Tree
 
+TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
 def down_tree(tree: Tree, problem: Problem, segment: int | None = None) -> Program:
     """The program that sends everything down the tree, in segments of `segment` bytes if given."""
     return DownTree(tree, problem.nbytes, segment or max(problem.nbytes, 1))
+
+
+def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> Algorithm:
+    """Register a broadcast down a tree, in segments if it has the parameter `segment`.
+
+    more: other fields of `Algorithm`.   predicted, if not among them: by `tree_time`.
+    """
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        segment = settings.get("segment")
+        return tree_time(tree(problem, settings), problem.nbytes, machine, segment)
+
+    def build(problem: Problem, settings: Settings) -> Program:
+        return down_tree(tree(problem, settings), problem, settings.get("segment"))
+
+    facts: dict[str, Any] = {"build": build, "predicted": predicted, **more}
+    facts["segmented"] = "segment" in facts.get("parameters", {})
+    return register(Algorithm(name=f"broadcast/{name}", summary=summary, time=time, **facts))
 
 
 def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms.broadcast import postal_tree
-from collwise.algorithms.reductions import unless_alone, up_tree_time
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.reductions import register_combining, up_tree_time
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.reduction import ByRank, Span, hear
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval, receive_and_combine
 
 
 @dataclass(frozen=True)
-class InOrder(ByRank):
+class InOrder(Program):
     """Virtual ranks 0 … p − root − 1 are the root and those above it, the others those below."""
 
     problem: Problem
@@ -25,7 +26,7 @@ class InOrder(ByRank):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, root = self.problem.ranks, self.problem.root
-        if not (whole := Span(0, self.problem.nbytes).blocks):
+        if not (whole := Interval(0, self.problem.nbytes).blocks):
             return []
         if below := rank >= p - root:  # counted downwards: rank p − 1 leads
             parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
@@ -33,7 +34,9 @@ class InOrder(ByRank):
         else:
             parent, _, children = postal_tree.tree(p - root, self.lam).family(rank)
         result = None if rank or root else Slot.OUTPUT
-        operations, value = hear(reversed(children), whole[0], result, mirrored=below)
+        operations, value = receive_and_combine(
+            reversed(children), whole[0], result, mirrored=below
+        )
         if rank:
             return [*operations, Send(parent, whole, value)]
         if root:
@@ -55,15 +58,13 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     return received + (machine.combine(nbytes) or 0)
 
 
-register(
-    Algorithm(
-        name="reduce/in_order",
-        summary="two λ-trees, of the ranks below the root and of the others: in the ranks' order",
-        source=("BarNoyKipnis1994", "MPICH"),
-        time="max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
-        build=unless_alone(lambda problem, settings: InOrder(problem, settings["lam"])),
-        predicted=_time,
-        choices=postal_tree.at_machine,
-        parameters={"lam": postal_tree.LAM},
-    )
+register_combining(
+    "reduce/in_order",
+    "two λ-trees, of the ranks below the root and of the others: in the ranks' order",
+    "max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
+    lambda problem, settings: InOrder(problem, settings["lam"]),
+    source=("BarNoyKipnis1994", "MPICH"),
+    predicted=_time,
+    choices=postal_tree.at_machine,
+    parameters={"lam": postal_tree.LAM},
 )

@@ -6,18 +6,15 @@ there are.
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
-from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.reductions import from_root_on, played, unless_alone, up_tree
-from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
+from collwise.algorithms.reductions import from_root_on, played, register_combining, up_tree
+from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.trees import Tree
-
-TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of segments worth a try."""
@@ -25,64 +22,60 @@ LARGEST_PLAYED = 4096
 """Messages of a schedule that is played for its time."""
 
 
-def _program(tree: TreeOf, problem: Problem, settings: Settings) -> Program:
-    whole = (
-        -(-settings["segment"] // problem.itemsize) * problem.itemsize
-    )  # not cut inside an element
-    return up_tree(tree(problem, settings), problem, whole)
+def _register(
+    name: str,
+    summary: str,
+    time: str,
+    tree: TreeOf,
+    chosen: Callable[[Problem, Machine], Settings],
+    **more: Any,
+) -> None:
+    """Register a reduce up a tree.  chosen: its settings on a machine, but for the segment."""
 
+    def build(problem: Problem, settings: Settings) -> Program:
+        items = -(-settings["segment"] // problem.itemsize)  # no element is cut
+        return up_tree(tree(problem, settings), problem, items * problem.itemsize)
 
-def _choices(tree: TreeOf, problem: Problem, machine: Machine, **more: Any) -> Iterable[Settings]:
-    """The best of a few numbers of segments, for schedules that can be played quickly."""
-    items = problem.nbytes // problem.itemsize
-    counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_PLAYED]
-    if problem.ranks == 1 or not counts:
-        return []
-    found = [{**more, "segment": -(-items // n) * problem.itemsize} for n in counts]
-    return [min(found, key=lambda s: played(problem, machine, _program(tree, problem, s)))]
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        return played(problem, machine, build(problem, settings))
 
+    def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+        """The best of a few numbers of segments, for schedules that can be played quickly."""
+        items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
+        counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_PLAYED]
+        if problem.ranks == 1 or not counts:
+            return []
+        tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
+        return [min(tried, key=lambda settings: predicted(problem, machine, settings))]
 
-def _time(tree: TreeOf) -> Callable[[Problem, Machine, Settings], Fraction]:
-    return lambda problem, machine, settings: played(
-        problem, machine, _program(tree, problem, settings)
-    )
-
-
-def _chain(problem: Problem, _: Settings) -> Tree:
-    return chain.tree(problem.ranks)
-
-
-def _postal(problem: Problem, settings: Settings) -> Tree:
-    return postal_tree.tree(problem.ranks, settings["lam"])
-
-
-register(
-    Algorithm(
-        name="reduce/chain_segmented",
-        summary="pipelined chain, upwards: segments follow each other to the root",
-        source=("Desprez1993",),
-        time="((p − 1)·λ + k − 1)·t0 for k segments, and combining on the way",
-        build=unless_alone(lambda problem, settings: _program(_chain, problem, settings)),
-        predicted=_time(_chain),
-        choices=lambda problem, machine: _choices(_chain, problem, machine),
-        parameters={"segment": SEGMENT},
+    register_combining(
+        f"reduce/{name}",
+        summary,
+        time,
+        build,
+        predicted=predicted,
+        choices=choices,
         order=from_root_on,
         segmented=True,
+        **more,
     )
+
+
+_register(
+    "chain_segmented",
+    "pipelined chain, upwards: segments follow each other to the root",
+    "((p − 1)·λ + k − 1)·t0 for k segments, and combining on the way",
+    lambda problem, _: chain.tree(problem.ranks),
+    lambda problem, machine: {},
+    source=("Desprez1993",),
+    parameters={"segment": SEGMENT},
 )
-register(
-    Algorithm(
-        name="reduce/postal_tree_segmented",
-        summary="pipelined λ-tree, upwards",
-        source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-        time="(T_λ(p) + (k − 1)·d)·t0 for k segments, d the root's number of children",
-        build=unless_alone(lambda problem, settings: _program(_postal, problem, settings)),
-        predicted=_time(_postal),
-        choices=lambda problem, machine: _choices(
-            _postal, problem, machine, lam=machine.planning_lam(problem.nbytes)
-        ),
-        parameters={"lam": postal_tree.LAM, "segment": SEGMENT},
-        order=from_root_on,
-        segmented=True,
-    )
+_register(
+    "postal_tree_segmented",
+    "pipelined λ-tree, upwards",
+    "(T_λ(p) + (k − 1)·d)·t0 for k segments, d the root's number of children",
+    postal_tree.of_settings,
+    lambda problem, machine: {"lam": machine.planning_lam(problem.nbytes)},
+    source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
+    parameters={"lam": postal_tree.LAM, "segment": SEGMENT},
 )

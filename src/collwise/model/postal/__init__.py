@@ -1,12 +1,12 @@
 """Exact theory of the postal model [BarNoyKipnis1994], [Bruck1996] §2.
 
-A message keeps its sender busy for 1 (t0 is the unit of time) and is in its receiver's hands λ >= 1
-after the send began; a rank sends one message and receives one message at a time.
+A message keeps its sender busy for 1 (t0 is the unit of time) and is received λ >= 1 after the send
+began; a rank sends one message and receives one message at a time.
 
 Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the
-look-up table, the triangles of the "Christmas tree"), `tree` (the trees themselves), `census`
-(combining on all ranks).  All values are exact (`int`, `Fraction`) but for the asymptotic ones,
-which are irrational and say so.
+look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees themselves),
+`census` (combining on all ranks).  Below them is `_scaled`, the same in integers.  All values are
+exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational floats.
 """
 
 from collwise.model.postal.alpha import alpha_intersection, alpha_range, partitions, split

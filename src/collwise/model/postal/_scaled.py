@@ -7,7 +7,6 @@ here are whole multiples of 1/den, "scaled": a send takes den, a message arrives
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from operator import index
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
@@ -18,20 +17,8 @@ def latency(lam: Number) -> Fraction:
     """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < 1."""
     value = exact(lam, "the latency lam")
     if value < 1:
-        raise InvalidArgument(
-            "the latency lam", f"lam = {value}", "lam is in units of t0 and at least 1"
-        )
-    return value
-
-
-def ranks(n: int, asked: str, least: int = 1) -> int:
-    """A number of ranks.  Raises InvalidArgument if n is no integer or n < least."""
-    try:
-        value = index(n)
-    except TypeError:
-        raise InvalidArgument(asked, f"n = {n!r}", "n is a whole number of ranks") from None
-    if value < least:
-        raise InvalidArgument(asked, f"n = {value}", f"n is a number of ranks, at least {least}")
+        remedy = "lam is in units of t0 and at least 1"
+        raise InvalidArgument("the latency lam", f"lam = {value}", remedy)
     return value
 
 
@@ -86,9 +73,9 @@ def staircase(n: int, num: int, den: int) -> Staircase:
     """The steps of N_λ up to the first size >= n, n >= 1, in time linear in their number.
 
     N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and 1 and λ after each time at which it
-    grows.  Two fingers, p and q, walk behind the end of the list: the next time is the earlier of
-    times[p] + 1 and times[q] + λ, and the steps just behind the fingers are those that hold at
-    t − 1 and at t − λ, whose sizes the recursion of [Bruck1996] (1) adds.  In t0, there are at most
+    grows.  Two indices, p and q, advance behind the end of the list: the next time is the earlier
+    of times[p] + 1 and times[q] + λ, and the steps just before p and q are those that hold at t − 1
+    and at t − λ, whose sizes the recursion of [Bruck1996] (1) adds.  In t0, there are at most
     min(den·t, (t+1)²/2λ) steps up to time t.
     """
     if n == 1:

@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact
-from collwise.model.postal._scaled import latency, ranks, reached_scaled, staircase, time_scaled
+from collwise.model.postal._scaled import latency, reached_scaled, staircase, time_scaled
+from collwise.system.integers import checked_integer
 
 AlphaRange: TypeAlias = tuple[Fraction, Fraction]
 """A half-open range [low, high) of α."""
@@ -29,11 +30,12 @@ def split(n: int, alpha: Number) -> int:
     >>> split(13, "0.6"), split(5, 0.5), split(2, 0.99)
     (8, 3, 1)
     """
-    ratio, n = exact(alpha, "the ratio alpha"), ranks(n, "split(n, alpha)", least=2)
-    num, den = ratio.numerator, ratio.denominator
+    n = checked_integer(n, "split(n, alpha)", "n", 2)
+    ratio = exact(alpha, "the ratio alpha")
+    num, den = ratio.as_integer_ratio()
     if not den <= 2 * num < 2 * den:
         raise InvalidArgument("split(n, alpha)", f"alpha = {ratio}", "give an alpha in [1/2, 1)")
-    # At least 1 without more ado: αn >= 1 for α >= 1/2 and n >= 2.
+    # At least 1, since αn >= 1 for α >= 1/2 and n >= 2.
     return min((2 * num * n + den) // (2 * den), n - 1)
 
 
@@ -49,8 +51,8 @@ def partitions(n: int, lam: Number) -> tuple[int, int]:
     >>> partitions(13, 2), partitions(14, 2)
     ((8, 8), (6, 13))
     """
-    value, n = latency(lam), ranks(n, "partitions(n, lam)", least=2)
-    num, den = value.numerator, value.denominator
+    n = checked_integer(n, "partitions(n, lam)", "n", 2)
+    num, den = latency(lam).as_integer_ratio()
     t = time_scaled(n, num, den)
     # Both are within 1 … n−1: n > N(t − 1/den) >= N(t−1) >= N(t−λ), as 1/den <= 1 <= λ.
     return n - reached_scaled(t - num, num, den), reached_scaled(t - den, num, den)
@@ -66,7 +68,7 @@ def alpha_range(n: int, lam: Number) -> AlphaRange:
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4, §2.5.
     """
-    n = ranks(n, "alpha_range(n, lam)", least=2)
+    n = checked_integer(n, "alpha_range(n, lam)", "n", 2)
     return _rounding_range(n, *partitions(n, lam))
 
 
@@ -89,19 +91,19 @@ def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
     >>> alpha_intersection(21, 1.95) is None
     True
     """
-    value, n = latency(lam), ranks(n, "alpha_intersection(n, lam)", least=2)
-    steps = staircase(n, value.numerator, value.denominator)
+    n = checked_integer(n, "alpha_intersection(n, lam)", "n", 2)
+    steps = staircase(n, *latency(lam).as_integer_ratio())
     low, high = Fraction(0), _ONE
     # Only the largest m of each triangle counts.  While T_λ(m) = t stays the same, so do
     # K = N(t−1) and G = N(t−λ), and
     #   low(m) = (m − G − 1/2)/m = 1 − (G + 1/2)/m    rises with m;
     #   high(m) = (K + 1/2)/m                         falls with m, and is below 1 for m > K + 1;
-    # all m of the triangle are > K, so high(m) = 1 can only be at its first m, K + 1, and then
-    # it is the last word only if there is no second.
+    # all m of the triangle are > K, so high(m) = 1 can only be at its first m, K + 1, and it
+    # counts only if the triangle has no second m.
     for size, kept, given in zip(steps.sizes[1:], steps.kept[1:], steps.given[1:], strict=True):
         m = min(size, n)
-        its_low, its_high = _rounding_range(m, m - steps.sizes[given], steps.sizes[kept])
-        low, high = max(low, its_low), min(high, its_high)
+        low_m, high_m = _rounding_range(m, m - steps.sizes[given], steps.sizes[kept])
+        low, high = max(low, low_m), min(high, high_m)
         if low >= high:
             return None
     return low, high

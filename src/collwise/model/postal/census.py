@@ -12,13 +12,13 @@ every n >= 2; its [Bruck1996] scheme for n = N_k(t) alone is right, and runs dow
 
 from fractions import Fraction
 from math import ceil, exp, floor, log
-from operator import index
 from typing import Literal, NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import latency, ranks, reached_scaled, time_scaled
+from collwise.model.postal._scaled import latency, reached_scaled, time_scaled
 from collwise.model.postal.growth import growth
+from collwise.system.integers import checked_integer
 
 
 class CensusRound(NamedTuple):
@@ -49,7 +49,8 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
     >>> deficiencies(13, 2), deficiencies(12, 2)
     ((0, 0, 0, 0, 0), (0, 0, 0, 1, 0))
     """
-    n, k = ranks(n, "deficiencies(n, lam)"), _whole_latency(lam, "deficiencies(n, lam)")
+    n = checked_integer(n, "deficiencies(n, lam)", "n")
+    k = _integer_latency(lam, "deficiencies(n, lam)")
     t = time_scaled(n, k, 1)
     surplus, chosen = reached_scaled(t, k, 1) - n, []
     for weight in (reached_scaled(t - k - j, k, 1) for j in range(t - k + 1)):
@@ -74,7 +75,8 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
     1 T 1 2 1
     3 T 2 4 2
     """
-    n, k = ranks(n, "census_rounds(n, lam)"), _whole_latency(lam, "census_rounds(n, lam)")
+    n = checked_integer(n, "census_rounds(n, lam)", "n")
+    k = _integer_latency(lam, "census_rounds(n, lam)")
     sizes, messages = [1] * k, []  # N_ε(0), N_ε(1), …
     for j, epsilon in enumerate(deficiencies(n, k)):
         held, shift = sizes[j] - epsilon, sizes[-1] - epsilon
@@ -98,8 +100,11 @@ def census_time(n: int, k: int, lam: Number) -> Fraction:
     >>> census_time(64, 2, "2.5"), census_time(64, 3, "2.5")
     (Fraction(25, 2), Fraction(12, 1))
     """
-    n, value = ranks(n, "census_time(n, k, lam)"), latency(lam)
-    messages = census_rounds(n, _made_for(k))
+    value = latency(lam)
+    messages = census_rounds(
+        checked_integer(n, "census_time(n, k, lam)", "n"),
+        checked_integer(k, "census_time(n, k, lam)", "k"),
+    )
     free, received, known = Fraction(0), [Fraction(0)], 0
     for message in messages:
         # received[i + 1] is when message i has come; the first `known` ones are in what is sent.
@@ -123,8 +128,8 @@ def delay_receive_time(n: int, lam: Number) -> Fraction:
     >>> delay_receive_time(5, "1.4"), delay_send_time(5, "1.4")
     (Fraction(4, 1), Fraction(21, 5))
     """
-    n, value = ranks(n, "delay_receive_time(n, lam)"), latency(lam)
-    return Fraction(time_scaled(n, ceil(value), 1))
+    n = checked_integer(n, "delay_receive_time(n, lam)", "n")
+    return Fraction(time_scaled(n, ceil(latency(lam)), 1))
 
 
 def delay_send_time(n: int, lam: Number) -> Fraction:
@@ -135,7 +140,7 @@ def delay_send_time(n: int, lam: Number) -> Fraction:
     Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §3.3.
     """
-    n, value = ranks(n, "delay_send_time(n, lam)"), latency(lam)
+    n, value = checked_integer(n, "delay_send_time(n, lam)", "n"), latency(lam)
     return value / floor(value) * time_scaled(n, floor(value), 1)
 
 
@@ -159,27 +164,11 @@ def delay_send_growth(lam: Number) -> float:
     return exp(floor(value) / value * log(growth(floor(value))))
 
 
-def _whole_latency(lam: Number, asked: str) -> int:
-    """λ, if it is an integer.  Raises InvalidArgument if not, or if lam < 1."""
+def _integer_latency(lam: Number, asked: str) -> int:
+    """λ as an integer.  Raises InvalidArgument if it is none, or lam < 1."""
     value = latency(lam)
     if value.denominator > 1:
-        raise InvalidArgument(
-            asked,
-            f"lam = {value}",
-            "the census is made for an integer latency: give"
-            f" {floor(value)} (delay-send) or {ceil(value)} (delay-receive)",
-        )
+        choice = f"{floor(value)} (delay-send) or {ceil(value)} (delay-receive)"
+        remedy = f"the census is made for an integer latency: give {choice}"
+        raise InvalidArgument(asked, f"lam = {value}", remedy)
     return value.numerator
-
-
-def _made_for(k: int) -> int:
-    """The latency for which a census is made.  Raises InvalidArgument if it is no integer >= 1."""
-    try:
-        value = index(k)
-    except TypeError:
-        value = 0
-    if value < 1:
-        raise InvalidArgument(
-            "census_time(n, k, lam)", f"k = {k!r}", "k is ⌊λ⌋, ⌈λ⌉ or another integer, at least 1"
-        )
-    return value

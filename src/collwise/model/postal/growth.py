@@ -6,11 +6,11 @@ its growth per unit of time.
 
 from fractions import Fraction
 from math import exp, log1p
-from operator import index
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact
-from collwise.model.postal._scaled import latency, ranks, reached_scaled, time_scaled
+from collwise.model.postal._scaled import latency, reached_scaled, time_scaled
+from collwise.system.integers import checked_integer
 
 
 def reached(t: Number, lam: Number) -> int:
@@ -25,10 +25,9 @@ def reached(t: Number, lam: Number) -> int:
     >>> [reached(t, 2) for t in range(8)]
     [1, 1, 2, 3, 5, 8, 13, 21]
     """
-    latency_t0, time = latency(lam), exact(t, "the time t")
+    (num, den), time = latency(lam).as_integer_ratio(), exact(t, "the time t")
     if time < 0:
         raise InvalidArgument("reached(t, lam)", f"t = {time}", "t is a time in t0, at least 0")
-    num, den = latency_t0.numerator, latency_t0.denominator
     return reached_scaled(time.numerator * den // time.denominator, num, den)
 
 
@@ -43,9 +42,9 @@ def broadcast_time(n: int, lam: Number) -> Fraction:
     >>> broadcast_time(64, "1.8")
     Fraction(46, 5)
     """
-    value = latency(lam)
-    num, den = value.numerator, value.denominator
-    return Fraction(time_scaled(ranks(n, "broadcast_time(n, lam)"), num, den), den)
+    num, den = latency(lam).as_integer_ratio()
+    n = checked_integer(n, "broadcast_time(n, lam)", "n")
+    return Fraction(time_scaled(n, num, den), den)
 
 
 def scaling(lam: Number) -> tuple[int, int]:
@@ -104,10 +103,5 @@ def break_even(k: int) -> float:
     Raises InvalidArgument if k is no integer or k < 1.
     Source: [Bruck1996] §3.3, Table 2.
     """
-    try:
-        floor = index(k)
-    except TypeError:
-        floor = 0
-    if floor < 1:
-        raise InvalidArgument("break_even(k)", f"k = {k!r}", "k is the integer ⌊λ⌋, at least 1")
-    return floor * log_growth(floor) / log_growth(floor + 1)
+    k = checked_integer(k, "break_even(k)", "k")
+    return k * log_growth(k) / log_growth(k + 1)

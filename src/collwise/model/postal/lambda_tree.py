@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import index
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import latency, ranks, staircase
+from collwise.model.postal._scaled import latency, staircase
+from collwise.system.integers import checked_integer
 
 
 class Edge(NamedTuple):
@@ -48,8 +48,8 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     >>> [(e.parent, e.child, int(e.received)) for e in greedy_tree(5, 2)]
     [(0, 1, 2), (0, 2, 3), (0, 3, 4), (1, 4, 4)]
     """
-    value, n = latency(lam), ranks(n, "greedy_tree(n, lam)")
-    num, den = value.numerator, value.denominator
+    n = checked_integer(n, "greedy_tree(n, lam)", "n")
+    num, den = latency(lam).as_integer_ratio()
     clock, edges = _Clock(den), []
     # Entries are (time at which the rank can send next, rank).  Times leave both queues in
     # ascending order, so what is appended, 1 or λ later, keeps each queue sorted.
@@ -95,14 +95,12 @@ class GradedTree:
         first one informs the others.   O(n).
         Raises InvalidArgument if n is not in that range.
         """
-        n = ranks(n, "GradedTree.edges(n)")
+        n = checked_integer(n, "GradedTree.edges(n)", "n")
         if n > self.grades[-1].size:
-            raise InvalidArgument(
-                "GradedTree.edges(n)",
-                f"n = {n} for grades up to {self.grades[-1].size} ranks",
-                "call doubling(n, lam) for at least as many ranks",
-            )
-        num, den = self.lam.numerator, self.lam.denominator
+            seen = f"n = {n} for grades up to {self.grades[-1].size} ranks"
+            remedy = "call doubling(n, lam) for at least as many ranks"
+            raise InvalidArgument("GradedTree.edges(n)", seen, remedy)
+        num, den = self.lam.as_integer_ratio()
         clock, edges = _Clock(den), []
         # To do: (first rank, number of ranks, grade that has room for them, scaled time).
         todo = [(0, n, bisect_left(self.grades, n, key=lambda g: g.size), 0)]
@@ -130,16 +128,11 @@ def doubling(n: int, lam: Number) -> GradedTree:
     >>> [grade.size for grade in doubling(16, 2).grades]
     [1, 2, 3, 5, 8, 13, 21]
     """
-    value, n = latency(lam), ranks(n, "doubling(n, lam)")
-    steps = staircase(n, value.numerator, value.denominator)
-    den = value.denominator
-    return GradedTree(
-        value,
-        tuple(
-            Grade(Fraction(t, den), size, kept, given)
-            for t, size, kept, given in zip(*steps, strict=True)
-        ),
-    )
+    n, lam = checked_integer(n, "doubling(n, lam)", "n"), latency(lam)
+    num, den = lam.as_integer_ratio()
+    steps = zip(*staircase(n, num, den), strict=True)
+    grades = (Grade(Fraction(t, den), size, kept, given) for t, size, kept, given in steps)
+    return GradedTree(lam, tuple(grades))
 
 
 def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction:
@@ -155,33 +148,19 @@ def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction
     >>> tree_time(lambda m: (m + 1) // 2, 64, "1.8")
     Fraction(54, 5)
     """
-    value, n = latency(lam), ranks(n, "tree_time(split_rule, n, lam)")
-    num, den = value.numerator, value.denominator
+    asked = "tree_time(split_rule, n, lam)"
+    n = checked_integer(n, asked, "n")
+    num, den = latency(lam).as_integer_ratio()
     times, keeps, todo = {1: 0}, {}, [n]
     while todo:
         m = todo[-1]
         if m in times:
             todo.pop()
         elif m not in keeps:
-            keeps[m] = keep = _checked_split(split_rule, m)
+            keep = checked_integer(split_rule(m), asked, f"split_rule({m})", 1, m - 1)
+            keeps[m] = keep
             todo += (keep, m - keep)
         else:
             keep = keeps.pop(m)
             times[m] = max(times[keep] + den, times[m - keep] + num)
     return Fraction(times[n], den)
-
-
-def _checked_split(split_rule: Callable[[int], int], m: int) -> int:
-    """What split_rule keeps of m ranks, if that is a split."""
-    answer = split_rule(m)
-    try:
-        keep = index(answer)
-    except TypeError:
-        keep = 0
-    if not 1 <= keep < m:
-        raise InvalidArgument(
-            "tree_time(split_rule, n, lam)",
-            f"split_rule({m}) = {answer!r}",
-            f"keep a whole number of ranks from 1 to {m - 1}",
-        )
-    return keep

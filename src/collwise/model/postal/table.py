@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import latency, ranks, reached_scaled, staircase, time_scaled
+from collwise.model.postal._scaled import latency, reached_scaled, staircase, time_scaled
 from collwise.model.postal.growth import log_growth
+from collwise.system.integers import checked_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,12 @@ class AlphaTable:
         n: number of ranks, 2 <= n <= tops[-1].   O(log len).
         Raises InvalidArgument if n is outside the table.
         """
-        n = ranks(n, "AlphaTable.lookup(n)", least=2)
+        n = checked_integer(n, "AlphaTable.lookup(n)", "n", 2)
         largest = self.tops[-1] if self.tops else 1
         if n > largest:
-            raise InvalidArgument(
-                "AlphaTable.lookup(n)",
-                f"n = {n} in a table for up to {largest}",
-                "call alpha_table(n, lam) for at least as many ranks",
-            )
+            seen = f"n = {n} in a table for up to {largest}"
+            remedy = "call alpha_table(n, lam) for at least as many ranks"
+            raise InvalidArgument("AlphaTable.lookup(n)", seen, remedy)
         return self.alphas[bisect_left(self.tops, n)]
 
 
@@ -66,11 +65,11 @@ def alpha_table(n: int, lam: Number) -> AlphaTable:
     >>> alpha_table(14, 2).tops
     (2, 3, 5, 8, 13, 21)
     """
-    value, n = latency(lam), ranks(n, "alpha_table(n, lam)")
-    steps = staircase(n, value.numerator, value.denominator)
+    n, lam = checked_integer(n, "alpha_table(n, lam)", "n"), latency(lam)
+    steps = staircase(n, *lam.as_integer_ratio())
     tops = tuple(steps.sizes[1:])
     alphas = (Fraction(steps.sizes[k], top) for k, top in zip(steps.kept[1:], tops, strict=True))
-    return AlphaTable(value, tops, tuple(alphas))
+    return AlphaTable(lam, tops, tuple(alphas))
 
 
 class Corner(NamedTuple):
@@ -97,8 +96,8 @@ def corners(n: int, lam: Number) -> Triangle:
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.5.
     """
-    value, n = latency(lam), ranks(n, "corners(n, lam)", least=2)
-    num, den = value.numerator, value.denominator
+    n = checked_integer(n, "corners(n, lam)", "n", 2)
+    num, den = latency(lam).as_integer_ratio()
     t = time_scaled(n, num, den)
     kept, given = reached_scaled(t - den, num, den), reached_scaled(t - num, num, den)
     top, bottom = kept + given, reached_scaled(t - 1, num, den) + 1

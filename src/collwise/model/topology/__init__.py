@@ -4,7 +4,7 @@
     topology.parse("torus:4x4x8").distance(0, 127)
 
 Read in this order: `base` (what a topology is), one file for each kind, `embedded` (ranks placed on
-some nodes), `order` (ranks as a mesh, the snake through it), `reading` (topologies as text).
+some nodes), `numbering` (ranks as a mesh, the snake through it), `notation` (topologies as text).
 """
 
 from collwise.model.topology.base import Topology

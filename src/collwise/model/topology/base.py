@@ -62,22 +62,17 @@ class Topology(ABC):
 
     def _check(self, source: int, target: int) -> None:
         if not (0 <= source < self.size and 0 <= target < self.size):
-            raise InvalidArgument(
-                f"a route from rank {source} to rank {target}",
-                f"there are {self.size} ({self.describe()})",
-                f"give ranks from 0 to {self.size - 1}",
-            )
+            seen = f"there are {self.size} ({self.describe()})"
+            remedy = f"give ranks from 0 to {self.size - 1}"
+            raise InvalidArgument(f"a route from rank {source} to rank {target}", seen, remedy)
 
     def _check_link(self, link: int) -> None:
         if not 0 <= link < self.links:
             raise self._no_link(link)
 
     def _no_link(self, link: int) -> InvalidArgument:
-        return InvalidArgument(
-            f"the ends of link {link}",
-            f"a {self.describe()} has no such link",
-            "give a link of one of its routes",
-        )
+        seen = f"a {self.describe()} has no such link"
+        return InvalidArgument(f"the ends of link {link}", seen, "give a link of one of its routes")
 
 
 def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
@@ -96,13 +91,9 @@ def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
 
 def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) -> tuple[int, ...]:
     """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
-    found = tuple(
-        checked_integer(size, f"a {kind}", name) for name, size in zip(names, sizes, strict=True)
-    )
-    if prod(found) > MOST_NODES:
-        raise InvalidArgument(
-            f"a {kind} of {' × '.join(map(str, found))}",
-            f"these are {prod(found)} nodes",
-            f"give at most {MOST_NODES}",
-        )
-    return found
+    named = zip(names, sizes, strict=True)
+    integers = tuple(checked_integer(size, f"a {kind}", name) for name, size in named)
+    if (nodes := prod(integers)) > MOST_NODES:
+        asked = f"a {kind} of {' × '.join(map(str, integers))}"
+        raise InvalidArgument(asked, f"these are {nodes} nodes", f"give at most {MOST_NODES}")
+    return integers

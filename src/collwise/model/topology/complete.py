@@ -1,4 +1,4 @@
-"""The complete graph: nobody is in anybody's way."""
+"""The complete graph: no two messages share a link."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -39,9 +39,9 @@ class Embedded(Topology):
         nodes = tuple(checked_integer(node, asked, "node", 0, topology.size - 1) for node in places)
         if not nodes:
             raise InvalidArgument(asked, "no places are given", "give a node for each rank")
-        seats: dict[int, int] = {}
+        rank_on: dict[int, int] = {}
         for rank, node in enumerate(nodes):
-            if (other := seats.setdefault(node, rank)) != rank:
+            if (other := rank_on.setdefault(node, rank)) != rank:
                 seen = f"ranks {other} and {rank} are both on node {node}"
                 raise InvalidArgument(asked, seen, "give each rank a node of its own")
         object.__setattr__(self, "topology", topology)
@@ -50,15 +50,14 @@ class Embedded(Topology):
 
     def _seen_as(self, shape: Shape | None) -> Shape:
         if shape is None:
-            every = self.size == self.topology.size
-            return self.topology.shape if every else near_square(self.size)
+            everywhere = self.size == self.topology.size
+            return self.topology.shape if everywhere else near_square(self.size)
         asked = f"a {self.describe()}, seen as a mesh"
         rows, columns = checked_shape(shape, asked)
         if rows * columns != self.size:
             seen = f"a mesh of {rows} × {columns} has {rows * columns}"
-            raise InvalidArgument(
-                asked, seen, f"give rows and columns whose product is {self.size}"
-            )
+            remedy = f"give rows and columns whose product is {self.size}"
+            raise InvalidArgument(asked, seen, remedy)
         return rows, columns
 
     def __repr__(self) -> str:

@@ -36,16 +36,8 @@ def snake_rank(position: Any, columns: int) -> Any:
     return row * columns + column + row % 2 * (columns - 1 - 2 * column)
 
 
-@overload
-def snake_position(rank: int, columns: int) -> int: ...
-@overload
-def snake_position(rank: Ints, columns: int) -> Ints: ...
-def snake_position(rank: Any, columns: int) -> Any:
-    """The position of a rank on the snake: the inverse of `snake_rank`, and the same function.
-
-    Turning every other row round twice leaves all where they were.
-    """
-    return snake_rank(rank, columns)
+snake_position = snake_rank
+"""The position of a rank on the snake: reversing every other row is its own inverse."""
 
 
 def snake(shape: Shape) -> tuple[int, ...]:

@@ -1,14 +1,13 @@
-"""Runs on a Paragon's mesh, and what they are judged by.
+"""Runs on a Paragon's mesh, and the numbers by which they are judged.
 
-Every transfer waits for ports and links (`schedule.timing.wormhole`), on the machine of the preset
-"paragon", whose notes say which of its numbers are estimates.  What was judged by eye in the paper
-is judged by two numbers here: CLEARLY for "clearly, heavily, considerably", ABOUT for "the same".
+Every transfer waits for ports and links (`timing.wormhole`), on the machine of the preset
+"paragon", whose notes say which of its numbers are estimates.  What the paper judges by eye is
+judged here by two numbers: CLEARLY for "clearly, heavily, considerably", ABOUT for "the same".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
-from statistics import linear_regression, mean
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.presets import PRESETS
@@ -27,30 +26,27 @@ CLEARLY, ABOUT = 1.1, 1.05
 
 
 @cache
-def time_ms(
+def time_from(
     name: str, shape: Shape, sources: tuple[int, ...], nbytes: int | tuple[int, ...]
 ) -> float:
     """Milliseconds of an algorithm on a Paragon's mesh, for sources of so many bytes each."""
     algorithm = ALGORITHMS[f"s_to_p/{name}"]
-    ranks = shape[0] * shape[1]
-    schedule = algorithm.schedule(ranks, nbytes, sources=sources, shape=shape)
+    schedule = algorithm.schedule(shape[0] * shape[1], nbytes, sources=sources, shape=shape)
     return 1e3 * ideal(schedule, PRESETS["paragon"].machine, Mesh(*shape)).completion_s
 
 
-def on(name: str, shape: Shape, distribution: str, count: int, nbytes: int) -> float:
-    """The same for a distribution of sources."""
-    return time_ms(name, shape, distribute(distribution, shape, count), nbytes)
+def time_on(name: str, shape: Shape, distribution: str, count: int, nbytes: int) -> float:
+    """The same for so many sources by one of the paper's distributions."""
+    return time_from(name, shape, distribute(distribution, shape, count), nbytes)
 
 
-def listed(times: Mapping[str, float] | Iterable[tuple[object, float]]) -> str:
-    """Names and figures in one line."""
-    pairs = times.items() if isinstance(times, Mapping) else times
-    return ", ".join(f"{name} {time:.1f}" for name, time in pairs)
+def times_on(
+    names: Iterable[str], shape: Shape, distribution: str, count: int, nbytes: int
+) -> dict[str, float]:
+    """The same for several algorithms, by name."""
+    return {name: time_on(name, shape, distribution, count, nbytes) for name in names}
 
 
-def straightness(x: Sequence[float], y: Sequence[float]) -> float:
-    """R² of the straight line through points: 1 if they lie on one."""
-    line = linear_regression(x, y)
-    middle = mean(y)
-    off = sum((b - line.intercept - line.slope * a) ** 2 for a, b in zip(x, y, strict=True))
-    return 1 - off / sum((b - middle) ** 2 for b in y)
+def listed(numbers: Mapping[Any, float], name: str = "{}", digits: int = 1) -> str:
+    """Numbers with their names in one line.  name: how a name is written, as in "s = {}"."""
+    return ", ".join(f"{name.format(key)} {number:.{digits}f}" for key, number in numbers.items())

@@ -1,0 +1,49 @@
+"""What benchmarks share: timing in fresh processes, tables in Markdown, dated result files."""
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import collwise as cw
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def today() -> str:
+    """The date in UTC, such as 2026-11-21."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def run_fresh(program: str, *arguments: object, runs: int = 3) -> list[float]:
+    """Run a Python file in fresh processes, so that nothing is cached.
+
+    program: a path; it prints numbers, seconds first.   arguments: the program's, as text.
+    runs: how many, an odd number.
+    Returns the numbers of the run with the median seconds.
+    """
+    command = [sys.executable, program, *map(str, arguments)]
+    outputs = []
+    for _ in range(runs):
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        outputs.append([float(number) for number in ran.stdout.split()])
+    return sorted(outputs)[runs // 2]
+
+
+def settings_of(algorithm: cw.Algorithm) -> dict[str, Any]:
+    """A value for each of an algorithm's parameters."""
+    values = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 256}
+    return {name: values[name] for name in algorithm.parameters}
+
+
+def table_head(titles: Sequence[str]) -> str:
+    """The first two lines of a table."""
+    return f"{table_row(titles)}\n|{'---|' * len(titles)}"
+
+
+def table_row(cells: Iterable[object]) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"

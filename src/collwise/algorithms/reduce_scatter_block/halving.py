@@ -1,0 +1,17 @@
+"""Recursive halving in the order of the ranks: neighbours first, each keeps every other block.
+
+The first half of halving and doubling [vandeGeijn1991 §3.3].  Ranks that lie side by side exchange
+first, so that operators need not commute; what a rank keeps are the blocks of the ranks that it
+will still exchange with.  Ranks beyond the largest 2^d hand their vectors over and get one block.
+"""
+
+from collwise.algorithms.reductions import halved, register_exchange
+
+register_exchange(
+    "reduce_scatter_block/recursive_halving",
+    "exchange and combine halves with a neighbour in every direction",
+    "dα + (p − 1)/p·n(β + γ) for p = 2^d",
+    halved,
+    source=("vandeGeijn1991 §3.3", "Thakur2005"),
+    segmented=True,
+)

@@ -1,0 +1,44 @@
+"""Pairwise exchange: every rank sends each block of its vector straight to the block's rank.
+
+In round k rank r sends to rank r + k and receives from rank r − k: one message each, no forwarding,
+so that where λ is high all are on their way at once.
+"""
+
+from dataclasses import dataclass
+
+from collwise.algorithms.broadcast.scatter_ring import LIMIT
+from collwise.algorithms.reductions import register_circular
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+
+
+@dataclass(frozen=True)
+class Pairwise(Program):
+    """Each rank combines its own contribution and those of r − 1, r − 2, …, as they come."""
+
+    problem: Problem
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p, operations = self.problem.ranks, list[Operation]()
+        if not self.problem.nbytes:
+            return operations
+        own, value = self.problem.output_of(rank), int(Slot.INPUT)
+        for distance in range(1, p):
+            after = (rank + distance) % p
+            into = Slot.OUTPUT if distance == p - 1 else scratch(distance)
+            operations.append(Send(after, self.problem.output_of(after), Slot.INPUT))
+            operations.append(Recv((rank - distance) % p, own, into))
+            operations.append(Combine(value, into, into, own))
+            value = into
+        return operations
+
+
+register_circular(
+    "reduce_scatter_block/pairwise",
+    "pairwise exchange: every rank sends each block to the rank that needs it",
+    "(p − 2 + λ)·t0 for t0 of a block, and combining",
+    Pairwise,
+    source=("Thakur2005",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
+)

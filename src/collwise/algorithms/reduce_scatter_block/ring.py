@@ -1,0 +1,47 @@
+"""Ring: every block travels around all ranks, combined on its way, and ends at its own rank.
+
+Neighbours only, in messages of n/p bytes; every rank sends no more than it must.
+"""
+
+from dataclasses import dataclass
+
+from collwise.algorithms.broadcast.scatter_ring import LIMIT
+from collwise.algorithms.reductions import register_circular
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Interval
+
+
+@dataclass(frozen=True)
+class Ring(Program):
+    """Block j, of p blocks of nearly equal length, is completed by rank j."""
+
+    problem: Problem
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p = self.problem.ranks
+        parts = Interval(0, self.problem.nbytes).parts(p, self.problem.itemsize)
+        operations: list[Operation] = []
+        for turn in range(p - 1):
+            sent, received = (
+                parts[(rank - 1 - turn) % p].blocks,
+                parts[(rank - 2 - turn) % p].blocks,
+            )
+            into = Slot.OUTPUT if turn == p - 2 else scratch(0)
+            if sent:
+                operations.append(Send((rank + 1) % p, sent, scratch(0) if turn else Slot.INPUT))
+            if received:
+                operations.append(Recv((rank - 1) % p, received, into))
+                operations.append(Combine(Slot.INPUT, into, into, received))
+        return operations
+
+
+register_circular(
+    "reduce_scatter_block/ring",
+    "ring: blocks are combined from neighbour to neighbour",
+    "(p − 1)(α + n/p·(β + γ))",
+    Ring,
+    source=("PatarasukYuan2009",),
+    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
+)

@@ -1,0 +1,139 @@
+"""How commands fail: one clear line, the right exit code, no traceback, nobody left waiting."""
+
+import contextlib
+import errno
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from collwise.errors import CollwiseError
+from collwise.system.launcher import STATUS_FILE, launched
+
+_FIRST_WORD_S = 0.5
+"""How long other ranks wait for rank 0 to say what is wrong: launchers end all when one fails."""
+GRACE_S = 5.0
+"""How long ranks wait for each other to fail alike, before they end the others."""
+
+
+@contextlib.contextmanager
+def failing_clearly() -> Iterator[None]:
+    """Turn what a command raises into a message and an exit code.
+
+    On MPI, ranks that all fail alike end in order; a rank that fails alone ends the others, since
+    they would wait for it forever.
+    """
+    stdout = sys.stdout
+    try:
+        yield
+    except SystemExit as end:
+        # Where nobody reads any more, rich and click exit with 1, and click wraps the stream.
+        if isinstance(end.__context__, BrokenPipeError) or sys.stdout is not stdout:
+            leave(0)
+        leave(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _interrupted()
+    except click.ClickException as problem:
+        message = StringIO()
+        problem.show(message)
+        _say(message.getvalue())
+        leave(problem.exit_code)
+    except CollwiseError as problem:
+        _say(f"collwise: {problem}")
+        leave(problem.exit_code)
+    except BrokenPipeError:
+        leave(0)
+    except Exception as problem:
+        if _stems_from_interrupt(problem):  # Ctrl-C in an import of compiled modules
+            _interrupted()
+        if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            sys.stderr.write(f"collwise: write the result: {problem.strerror}; make room for it\n")
+        else:
+            sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
+            traceback.print_exc()
+        leave(1, alone=True)
+
+
+def _say(message: str) -> None:
+    """Print to standard error, from rank 0."""
+    if _rank() == 0:
+        from collwise.cli.output import write  # here, since it takes a while
+
+        write(*message.splitlines(), stream="err")
+
+
+def _interrupted() -> NoReturn:
+    """End all ranks at once: a rank within MPI would notice the interruption much later."""
+    if _rank() == 0:
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
+        click.echo("collwise: interrupted", err=True)
+    leave(130, alone=True)
+
+
+def _stems_from_interrupt(problem: BaseException | None) -> bool:
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
+
+
+def leave(code: int, *, alone: bool = False) -> NoReturn:
+    """End the process with an exit code; on MPI, end the others if they do not end alike."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # nobody reads it, or there is no room: do not try again at the very end
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    mpi = _running_mpi()
+    others = mpi is not None and mpi.COMM_WORLD.Get_size() > 1
+    if code and others and (alone or not _all_arrive(mpi)):
+        if not alone:
+            sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
+        sys.stderr.flush()
+        _tell_parent(code)
+        mpi.COMM_WORLD.Abort(code)
+    if code and _rank() > 0 and not others:
+        time.sleep(_FIRST_WORD_S)
+    if _tell_parent(code):
+        code = 0  # the parent exits with it; launchers print a banner for any other
+    raise SystemExit(code)
+
+
+def _tell_parent(code: int) -> bool:
+    """Leave the exit code for the process that started these ranks; False if nobody wants it."""
+    path = os.environ.get(STATUS_FILE)
+    if not path:
+        return False
+    if _rank() == 0 or code:
+        Path(path).write_text(str(code), encoding="ascii")
+    return True
+
+
+def _running_mpi() -> Any:
+    """The MPI module, if it was loaded and runs."""
+    module = sys.modules.get("mpi4py.MPI")
+    return module if module and module.Is_initialized() and not module.Is_finalized() else None
+
+
+def _all_arrive(mpi: Any) -> bool:
+    """Whether all ranks come here within the grace."""
+    arrived = mpi.COMM_WORLD.Ibarrier()
+    deadline = time.monotonic() + GRACE_S
+    while not arrived.Test():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _rank() -> int:
+    if (mpi := _running_mpi()) is not None:
+        return int(mpi.COMM_WORLD.Get_rank())
+    launcher = launched()
+    return launcher.rank if launcher is not None else 0

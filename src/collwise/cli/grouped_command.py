@@ -1,0 +1,58 @@
+"""The class of commands with many options: help in groups, all missing options named at once."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+
+class _Grouped(click.Option):
+    """An option that stands under a heading of its own in the help."""
+
+    def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.group = group
+
+
+def grouped(group: str) -> Any:
+    """`click.option` for options that stand together under a heading."""
+    return partial(click.option, cls=_Grouped, group=group)
+
+
+def all_of(*options: Any) -> Callable[[Any], Any]:
+    """One decorator that adds several options, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+class GroupedCommand(click.Command):
+    """A command whose options stand in groups, and which names every missing option at once."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:  # noqa: D102
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as first:
+            values, *_ = self.make_parser(ctx).parse_args(typed)
+            missing = [p for p in self.get_params(ctx) if p.required and p.name not in values]
+            if len(missing) < 2:
+                raise
+            *names, last = (param.get_error_hint(ctx) for param in missing)
+            message = f"Missing options {', '.join(names)} and {last}."
+            raise click.UsageError(message, ctx) from first
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: D102
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections.setdefault(getattr(param, "group", "Options"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

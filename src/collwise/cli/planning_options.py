@@ -1,0 +1,97 @@
+"""What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from collwise.cli import output
+from collwise.cli.grouped_command import all_of
+from collwise.cli.machine_options import (
+    MACHINE_OPTIONS,
+    ChosenMachine,
+    machine_from,
+    machine_options,
+)
+from collwise.cli.parameter_types import COLLECTIVE, RANKS, drawable
+from collwise.cli.problem_options import (
+    COLLECTIVE_NAMES,
+    ProblemOptions,
+    bytes_option,
+    problem_options,
+)
+from collwise.planner.operator_order import DTYPE, OP
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem
+
+LONG = 128
+"""Ranks from which on it takes seconds to simulate all schedules."""
+
+picture_option = click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    callback=drawable,
+    help="Draw the schedule into .svg or .png files: in time, as NAME-timeline; and in space, as"
+    " NAME: its mesh with the load of the links, or its tree. What is combined by several ranks"
+    " comes down no tree: in space it is drawn on the links of a mesh or a torus only.",
+)
+
+
+class Question(NamedTuple):
+    """A problem, why its contributions are combined in its order, the machine to solve it on."""
+
+    problem: Problem
+    reason: str
+    machine: ChosenMachine
+
+    def waiting_note(self, doing: str) -> str:
+        """What to say before work that will take a while; empty if it will not.
+
+        doing: what is done, such as "planning".
+        """
+        machine, topology, problem = self.machine.machine, self.machine.topology, self.problem
+        formulas = topology is None and machine.independent_ports
+        if problem.ranks < LONG or (formulas and not problem.kind.has_sources):
+            return ""
+        return f"{doing} {problem}: schedules are played message by message, which may take a while"
+
+
+def planning_options(*own: Any) -> Callable[[Any], Any]:
+    """Options of a problem and a machine; the command gets them as one argument, `question`.
+
+    own: the command's own options.   In its docstring {collectives} stands for their names.
+    """
+    options = [
+        click.argument("collective", type=COLLECTIVE, default="broadcast"),
+        click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks."),
+        bytes_option,
+        problem_options(order=True),
+        *own,
+        output.json_option,
+        machine_options,
+    ]
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(
+            collective: str, ranks: int, nbytes: int, request: ProblemOptions, **values: Any
+        ) -> Any:
+            request.check([collective])
+            described = {name: values.pop(name) for name in MACHINE_OPTIONS}
+            combined = (request.op or OP, request.dtype or DTYPE)
+            machine = machine_from(
+                described,
+                ranks,
+                request.shape,
+                combined if COLLECTIVES[collective].combines else None,
+            )
+            problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
+            return command(question=Question(problem, reason, machine), **values)
+
+        run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
+        decorated: Callable[..., Any] = all_of(*options)(run)
+        return decorated
+
+    return add

@@ -1,0 +1,231 @@
+"""Options that describe a problem: the same for plan, simulate, bench and tune."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from collwise.cli.grouped_command import all_of, grouped
+from collwise.cli.parameter_types import SHAPE, SIZE, ParsedType
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.sources import DISTRIBUTIONS, distribute
+from collwise.model.topology import Topology, near_square
+from collwise.planner.choose import problem_for
+from collwise.planner.operator_order import DTYPE, OP
+from collwise.schedule.collectives import ABOUT, COLLECTIVES, check_about
+from collwise.schedule.problem import ORDERS, Order, Problem
+
+if TYPE_CHECKING:  # sessions run on MPI
+    from collwise.tuning.outcomes import Task
+
+DEFAULT_SOURCES = "every fourth rank, but at least two"
+"""The sources of a race whose options name none."""
+MOST_LISTED = 1 << 20
+"""Ranks in a list on the command line."""
+MOST_SIMULATED = 1 << 20
+"""Ranks times sources: s-to-p broadcasts are simulated, and each rank gets every source's data."""
+
+COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
+_ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
+"""By option, the collectives to which it applies."""
+
+bytes_option = click.option(
+    "--bytes",
+    "nbytes",
+    type=SIZE,
+    required=True,
+    help="Bytes, such as 512 or 64k: of the message, of everybody's vector, or of each source's"
+    " contribution.",
+)
+
+
+class Sources(NamedTuple):
+    """The value of --sources: some ranks, or a number of them; every rank if neither is given."""
+
+    ranks: tuple[range, ...] | None = None
+    number: int | None = None
+
+
+def _parse_sources(text: str) -> Sources:
+    """Ranks (0,5,9 or 0-7,12 or 5, for one), a number of them (5), or all."""
+    if text.strip().lower() == "all":
+        return Sources()
+    if re.fullmatch(r"\s*[0-9]{1,10}\s*", text):
+        return Sources(number=int(text))
+    ranges = []
+    for part in text.strip().removesuffix(",").split(","):
+        ends = re.fullmatch(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10}))?\s*", part)
+        if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
+            raise InvalidArgument(
+                "sources",
+                f"{part.strip() or text!r} is neither a rank nor some of them",
+                "give a list such as 0,5,9 or 0-7,12 (one rank: 5,), a number and --pattern, or"
+                " all",
+            )
+        ranges.append(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    if (count := sum(map(len, ranges))) > MOST_LISTED:
+        remedy = f"give at most {MOST_LISTED}"
+        raise InvalidArgument("sources", f"{count} ranks are too many for a list", remedy)
+    return Sources(tuple(ranges))
+
+
+def _known_pattern(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    if name is not None and (name := name.replace("-", "_")) not in DISTRIBUTIONS:
+        raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
+    return name
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """The options that say what problem is meant; None, or root 0, where one was not given."""
+
+    root: int
+    op: str | None
+    dtype: str | None
+    order: Order | None
+    sources: Sources | None
+    pattern: str | None
+    shape: tuple[int, int] | None
+
+    def check(self, collectives: Sequence[str]) -> None:
+        """Refuse options that contradict each other, or apply to none of the collectives.
+
+        Raises InvalidArgument.
+        """
+        check_about(collectives, [name for name in _ABOUT if getattr(self, name)], _ABOUT, "--")
+        number = None if self.sources is None else self.sources.number
+        if self.pattern is None and number is not None:
+            seen = f"--sources {number}, without a pattern"
+            remedy = f"add --pattern equal (or another), or write --sources {number}, for a rank"
+        elif self.pattern is not None and self.sources is None:
+            seen, remedy = f"--pattern {self.pattern} without a number", "add --sources NUMBER"
+        elif self.pattern is not None and number is None:
+            seen = f"a list of ranks, and --pattern {self.pattern}"
+            remedy = "give the list alone, or a number of sources and the pattern"
+        else:
+            return
+        raise InvalidArgument("the sources of an s-to-p broadcast", seen, remedy)
+
+    def problem(
+        self,
+        collective: str,
+        ranks: int,
+        nbytes: int,
+        topology: Topology | None = None,
+        *,
+        default_sources: bool = False,
+    ) -> tuple[Problem, str]:
+        """The problem over so many ranks, and why contributions are combined in its order.
+
+        nbytes: of the message, of everybody's vector, or of each source.   topology: its mesh is
+        the shape if the options name none.   default_sources: take DEFAULT_SOURCES if the options
+        name none.   Raises InvalidArgument and UnknownName for what is out of range.
+        """
+        given = {name: getattr(self, name) for name in ("root", "op", "dtype", "order", "shape")}
+        known = {name: value for name, value in given.items() if collective in ABOUT[name]}
+        if COLLECTIVES[collective].has_sources:
+            shape = self.shape or (topology.shape if topology else None) or near_square(ranks)
+            known["sources"] = self._source_ranks(collective, ranks, shape, default_sources)
+        return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **known)
+
+    def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
+        """What to race.   round_up: to whole elements or blocks.  Otherwise as `problem`."""
+        from collwise.tuning.outcomes import Task
+        from collwise.tuning.session import check_raceable
+
+        round_up = round_up and not COLLECTIVES[collective].has_sources
+        first = 0 if round_up else nbytes
+        problem, reason = self.problem(collective, ranks, first, default_sources=True)
+        task = Task(problem, self.op or OP, self.dtype or DTYPE, reason)
+        if round_up:
+            task = task.resized(nbytes)
+        check_raceable(task)
+        return task
+
+    def _source_ranks(
+        self, collective: str, ranks: int, shape: tuple[int, int], default_sources: bool
+    ) -> tuple[int, ...]:
+        if self.sources is None:
+            if default_sources:
+                return distribute("equal", shape, min(max(ranks // 4, 2), ranks))
+            raise InvalidArgument(
+                f"{collective} over {ranks} ranks",
+                "nothing says which ranks have data",
+                "give --sources 0,5,9, or for instance --pattern equal --sources 3",
+            )
+        listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
+        number = self.sources.number
+        count = sum(map(len, listed)) if number is None else number
+        if ranks * max(count, 1) > MOST_SIMULATED:
+            raise InvalidArgument(
+                f"an s-to-p broadcast over {ranks} ranks from {count} sources",
+                "its schedules have to be played, message by message",
+                f"give ranks times sources of at most {MOST_SIMULATED}",
+            )
+        if self.pattern is not None:
+            return distribute(self.pattern, shape, count)
+        return tuple(rank for some in listed for rank in some)
+
+
+def problem_options(*, order: bool = False, default_sources: str = "") -> Callable[[Any], Any]:
+    """Options that a command gets as one argument, `request`: `ProblemOptions`.
+
+    order: offer --order as well.   default_sources: the sources if none are named, for the help.
+    """
+    with_sources = grouped("S-to-p broadcasts")
+    default = f"  [default: {default_sources}]" * bool(default_sources)
+    options = [
+        click.option("--root", type=int, default=0, help="Rank that sends, or gets the result."),
+        click.option(
+            "--op",
+            help="Operator of a collective that combines: sum, max, noncommutative, …"
+            f"  [default: {OP}]",
+        ),
+        click.option(
+            "--dtype",
+            help=f"Type of the elements that are combined, as NumPy names it  [default: {DTYPE}]",
+        ),
+        click.option(
+            "--order",
+            type=click.Choice(ORDERS),
+            help="Combine in this order at least (rank: that of the ranks)"
+            "  [default: what is legal].",
+        ),
+        with_sources(
+            "--sources",
+            type=ParsedType("RANKS|NUMBER|all", _parse_sources),
+            metavar="RANKS|NUMBER|all",
+            help="Ranks that have data: 0,5,9 or 0-7,12 (one rank: 5,), or all; or their"
+            f" number, with --pattern{default}.",
+        ),
+        with_sources(
+            "--pattern",
+            metavar="NAME",
+            callback=_known_pattern,
+            help=f"So many sources in this pattern of the mesh: {', '.join(DISTRIBUTIONS)}.",
+        ),
+        with_sources(
+            "--shape",
+            type=SHAPE,
+            metavar=SHAPE.name,
+            help="Mesh in which the ranks are seen, row by row"
+            "  [default: the topology's, or near a square].",
+        ),
+    ]
+    if not order:
+        del options[3]
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(**values: Any) -> Any:
+            names = [field.name for field in fields(ProblemOptions)]
+            request = ProblemOptions(**{name: values.pop(name, None) for name in names})
+            return command(request=request, **values)
+
+        decorated: Callable[..., Any] = all_of(*options)(run)
+        return decorated
+
+    return add

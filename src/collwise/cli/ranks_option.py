@@ -1,0 +1,100 @@
+"""Commands that run on ranks: started here (-n), or by a launcher before us."""
+
+import functools
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collwise.cli.output import passed_on
+from collwise.errors import InvalidArgument, NoMPI
+from collwise.system import formatting
+from collwise.system.host import usable_cores
+from collwise.system.launcher import STATUS_FILE, launched, start
+
+START_UP_S = 120.0
+"""Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
+MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
+"""Ranks that may be started here: the larger number counts."""
+
+
+def on_ranks(
+    budget_s: Callable[[dict[str, Any]], float],
+    check: Callable[[dict[str, Any]], None] = lambda options: None,
+) -> Callable[[Any], Any]:
+    """Make a command run on ranks, with an option -n.
+
+    The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
+    it returns what shows its results, which rank 0 calls.
+
+    budget_s: from the command's options to the seconds that its work may take.   check: raises for
+    options that make no sense, before any rank is started.
+    """
+
+    def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
+        @click.option(
+            "-n",
+            "--ranks",
+            type=click.IntRange(min=1),
+            help="Start so many ranks here  [default: one per core, 4 to 16].",
+        )
+        @functools.wraps(command)
+        def run(ranks: int | None, **options: Any) -> Any:
+            check(options)
+            launcher = launched()
+            ours = STATUS_FILE in os.environ
+            if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
+                sys.exit(_start(ranks or default_ranks(), budget_s(options)))
+            if not ours and launcher is not None and ranks not in (None, launcher.size):
+                raise InvalidArgument(
+                    f"{ranks} ranks (-n {ranks})",
+                    f"a launcher has started {launcher.size}",
+                    "leave out -n under a launcher",
+                )
+            from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
+
+            comm = world()
+            show_results = command(comm=comm, here=describe(comm), **options)
+            from collwise.mpi.runtime.agreement import on_root
+
+            on_root(comm, show_results, takes_long=True)
+
+        return run
+
+    return decorate
+
+
+def default_ranks() -> int:
+    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
+    return min(max(usable_cores(), 4), 16)
+
+
+def _start(count: int, budget_s: float) -> int:
+    """Run this very command on ranks; return its exit code."""
+    if count > (most := max(MOST_PER_MACHINE, MOST_PER_CORE * usable_cores())):
+        raise InvalidArgument(
+            f"{count} ranks on this machine (-n {count})",
+            f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"
+            " for each other",
+            "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
+        )
+    with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+        status = Path(folder) / "status"
+        environment = {STATUS_FILE: str(status), **passed_on()}
+        arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
+        code = start(count, arguments, environment, budget_s + START_UP_S)
+        if status.exists():
+            return int(status.read_text(encoding="ascii") or 1)
+    if code == -signal.SIGPIPE:
+        raise BrokenPipeError
+    raise NoMPI(
+        f"{count} ranks",
+        f"the launcher ended with code {code} before the command was done"
+        " (what it said, if anything, is above)",
+        "try fewer ranks; `collwise doctor` checks launcher and library",
+    )

@@ -1,0 +1,193 @@
+"""What a communicator's plans depend on besides sizes.  It is rank 0's, shared at wrapping.
+
+By MPI's rules sizes, root and ranks are equal on all ranks, so all make the same plans.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import NamedTuple
+
+from collwise.algorithms.registry import collectives, find
+from collwise.comm.checking import checks_wanted
+from collwise.errors import InvalidArgument, NothingApplies, UnknownName
+from collwise.measure.race import LIBRARY
+from collwise.model.machine import Machine, checked_machine
+from collwise.mpi.runtime.world import World
+from collwise.planner.choose import plan_for, predicted, unpredicted
+from collwise.planner.operator_order import legal
+from collwise.planner.plans import Plan
+from collwise.planner.race_lookup import learned_choice
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form, RaceResult
+from collwise.profiles.store import find as find_profile
+from collwise.schedule.collectives import find_collective
+from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
+
+log = logging.getLogger("collwise")
+
+EFFORTS = ("measure", "estimate")
+
+
+class Elements(NamedTuple):
+    """What is combined, in the names that planning uses, and the bytes of an element."""
+
+    op: str
+    dtype: str
+    itemsize: int
+
+
+class Asked(NamedTuple):
+    """What a call asks for, as planning takes it.   reason: why the problem has its order."""
+
+    problem: Problem
+    elements: Elements | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What plans depend on besides sizes; `cw.Comm` documents the settings.
+
+    progress: whether a helper thread can advance schedules while the program is elsewhere.
+    checking: whether calls are checked before they run.
+    """
+
+    profile: Profile | None = None
+    machine: Machine | None = None
+    effort: str = "measure"
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    order: Order | None = None
+    progress: bool = True
+    checking: bool = False
+
+    @staticmethod
+    def of(
+        world: World,
+        profile: Profile | str | PathLike[str] | bool | None,
+        machine: Machine | None,
+        effort: str,
+        algorithms: Mapping[str, str] | None,
+        order: Order | None,
+    ) -> "Decision":
+        """The settings of `cw.Comm`, checked; raises as it does."""
+        if machine is not None:
+            checked_machine(machine, "a communicator with a machine")
+        if effort not in EFFORTS:
+            raise UnknownName.of("effort", effort, EFFORTS)
+        if order is not None and order not in ORDERS:
+            raise UnknownName.of("order", order, ORDERS)
+        chosen = _chosen({} if algorithms is None else algorithms)
+        fingerprint = world.fingerprint()
+        used: Profile | None = None
+        if profile is None or profile is True:
+            used = find_profile(fingerprint) if machine is None else None
+        elif profile is not False:
+            used = profile if isinstance(profile, Profile) else _loaded(profile)
+            used.check(fingerprint)
+        return Decision(
+            used, machine, effort, chosen, order, world.thread_multiple, checks_wanted()
+        )
+
+    def served(self, ranks: int) -> Set[str]:
+        """Collectives that may be served by a plan of ours on so many ranks."""
+        return frozenset(name for name in collectives() if self._serves(name, ranks))
+
+    def _serves(self, collective: str, ranks: int) -> bool:
+        if (name := self.algorithms.get(collective)) is not None:
+            return name != LIBRARY
+        if self.effort == "estimate":
+            return self.machine is not None or self.profile is not None
+        return any(
+            (result.collective, result.ranks) == (collective, ranks) and result.decision != LIBRARY
+            for result in self._race_results
+        )
+
+    @property
+    def _race_results(self) -> Sequence[RaceResult]:
+        return self.profile.race_results if self.profile is not None else ()
+
+    def _machine_for(self, elements: Elements | None) -> Machine | None:
+        """The machine to plan for, with the time that combining such elements takes."""
+        if self.machine is not None or self.profile is None:
+            return self.machine
+        if elements is None:
+            return self.profile.machine
+        return self.profile.machine_combining(elements.op, elements.dtype)
+
+    def combine(
+        self, collective: str, ranks: int, nbytes: int, root: int, elements: Elements
+    ) -> Asked:
+        """What a collective that combines vectors of so many bytes asks for."""
+        allowed = legal(collective, elements.op, elements.dtype, self.order)
+        problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
+        return Asked(problem, elements, allowed.reason)
+
+    def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
+        """The plan for what a call asks for; None where the library's own collective serves.
+
+        timed: False if nobody will look at the predicted time; then a schedule whose time has to be
+        simulated is not, if the algorithm is known.
+        """
+        problem, elements, reason = asked
+        collective = problem.collective
+        name, machine = self.algorithms.get(collective), self._machine_for(elements)
+        if name == LIBRARY or not self.progress or problem.ranks == 1:
+            return None
+        if machine is None:
+            if name is None:
+                return None
+            raise InvalidArgument(
+                f"{name} on this communicator",
+                "there is no profile of this machine to choose its settings by",
+                "run `collwise tune` first, or give Comm a machine",
+            )
+        if name is None and self.effort == "measure":
+            name = learned_choice(
+                self._race_results,
+                collective,
+                form,
+                problem.ranks,
+                problem.nbytes,
+                len(problem.sources),
+            )
+            if name is None:
+                return None
+            if elements and not satisfies(find(name, collective).order(problem), problem.order):
+                return None  # the race was won with another operator
+        simulated = problem.kind.has_sources and name is not None
+        score = unpredicted if simulated and not timed else predicted
+        try:
+            plan = plan_for(problem, machine, name, reason=reason, score=score)
+        except NothingApplies as nothing:
+            log.info("the library's own serves: %s", nothing)
+            return None
+        log.debug("%s: %s", problem, plan.choice.label)
+        return plan
+
+
+def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
+    """The full names of the algorithms to run, or the library, by collective."""
+    if not isinstance(algorithms, Mapping):
+        raise InvalidArgument(
+            "a communicator with algorithms",
+            f"algorithms = {algorithms!r}",
+            'give them by collective, such as {"broadcast": "postal_tree"}',
+        )
+    return {
+        find_collective(collective).name: LIBRARY
+        if name == LIBRARY
+        else find(name, collective).name
+        for collective, name in algorithms.items()
+    }
+
+
+def _loaded(profile: object) -> Profile:
+    if isinstance(profile, str | PathLike):
+        return Profile.load(profile)
+    raise InvalidArgument(
+        "a communicator with a profile",
+        f"profile = {profile!r}",
+        "give a collwise.Profile, the name of its file, None or False",
+    )

@@ -1,0 +1,176 @@
+"""Dispatch: what serves a call, an executor of ours or the library's own collective.
+
+For a call that was met before this is one lookup, by a key that determines what MPI guarantees to
+be equal on all ranks.  Methods return None when the call should fall through to MPI.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.comm.decision import Asked, Decision, Elements
+from collwise.errors import CollwiseError
+from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
+from collwise.mpi.buffers.operators import can_combine, planning_name, planning_type
+from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
+from collwise.mpi.execution.executor import BoundedCache, Executor
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.planner.plans import Plan
+from collwise.profiles.records import Form
+from collwise.schedule.collectives import COLLECTIVES, Collective
+from collwise.schedule.problem import Problem, Source
+
+MOST = 2048
+"""Entries of the cache: calls, plans and executors, some of which have memory of their own."""
+_BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
+
+
+class Call(NamedTuple):
+    """What serves a call: runs it on its buffers; None: the library's own does.
+
+    op: kept alive, for its id is part of the key.
+    """
+
+    run: Callable[..., None] | None
+    op: MPI.Op | None = None
+
+
+_LIBRARY = Call(None)
+
+
+def broadcast_key(buf: Any, root: int) -> Hashable:
+    """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
+    nbytes = getattr(buf, "nbytes", None)
+    return ("Bcast", nbytes, root) if nbytes else None
+
+
+def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
+    """A cheap cache key that determines what is combined; None unless the vector is an array."""
+    vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+    if type(vector) is not np.ndarray:
+        return None
+    other = recvbuf if type(recvbuf) is np.ndarray else vector
+    if other is not vector and other.dtype != vector.dtype:
+        return None
+    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+
+
+class Dispatch:
+    """What serves the calls on one communicator.
+
+    calls: by key, what was found before; it holds plans and executors, too.
+    """
+
+    def __init__(self, decision: Decision, comm: MPI.Intracomm) -> None:
+        self._decision, self._comm = decision, MPI.Intracomm(comm)
+        self._rank, self._ranks = comm.Get_rank(), comm.Get_size()
+        self._private: PrivateCommunicator | None = None
+        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
+
+    def find(self, method: str, key: Hashable, *arguments: Any) -> Call:
+        """What serves a blocking call whose key, if it has one, is not among `calls`.
+
+        arguments: all that the MPI method takes.
+        """
+        asked = self._asked(method, arguments)
+        if asked is None:
+            return _LIBRARY
+        plan = self.plan(asked, "blocking", timed=False)
+        op = _operator(method, arguments)
+        call = Call(None if plan is None else self._executor(method, plan, op).run, op)
+        return call if key is None else self.calls.remember(key, call)
+
+    def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
+        """A persistent request for the arguments of an MPI method."""
+        asked = self._asked(method, arguments)
+        plan = None if asked is None else self.plan(asked, "persistent", timed=False)
+        if plan is None:
+            return None
+        buffers = arguments[: 1 if method == "Bcast" else 2]
+        return self._executor(method, plan, _operator(method, arguments)).persistent(*buffers)
+
+    def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
+        """The plan for what a call asks for.   timed: see `Decision.plan`."""
+        key = asked, form, timed
+        if key not in self.calls:
+            self.calls.remember(key, self._decision.plan(asked, form, timed=timed))
+        plan: Plan | None = self.calls[key]
+        return plan
+
+    def free(self) -> None:
+        """Free the private communicator, and all requests made on it.  Collective."""
+        self.calls.forget()
+        if self._private is not None:
+            self._private.free()
+            self._private = None
+
+    def _executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
+        """The executor for a plan; collective at the first planned call, which makes the duplicate.
+
+        MPI libraries have few communicators, so none is duplicated before it is needed.
+        """
+        if self._private is None:
+            self._private = PrivateCommunicator(self._comm)
+        self._private.check()
+        key = method, plan.problem, plan.choice.label, id(op)
+        if (known := self.calls.get(key)) is None:
+            known = executor_for(plan.schedule, self._private, op, method)
+            self.calls.remember(key, known)
+        executor: Executor = known
+        return executor
+
+    def _asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
+        """What a call asks for; None where the library's own call shall raise the error."""
+        collective = _BY_METHOD[method]
+        try:
+            if collective.combines:
+                return self._combine(collective, *arguments)
+            if collective.has_sources:
+                return self._gather(collective, method, arguments[1])
+            return self._broadcast(*arguments)
+        except CollwiseError:
+            raise
+        except UNREADABLE:
+            return None
+
+    def _broadcast(self, buf: Any, root: int) -> Asked | None:
+        if not 0 <= root < self._ranks:
+            return None
+        nbytes = Buffer(buf, writable=self._rank != root).nbytes
+        return Asked(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
+
+    def _combine(
+        self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
+    ) -> Asked | None:
+        if not (isinstance(op, MPI.Op) and 0 <= root < self._ranks) or op == MPI.OP_NULL:
+            return None
+        owed = collective.has_output(self._rank, root)
+        received = Buffer(recvbuf, writable=True) if owed else None
+        in_place = owed and is_in_place(sendbuf)
+        sent = received if in_place else Buffer(sendbuf, writable=False)
+        assert sent is not None
+        datatype = sent.unit.datatype
+        parts = collective.unit(self._ranks, 1)
+        if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
+            return None
+        if in_place or received is None:
+            pass
+        elif (received.count * parts, received.unit.datatype) != (sent.count, datatype):
+            return None
+        elements = Elements(planning_name(op), planning_type(datatype), sent.unit.size)
+        return self._decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
+
+    def _gather(self, collective: Collective, method: str, recvbuf: Any) -> Asked | None:
+        """Raises InvalidArgument for negative counts, which Open MPI would take."""
+        lengths = lengths_of(FORMS[method].read(recvbuf, self._ranks), self._ranks)
+        sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
+        problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
+        return Asked(problem) if sources else None
+
+
+def _operator(method: str, arguments: Sequence[Any]) -> MPI.Op | None:
+    return arguments[2] if _BY_METHOD[method].combines else None

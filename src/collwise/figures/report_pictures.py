@@ -1,0 +1,140 @@
+"""The report's pictures, each with a title and a caption that teaches how to read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from matplotlib.figure import Figure
+
+from collwise.figures.best_algorithms import best_algorithms
+from collwise.figures.latency_curves import latency_curves
+from collwise.figures.mesh_diagram import can_be_drawn, mesh_diagram
+from collwise.figures.race_charts import predicted_against_measured, speedups
+from collwise.figures.style import svg
+from collwise.figures.timeline import timeline
+from collwise.figures.tree_diagram import tree_diagram
+from collwise.measure.race import Race
+from collwise.model.topology import Topology
+from collwise.profiles.profile import Profile
+from collwise.schedule.program import Schedule
+from collwise.system import formatting
+from collwise.timing import Timing
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture on the page.  svg: one <svg> element, as `style.svg` gives it; not escaped."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def measured_pictures(
+    profile: Profile, races: Sequence[Race], blocking: Sequence[Race] = ()
+) -> tuple[Picture, ...]:
+    """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured.
+
+    races: of persistent calls.   blocking: of blocking ones, with the same labels.
+    """
+    pictures = [Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))]
+    for collective in dict.fromkeys(race.collective for race in races):
+        persistent, others = (
+            [race for race in form if race.collective == collective] for form in (races, blocking)
+        )
+        title = f"Speed-up of {collective} over the library's own"
+        pictures.append(Picture(title, _SPEEDUPS, svg(speedups(persistent, others))))
+        title = f"Predicted against measured, {collective}"
+        pictures.append(Picture(title, _PREDICTED, svg(predicted_against_measured(persistent))))
+    return tuple(pictures)
+
+
+def best_algorithms_picture(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Picture:
+    """Where each algorithm of a collective is predicted best: seconds by bytes and algorithm."""
+    title = f"Regions of {collective}: predicted times over the length"
+    return Picture(title, _REGIONS, svg(best_algorithms(collective, times_s)))
+
+
+def schedule_figures(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
+) -> dict[str, Figure]:
+    """A schedule in space, if it can be drawn so ("Mesh" or "Tree"), and then in time ("Timeline").
+
+    In space: the links of a mesh or a torus, if they are the topology; else the mesh of ranks if
+    some of them are sources, or the tree if all data come from a root.   t0: exact seconds, to
+    count in units of it.
+    """
+    kind = schedule.problem.kind
+    figures: dict[str, Figure] = {}
+    linked = topology if can_be_drawn(topology) and timing.passages else None
+    if linked or kind.has_sources:
+        figures["Mesh"] = mesh_diagram(timing, schedule, linked)
+    elif kind.input == "root":
+        figures["Tree"] = tree_diagram(timing, schedule, t0)
+    return figures | {"Timeline": timeline(timing, schedule, t0)}
+
+
+def schedule_pictures(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
+) -> tuple[Picture, ...]:
+    """The same as pictures of the report."""
+    problem = schedule.problem
+    sources = f" of {formatting.count(len(problem.sources), 'source')}" if problem.sources else ""
+    size, ranks = formatting.size(problem.nbytes), formatting.count(problem.ranks, "rank")
+    what = f"{schedule.algorithm or problem.collective}, {size}{sources} to {ranks}"
+    figures = schedule_figures(timing, schedule, t0, topology)
+    return tuple(
+        Picture(f"{kind}: {what}", _SCHEDULE[kind], svg(figure)) for kind, figure in figures.items()
+    )
+
+
+_LATENCY = (
+    "Above: λ, the time until a message is received as a multiple of the time for which it keeps"
+    " its sender busy. At λ = 1 a binomial tree is best; the larger λ, the longer the informed"
+    " ranks go on sending before those they informed can help, and the wider the best tree. Below:"
+    " the two times themselves, t0 (filled) and λ·t0 (hollow). Plans use the values of non-blocking"
+    " sends. Triangles are the two experiments on their own: where they lie apart, distrust the"
+    " point between them. Dotted lines mark where the library changes its protocol; no curve is"
+    " drawn across. The two ways of sending are shifted a little to the left and right of their"
+    " size, so that both can be seen; intervals that leave the picture are cut."
+)
+_SPEEDUPS = (
+    "One point per size: the library's own median time divided by that of collwise's fastest"
+    " schedule, with its 95 % interval. Above the line collwise is faster. A point is filled where"
+    " even the low end of its interval is clearly above 1; elsewhere the library's own stays."
+    " Persistent calls are compared with the faster of the library's two forms, blocking calls with"
+    " its blocking one."
+)
+_PREDICTED = (
+    "One point per competitor and size, in persistent calls. Left: the model's time against the"
+    " measured median, on logarithmic axes; right: their ratio. On the line the model is right;"
+    " above it, the run took longer than predicted. The library's own is not shown: the model does"
+    " not know its schedule."
+)
+_REGIONS = (
+    "By the measured machine: the predicted time of every algorithm over the length, divided by"
+    " the best one's. A curve on the line is the best there; the band below names it. Where two lie"
+    " close together a race decides, not the model."
+)
+_SCHEDULE = {
+    "Tree": (
+        "Time runs downwards. A node is a rank, as low as the moment at which it first receives"
+        " something; an edge is the message that brought it. The rank that a sender informs first"
+        " stands farthest to the left, since its subtree has most time to grow. A good tree is"
+        " level at the bottom: no rank finishes long before the others. These are ideal times by"
+        " the measured t0 and λ, not a trace of a run."
+    ),
+    "Mesh": (
+        "The ranks as a mesh, row by row, as the algorithms see them; filled are those that have"
+        " data. Where links are drawn, an arrow is the darker and the wider the longer its link was"
+        " busy."
+    ),
+    "Timeline": (
+        "One row per rank. A bar is a send, during which its sender's port is busy for t0; it"
+        " carries the rank it goes to, where there is room. An arrow leads from its end to the"
+        " moment at which the receiver holds the message, λ·t0 after the send began. The pale part"
+        " of a row is time in which the rank holds data: where no bar covers it, the rank could"
+        " send but has nothing left to do. The dashed line is the completion. These are ideal"
+        " times, too."
+    ),
+}

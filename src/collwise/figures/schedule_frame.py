@@ -1,0 +1,41 @@
+"""What all pictures of a schedule share: a title, an axis of time, a note if nothing is sent."""
+
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, Locator
+
+from collwise.figures.style import note, plain
+from collwise.schedule.program import Schedule
+from collwise.system import formatting
+from collwise.timing import Timing
+
+
+def schedule_title(schedule: Schedule, completion: str = "") -> str:
+    """Two lines: the algorithm; and the problem, with the time (and its unit) of completion."""
+    problem = schedule.problem
+    parts = [formatting.size(problem.nbytes)]
+    if problem.kind.has_sources:
+        sizes = {source.nbytes for source in problem.sources}
+        each = f"{formatting.size(sizes.pop())} from each of " if len(sizes) == 1 else "from "
+        parts = [f"{each}{formatting.count(len(problem.sources), 'source')}"]
+    elif problem.kind.rooted:
+        parts.append(f"root {problem.root}")
+    parts.append(formatting.count(problem.ranks, "rank"))
+    if completion:
+        parts.append(f"complete after {completion}")
+    return f"{plain(schedule.algorithm or problem.collective)}\n{', '.join(parts)}"
+
+
+def time_axis(axis: Axis, scale: formatting.Scale, ticks: Locator, what: str = "time") -> None:
+    """Label an axis on which times are in units of a scale."""
+    axis.set_label_text(f"{what} ({scale.name})")
+    axis.set_major_locator(ticks)
+    axis.set_major_formatter(FuncFormatter(lambda x, _: scale.text(x * scale.length_s)))
+
+
+def nothing_to_draw(timing: Timing, schedule: Schedule) -> Figure:
+    """A note in place of the picture of a schedule that takes no time."""
+    text = "Nothing is sent: no rank lacks anything."
+    if timing.transfers:
+        text = "Messages cost nothing on this machine: everything happens at once."
+    return note(text, title=schedule_title(schedule))

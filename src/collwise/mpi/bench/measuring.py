@@ -1,0 +1,102 @@
+"""Runs a measuring campaign on MPI: rank 0 decides what to time next, all ranks time it."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.measure.campaign import SIZES, Campaign, Measurement
+from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell, cells, slowest
+from collwise.measure.profile_building import build_profile
+from collwise.mpi.bench.mpi_prober import Prober
+from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.runtime.agreement import on_root
+from collwise.mpi.runtime.world import World
+from collwise.profiles.profile import Profile
+
+COMBINING_SHARE = 0.1
+"""The share of the time budget for timing operators."""
+
+Report = Callable[[float], None]
+"""Called on rank 0 with the share that is done, from 0 to 1."""
+
+
+def run_campaign(
+    comm: MPI.Intracomm,
+    world: World,
+    *,
+    budget_s: float,
+    sizes: Iterable[int] | None = None,
+    seed: int = 0,
+    report: Report = lambda done: None,
+) -> Profile:
+    """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
+
+    budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
+    message; the usual ones if not given.
+    Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
+    """
+    chosen = SIZES if sizes is None else tuple(sizes)
+
+    def new() -> Campaign:
+        share = budget_s * (1 - COMBINING_SHARE)
+        return Campaign(comm.Get_size(), sizes=chosen, budget_s=share, seed=seed)
+
+    largest = on_root(comm, lambda: max(new().sizes))
+    campaign = new() if comm.Get_rank() == 0 else None
+    prober = Prober(comm, largest)
+    begin = time.perf_counter()
+    while batch := on_root(comm, campaign.next_batch if campaign else list):
+        samples = prober.run(batch)
+        if campaign is not None:
+            campaign.record(batch, samples, time.perf_counter() - begin)
+            report(campaign.progress)
+
+    mine = time_cells(cells(), budget_s * COMBINING_SHARE)
+    gathered = comm.gather(mine, root=0)
+
+    def result() -> Profile:
+        assert campaign is not None
+        assert gathered is not None
+        measurement: Measurement = campaign.result()
+        combining = slowest(gathered)
+        return build_profile(measurement, world.fingerprint(), world.provenance(), combining)
+
+    return on_root(comm, result, takes_long=True)
+
+
+def time_cells(cells: Sequence[Cell], budget_s: float) -> dict[Cell, list[float]]:
+    """Samples of every cell, in seconds, until the budget is used up, at least a few of each.
+
+    Repetitions go round by round over all cells, so that noise affects all of them alike.
+    """
+    samples: dict[Cell, list[float]] = {cell: [] for cell in cells}
+    runs = [_Run(cell) for cell in cells]
+    begin = time.perf_counter()
+    for turn in range(MOST):
+        for run in runs:
+            samples[run.cell].append(run.sample())
+        if turn + 1 >= LEAST and time.perf_counter() - begin > budget_s:
+            break
+    return samples
+
+
+class _Run:
+    """One cell's operands, and how many calls make a sample."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell, self.op = cell, OPERATORS[cell.op]
+        count = cell.nbytes // np.dtype(cell.dtype).itemsize
+        self.left = np.ones(count, dtype=cell.dtype)
+        self.right = np.zeros(count, dtype=cell.dtype)
+        self.calls = 1
+        self.calls = max(1, min(1000, int(BATCH_S / max(min(self.sample(), self.sample()), 1e-8))))
+
+    def sample(self) -> float:
+        """Mean seconds of a call."""
+        combine, left, right = self.op.Reduce_local, self.left, self.right
+        begin = time.perf_counter()
+        for _ in range(self.calls):
+            combine(left, right)
+        return (time.perf_counter() - begin) / self.calls

@@ -1,0 +1,155 @@
+"""Races on MPI: common starts, competitors shuffled and interleaved, the slowest rank's time.
+
+Every competitor's result is checked on every rank, before and after the timing.
+"""
+
+import gc
+import random
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from collwise.measure.race import Race
+from collwise.mpi.bench.clock import CommonClock, StartingLine
+from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+
+_WARM_UPS = 3
+_FEWEST = 3
+_CHUNK_S = 0.05
+_MOST_IN_CHUNK = 50
+
+
+class RaceHarness:
+    """Where races are run: a private communicator with a common clock.  Making one is collective.
+
+    crowded: there are more ranks than cores on some node.
+    """
+
+    def __init__(self, private: PrivateCommunicator, crowded: bool) -> None:
+        self.private, self.comm = private, private.comm
+        self.clock = CommonClock(self.comm)
+        self.line = StartingLine(self.comm, self.clock, crowded=crowded)
+
+
+def race(
+    harness: RaceHarness,
+    problem: Problem,
+    schedules: Mapping[str, Schedule],
+    predicted_s: Mapping[str, float],
+    *,
+    op: str = "sum",
+    dtype: str = "float64",
+    budget_s: float,
+    repetitions: int = 300,
+    seed: int = 0,
+) -> Race:
+    """Race the schedules, by label, against the library's own collective.  Collective.
+
+    op, dtype: what vectors are combined with, and their elements.   budget_s: seconds for this
+    race.   repetitions: the most of them.
+    Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
+    UnknownName for an operator that cannot be raced with.
+    """
+    workload = workload_for(harness.private, problem, op, dtype)
+    competitors = workload.libraries()
+    for label, schedule in schedules.items():
+        competitors += workload.candidates(label, schedule)
+    try:
+        for competitor in competitors:
+            workload.check(competitor)
+        samples, dropped = _time(harness, competitors, budget_s, repetitions, seed)
+        for competitor in competitors:
+            workload.check(competitor)
+    finally:
+        for competitor in competitors:
+            competitor.free()
+    return Race(
+        problem.collective,
+        problem.ranks,
+        problem.nbytes,
+        problem.root,
+        samples,
+        dict(predicted_s),
+        dropped,
+    )
+
+
+def _time(
+    harness: RaceHarness,
+    competitors: Sequence[Competitor],
+    budget_s: float,
+    repetitions: int,
+    seed: int,
+) -> tuple[dict[str, tuple[float, ...]], int]:
+    """Slowest rank's seconds, by label, repetition by repetition; and how many were dropped."""
+    comm, line, now = harness.comm, harness.line, harness.clock.now
+    order = list(range(len(competitors)))
+    shuffle = random.Random(seed).shuffle
+    kept: list[NDArray[np.float64]] = []
+    dropped = 0
+    begin = time.perf_counter()
+    plan = np.array([_WARM_UPS])
+    warm = False
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        while plan[0]:
+            count = int(plan[0])
+            times = np.zeros((count, len(competitors)))
+            late = np.zeros((count, len(competitors)), dtype=np.uint8)
+            for repetition in range(count):
+                shuffle(order)
+                for index in order:
+                    moment, on_time = line.line_up()
+                    competitors[index].run()
+                    times[repetition, index] = now() - moment
+                    late[repetition, index] = not on_time
+            comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+            comm.Allreduce(MPI.IN_PLACE, late, MPI.MAX)
+            line.adapt(float(late.mean()))
+            if warm:
+                good = ~late.any(axis=1)
+                kept.append(times[good])
+                dropped += int((~good).sum())
+            warm = True
+            plan[0] = _next_chunk(
+                time.perf_counter() - begin,
+                budget_s,
+                times,
+                line.notice_s,
+                repetitions - sum(map(len, kept)),
+                kept,
+            )
+            comm.Bcast(plan, root=0)
+    finally:
+        if collecting:
+            gc.enable()
+    table = np.concatenate(kept)
+    return {
+        competitor.label: tuple(map(float, table[:, i])) for i, competitor in enumerate(competitors)
+    }, dropped
+
+
+def _next_chunk(
+    elapsed_s: float,
+    budget_s: float,
+    times: NDArray[np.float64],
+    notice_s: float,
+    left: int,
+    kept: Sequence[NDArray[np.float64]],
+) -> int:
+    """How many repetitions to time next: 0 when the time or the repetitions are used up.
+
+    A few good repetitions are timed whatever the budget (the line's tolerance sees to it).
+    """
+    have = sum(map(len, kept))
+    each = float(times.sum(axis=1).mean()) + notice_s * times.shape[1]
+    if left <= 0 or (have >= _FEWEST and elapsed_s + each > budget_s):
+        return 0
+    return max(1, min(_MOST_IN_CHUNK, left, int(min(_CHUNK_S, budget_s - elapsed_s) / each)))

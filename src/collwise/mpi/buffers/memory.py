@@ -1,0 +1,226 @@
+"""Where the bytes of a schedule's slots lie, and blocks of them as messages.
+
+An offset in a schedule counts bytes of *packed* data, equal on all ranks.  Memory is measured in
+whole units: bytes where they lie in the order in which they are sent, otherwise elements of the
+user's type, with their gaps.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from collwise.schedule.operations import Block, Operation, Slot, clobbers, reads
+
+Act: TypeAlias = Callable[[], Any]
+"""Something ready to be done."""
+_ALIGNMENT = 64
+LONG = 1024
+"""Bytes from which on a ufunc copies as fast as memcpy: some processors take 10 times as long for
+the string instructions that memcpy uses for kilobytes."""
+USER = 1 << 30
+"""A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
+_WORD = np.dtype(np.uint64)
+PREDEFINED: "dict[int, Unit]" = {}
+"""Predefined types that were met before, by their handles."""
+_NOWHERE = bytearray(1)
+
+
+class Unit(NamedTuple):
+    """What memory is measured in: packed bytes of one, and its extent in memory in bytes.
+
+    contiguous: its bytes lie in the order in which they are sent, without gaps.
+    """
+
+    datatype: MPI.Datatype
+    size: int
+    extent: int
+    contiguous: bool
+
+    @staticmethod
+    def of(datatype: MPI.Datatype) -> "Unit":
+        """The elements of a type.
+
+        Raises MPI.Exception for one that was never committed: here, before anything is sent of it,
+        and not half-way through a collective.
+        """
+        if (known := PREDEFINED.get(datatype.handle)) is not None:
+            return known
+        size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
+        unit = Unit(datatype, size, extent, _bytes_in_order(datatype))
+        if datatype.is_predefined:
+            PREDEFINED[datatype.handle] = unit
+        elif extent:  # mpi4py divides by it
+            datatype.Pack(b"", _NOWHERE, 0, MPI.COMM_SELF)
+        return unit
+
+    def span(self, nbytes: int) -> int:
+        """Bytes of memory that so many packed bytes take."""
+        return nbytes // self.size * self.extent
+
+
+def _bytes_in_order(datatype: MPI.Datatype) -> bool:
+    """Whether elements of this type are consecutive bytes, in the order in which they are sent."""
+    lower, extent = datatype.Get_extent()
+    if lower or extent != datatype.Get_size():
+        return False
+    if datatype.is_predefined:
+        return True
+    of, constructor, _ = datatype.decode()
+    return constructor in ("DUP", "CONTIGUOUS") and _bytes_in_order(of)
+
+
+BYTES = Unit(MPI.BYTE, 1, 1, True)
+PACKED = Unit(MPI.PACKED, 1, 1, True)
+
+
+class Region(NamedTuple):
+    """Part of a slot's memory, whatever its address.
+
+    offset, span: where it begins, and its length, in bytes of memory.   elements: how many.
+    derived: the type is ours, to be freed after the last use.
+    """
+
+    offset: int
+    span: int
+    elements: int
+    datatype: MPI.Datatype
+    derived: bool = False
+
+
+class Memory:
+    """A slot's memory, of which position 0 is, or would be, at `address`.
+
+    starts: where every rank has data of its own, at what distance from `address` it begins.
+    The address may change from call to call; regions stay.
+    """
+
+    __slots__ = ("address", "starts", "unit")
+
+    def __init__(
+        self, address: Any, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
+    ) -> None:
+        self.address, self.unit, self.starts = address, unit, starts
+
+    def offset(self, block: Block) -> int:
+        """Where a block begins, from the address on."""
+        start = self.unit.span(block.offset)
+        return start if self.starts is None else start + self.starts[block.owner]
+
+    def region(self, blocks: Sequence[Block]) -> Region:
+        """The blocks, in this order, as one message."""
+        pieces: list[tuple[int, int]] = []  # offset and packed bytes, neighbours joined
+        for block in blocks:
+            start, length = self.offset(block), block.length
+            if pieces and pieces[-1][0] + self.unit.span(pieces[-1][1]) == start:
+                start, before = pieces.pop()
+                length += before
+            if length:
+                pieces.append((start, length))
+        size = self.unit.size
+        if len(pieces) == 1:
+            ((start, length),) = pieces
+            return Region(start, self.unit.span(length), length // size, self.unit.datatype)
+        low = min(start for start, _ in pieces)
+        high = max(start + self.unit.span(length) for start, length in pieces)
+        datatype = self.unit.datatype.Create_hindexed(
+            [length // size for _, length in pieces], [start - low for start, _ in pieces]
+        )
+        return Region(low, high - low, 1, datatype.Commit(), derived=True)
+
+    def at(self, region: Region) -> Any:
+        """A region as mpi4py takes it."""
+        memory = MPI.buffer.fromaddress(self.address + region.offset, region.span)
+        return [memory, region.elements, region.datatype]
+
+    def aligned(self, dtype: np.dtype[Any]) -> bool:
+        """Whether elements of a NumPy type lie as that type demands."""
+        return self.address % dtype.alignment == 0  # type: ignore[no-any-return]
+
+
+class UserBuffer(Memory):
+    """A buffer as it was passed, instead of an address; whatever is sent of it is all of it."""
+
+    def at(self, region: Region) -> Any:  # noqa: D102
+        return self.address
+
+
+def merged(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks with neighbours joined, in the same order, without empty ones."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and (joined[-1].owner, joined[-1].end) == (block.owner, block.offset):
+            before = joined.pop()
+            block = before._replace(length=before.length + block.length)
+        if block.length:
+            joined.append(block)
+    return joined
+
+
+def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, tag: int) -> Act:
+    """An act that copies one buffer to another, as mpi4py takes them.
+
+    contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.
+    """
+    if not contiguous:
+        me = comm.Get_rank()
+        return partial(comm.Sendrecv, source, me, tag, target, me, tag)
+    memory, into = source[0], target[0]
+    size = _WORD.itemsize
+    if len(into) < LONG or memory.address % size or into.address % size or len(into) % size:
+        return partial(memoryview(into).__setitem__, slice(None), memoryview(memory))
+    return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
+
+
+def allocate(nbytes: int) -> NDArray[np.uint8]:
+    """Bytes of memory, aligned for every element."""
+    raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+class SharedScratch:
+    """Scratch memory of all blocking calls on a communicator, of which only one runs at a time."""
+
+    def __init__(self) -> None:
+        self._memory, self._address = allocate(0), 0
+
+    def at_least(self, nbytes: int) -> int:
+        """The address of so many bytes, valid until more are asked for."""
+        if len(self._memory) < nbytes:
+            self._memory = allocate(nbytes)
+            self._address = self._memory.ctypes.data
+        return self._address
+
+
+class ScratchLayout:
+    """How the scratch slots that a list of operations uses lie in one piece of memory.
+
+    more: other slots that are to lie in scratch.   nbytes: of that memory.
+    """
+
+    def __init__(
+        self, operations: Iterable[Operation], unit: Unit, more: Sequence[int] = ()
+    ) -> None:
+        ranges: dict[int, tuple[int, int]] = {}
+        for op in operations:
+            for slot in {*reads(op), *clobbers(op)}:
+                if slot in more or Slot.SCRATCH <= slot < USER:
+                    for block in op.blocks:
+                        low, high = ranges.get(slot, (block.offset, block.end))
+                        ranges[slot] = min(low, block.offset), max(high, block.end)
+        self._starts: dict[int, int] = {}
+        self.nbytes = 0
+        if ranges:
+            lower, true_extent = unit.datatype.Get_true_extent()
+        for slot, (low, high) in ranges.items():
+            self._starts[slot] = self.nbytes - lower - unit.span(low)
+            needed = unit.span(high - low) + max(0, true_extent - unit.extent)
+            self.nbytes += -(-needed // _ALIGNMENT) * _ALIGNMENT
+
+    def placed_at(self, address: int) -> dict[int, int]:
+        """Where position 0 of every slot is, or would be, if the memory begins at an address."""
+        return {slot: address + start for slot, start in self._starts.items()}

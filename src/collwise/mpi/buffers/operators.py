@@ -1,0 +1,106 @@
+"""MPI's operators by the names of `schedule.operators`, and how they combine two blocks.
+
+Blocks are combined by `MPI_Reduce_local`, or by a ufunc where that gives the same bits.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.buffers.memory import Act, Memory, Unit
+from collwise.schedule.operators import OPERATORS as KNOWN
+from collwise.schedule.operators import Kind
+
+_WIDE, _INTEGERS = "iIlLqQ", "bBhHiIlLqQ"
+_EXACT: Mapping[Kind, str] = {"arithmetic": _INTEGERS, "bitwise": _INTEGERS, "logical": "?"}
+
+OPERATORS: Mapping[str, MPI.Op] = MappingProxyType(
+    {name: getattr(MPI, name.upper()) for name, known in KNOWN.items() if known.kind != "user"}
+)
+"""The predefined operators, by the names that planning uses."""
+_NAMES = {op.handle: name for name, op in OPERATORS.items()}
+_FITTING: dict[tuple[int, int], bool] = {}
+
+
+def exact_types(name: str) -> str:
+    """NumPy's codes of the types for which the ufunc has the bits of `MPI_Reduce_local`.
+
+    Tested on MPICH and Open MPI.  None are floating: of two NaNs the libraries keep the right
+    operand's bits, and NumPy keeps one or the other, depending on the position.
+    """
+    if (
+        name == "sum"
+    ):  # Open MPI adds one- and two-byte integers with saturation where it vectorises
+        return _WIDE
+    return "" if KNOWN[name].ufunc is None else _EXACT[KNOWN[name].kind]
+
+
+def planning_name(op: MPI.Op) -> str:
+    """The name that planning uses for an operator; of a user's it knows whether it commutes."""
+    if (name := _NAMES.get(op.handle)) is not None:
+        return name
+    return "commutative" if op.Is_commutative() else "noncommutative"
+
+
+def planning_type(datatype: MPI.Datatype) -> str:
+    """The name that planning uses for a type: NumPy's, or void of its size where NumPy has none.
+
+    Equal on all ranks, whichever of MPI's names for the type they use.
+    """
+    if datatype.is_predefined:
+        code = datatype.typechar.replace("c", "b")  # characters are combined as small integers
+        if code not in "VSU":
+            return np.dtype(code).name
+    return f"V{datatype.Get_size()}"
+
+
+def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
+    """Whether an operator fits a type; if not, the library's own call says what is wrong.
+
+    Equal on all ranks.  A user's operator is believed to fit; it is not called.
+    """
+    if datatype == MPI.PACKED:  # elements of a type that we cannot find out
+        return False
+    if not op.is_predefined:
+        return datatype.Get_size() > 0 and datatype.Get_extent()[1] > 0
+    if op.handle not in _NAMES or not datatype.is_predefined:
+        return False
+    pair = op.handle, datatype.handle
+    if pair not in _FITTING:
+        one, other = (np.zeros(64, np.uint8) for _ in range(2))
+        try:
+            op.Reduce_local([one, 1, datatype], [other, 1, datatype])
+        except MPI.Exception:
+            _FITTING[pair] = False
+        else:
+            _FITTING[pair] = True
+    return _FITTING[pair]
+
+
+class Operator(NamedTuple):
+    """An operator on elements of a type; with its ufunc, if that can be used on this memory."""
+
+    op: MPI.Op
+    ufunc: np.ufunc | None
+    dtype: np.dtype[Any]
+
+    @staticmethod
+    def of(op: MPI.Op, unit: Unit, memory: Iterable[Memory]) -> "Operator":
+        """The operator for a type.   memory: the user's, which may not be aligned for a ufunc."""
+        name, datatype = _NAMES.get(op.handle), unit.datatype
+        if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
+            dtype = np.dtype(datatype.typechar)
+            if all(m.aligned(dtype) for m in memory):
+                return Operator(op, KNOWN[name].ufunc, dtype)
+        return Operator(op, None, np.dtype("V1"))
+
+    def act(self, left: Any, right: Any, into: Any) -> Act:
+        """An act that combines two buffers into a third; without a ufunc, that is the right one."""
+        if self.ufunc is None:
+            return partial(self.op.Reduce_local, left, right)
+        one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))
+        return partial(self.ufunc, one, other, out=out)

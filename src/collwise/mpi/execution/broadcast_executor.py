@@ -1,0 +1,57 @@
+"""Bcast: one buffer, whose bytes move as they are."""
+
+from typing import Any
+
+from collwise.mpi.buffers.memory import PACKED, USER, Memory, UserBuffer
+from collwise.mpi.execution.executor import Executor, Operands
+from collwise.mpi.execution.instructions import RankPlan, rank_plan
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.operations import Copy, Slot
+from collwise.schedule.program import Schedule
+
+
+class BroadcastExecutor(Executor):
+    """Executes one rank's part of a broadcast.
+
+    Segments are bytes of the buffer, or of a packed copy where its bytes are not in order.  Where
+    every message is the whole buffer, nothing is cut, and nothing has to be packed.
+    """
+
+    def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
+        super().__init__(schedule, private)
+        self._is_root = private.rank == self.problem.root
+        self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
+        self._reads_late = self._unsegmented
+
+    def run(self, *buffers: Any) -> None:  # noqa: D102
+        if not self._unsegmented:
+            super().run(*buffers)
+            return
+        # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
+        if self.private.broken:
+            self.private.check()
+        operands = Operands({Slot.OUTPUT: UserBuffer(buffers[0])}, "direct", "as passed")
+        try:
+            self._execute(operands)
+        finally:
+            self._bound["direct", "as passed"].aim({Slot.OUTPUT: None})
+
+    def _operands(self, *buffers: Any) -> Operands:
+        (spec,) = buffers
+        buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
+        unit = buffer.unit
+        if self._unsegmented:
+            return Operands({Slot.OUTPUT: buffer.memory}, "direct", keep=buffer.keep)
+        if unit.contiguous:
+            memory = Memory(buffer.address)
+            return Operands({Slot.OUTPUT: memory}, "direct", "bytes", buffer.keep)
+        return Operands({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
+
+    def _plan(self, variant: Any) -> RankPlan:
+        everything = (self.problem.whole,)
+        operations = self._operations
+        if variant == "packed" and self._is_root:
+            operations = (Copy(USER, Slot.OUTPUT, everything), *operations)
+        elif variant == "packed":
+            operations = (*operations, Copy(Slot.OUTPUT, USER, everything))
+        return rank_plan(operations)

@@ -1,0 +1,164 @@
+"""Reduce, Allreduce and Reduce_scatter_block: everybody's vectors, combined by an operator."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.buffers.buffer import is_in_place
+from collwise.mpi.buffers.memory import LONG, USER, Memory, allocate
+from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
+from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
+from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.schedule.operations import Block, Copy, Slot
+from collwise.schedule.program import Schedule
+
+SHORT = 32768
+"""Vectors of up to so many bytes are copied to and from memory of ours, for which persistent
+requests exist: cheaper than new requests."""
+
+
+class _Variant(NamedTuple):
+    """What a rank's plan depends on besides the schedule.
+
+    in_place: the input lies where the output will be.   ufunc: a ufunc combines.
+    """
+
+    in_place: bool
+    ufunc: bool
+
+
+class _Staging(NamedTuple):
+    """Memory of ours for short vectors of one type, and the plan bound to it.
+
+    words: unsigned integers of the elements' size, if vectors are long enough to be copied by a
+    ufunc (see `LONG`).
+    """
+
+    vector: NDArray[Any]
+    result: NDArray[Any]
+    bound: BoundPlan
+    words: np.dtype[Any] | None
+
+    def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
+        """Copy a contiguous array to another of as many elements."""
+        source, target = source.reshape(-1), target.reshape(-1)
+        if self.words is None:
+            target[:] = source
+        else:
+            np.positive(source.view(self.words), target.view(self.words))
+
+
+class CombineExecutor(Executor):
+    """Executes one rank's part of a collective that combines.
+
+    op: an operator that fits the elements; it must live as long as this and its requests.
+    """
+
+    def __init__(self, schedule: Schedule, private: PrivateCommunicator, op: MPI.Op) -> None:
+        super().__init__(schedule, private)
+        self._op = op
+        outputs = self.problem.output_of(private.rank)
+        self._owed = bool(outputs)
+        self._result = outputs[0] if outputs else Block(self.problem.root, 0, 0)
+        self._is_part = self._owed and self._result != self.problem.whole
+        # The list for an input in the output's place, if there can be one.
+        self._in_place = None if self._is_part else in_place(self._operations)
+        self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
+
+    def run(self, *buffers: Any) -> None:  # noqa: D102
+        sendbuf, recvbuf = buffers
+        if self.problem.nbytes <= SHORT and self._run_staged(sendbuf, recvbuf):
+            return
+        super().run(sendbuf, recvbuf)
+
+    def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
+        """Run it by way of memory of ours; False if these are no ordinary arrays of its size."""
+        owed = self._owed
+        shared = owed and is_in_place(sendbuf)
+        vector = recvbuf if shared else sendbuf
+        if type(vector) is not np.ndarray or vector.nbytes != self.problem.nbytes:
+            return False
+        dtype, flags = vector.dtype, vector.flags
+        if not flags.c_contiguous:
+            return False
+        if owed:
+            if not shared:
+                if type(recvbuf) is not np.ndarray or recvbuf.dtype != dtype:
+                    return False
+                flags = recvbuf.flags
+                if recvbuf.nbytes != self._result.length or not flags.c_contiguous:
+                    return False
+            if not flags.writeable:
+                return False
+        private = self.private
+        if private.broken:
+            private.check()
+        staging = self._staged.get(dtype) or self._stage(dtype)
+        staging.copy(vector, staging.vector)
+        try:
+            staging.bound.run()
+        except BaseException as problem:
+            private.mark_broken(problem)
+            raise
+        if owed:
+            if shared and self._is_part:
+                recvbuf = recvbuf.reshape(-1)[: len(staging.result)]
+            staging.copy(staging.result, recvbuf)
+        return True
+
+    def _stage(self, dtype: np.dtype[Any]) -> _Staging:
+        nbytes, size = self.problem.nbytes, dtype.itemsize
+        vector, result = allocate(nbytes).view(dtype), allocate(self._result.length).view(dtype)
+        bound = self._bind(self._operands(vector, result), BLOCKING_TAG)
+        words = np.dtype(f"u{size}") if nbytes >= LONG and size in (1, 2, 4, 8) else None
+        return self._staged.remember(dtype, _Staging(vector, result, bound, words))
+
+    def _operands(self, *buffers: Any) -> Operands:
+        sendbuf, recvbuf = buffers
+        nbytes, start = self.problem.nbytes, self._result.offset
+        shared = self._owed and is_in_place(sendbuf)
+        slots: dict[int, Memory] = {}
+        keep = []
+        if self._owed:
+            length = nbytes if shared else self._result.length
+            received = self._fitting(recvbuf, length, writable=True)
+            keep.append(received.keep)
+            # The result's first byte comes to the beginning of the receive buffer.
+            address = received.address - (received.unit.span(start) if start else 0)
+            apart = shared and self._in_place is None
+            slots[USER if apart else Slot.OUTPUT] = Memory(address, received.unit)
+        sent = received if shared else self._fitting(sendbuf, nbytes, writable=False)
+        keep.append(sent.keep)
+        slots[Slot.INPUT] = sent.memory
+        unit = sent.unit
+        if self.problem.itemsize % (unit.size or 1):
+            raise InvalidArgument(
+                f"a schedule for elements of {self.problem.itemsize} bytes",
+                f"the elements of rank {self.private.rank} have {unit.size}",
+                "plan with the size of the elements",
+            )
+        operator = Operator.of(self._op, unit, slots.values())
+        variant = _Variant(shared, operator.ufunc is not None)
+        layout = unit.datatype.handle if unit.datatype.is_predefined else None
+        return Operands(slots, variant, layout, keep, unit, operator)
+
+    def _plan(self, variant: _Variant) -> RankPlan:
+        operations, after = self._operations, []
+        if variant.in_place and self._in_place is not None:
+            operations = self._in_place
+        elif variant.in_place:  # the output is kept apart until nobody reads the input any more
+            after = [Copy(Slot.OUTPUT, USER, (self._result,))]
+        if not variant.ufunc:
+            operations = tuple(reduce_local_form(operations))
+        return rank_plan(operations, after)
+
+    def Free(self) -> None:  # noqa: N802, D102
+        super().Free()
+        for staging in self._staged.values():
+            staging.bound.Free()
+        self._staged.clear()

@@ -1,0 +1,183 @@
+"""What executes one rank's part of a schedule, on the buffers of each call: `run` and `persistent`.
+
+What differs between collectives is how buffers become the memory of slots, and which list of
+operations suits them; executors of single collectives say only that.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.buffers.buffer import Buffer
+from collwise.mpi.buffers.memory import BYTES, USER, Memory, ScratchLayout, Unit, allocate
+from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.execution.instructions import RankPlan
+from collwise.mpi.execution.interpreter import BoundPlan, PersistentCollective
+from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.schedule.operations import Slot
+from collwise.schedule.program import Schedule
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+LAYOUTS = 64
+"""Layouts of buffers that an executor remembers."""
+_UNREADABLE = (TypeError, ValueError, LookupError, BufferError)
+
+
+class BoundedCache(dict[K, V]):
+    """A dict of at most so many entries; it starts anew when it is full.
+
+    What it holds is freed then, and by `forget`.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def remember(self, key: K, value: V) -> V:
+        """Add an entry, and return it."""
+        if len(self) >= self._most:
+            self.forget()
+        self[key] = value
+        return value
+
+    def forget(self) -> None:
+        """Remove all entries, and free what has to be freed."""
+        for value in self.values():
+            if (free := getattr(value, "Free", None)) is not None:
+                free()
+        self.clear()
+
+
+@dataclass
+class Operands:
+    """What the buffers of one call are to a rank's plan.
+
+    slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
+    layout: with the variant, determines the bound plan but for the addresses; None if nothing does,
+    as for types of the user's, whose handles may come to mean other types.
+    keep: what must live as long as requests use the buffers.   unit: of scratch, in which OUTPUT
+    lies, too, if there is memory for the slot USER.   types: to be freed in the end.
+    """
+
+    slots: dict[int, Memory]
+    variant: Hashable = None
+    layout: Hashable = None
+    keep: Any = None
+    unit: Unit = BYTES
+    operator: Operator | None = None
+    types: Sequence[MPI.Datatype] = ()
+
+    def own_types(self) -> None:
+        """Duplicate the user's types, who may free them while persistent requests live."""
+        owned: dict[int, Unit] = {}
+        holders: list[Any] = [self, *self.slots.values()]
+        for holder in holders:
+            datatype = holder.unit.datatype
+            if not datatype.is_predefined:
+                if datatype.handle not in owned:
+                    owned[datatype.handle] = Unit.of(datatype.Dup())
+                holder.unit = owned[datatype.handle]
+        self.types = [unit.datatype for unit in owned.values()]
+
+
+class Executor(ABC):
+    """Executes one rank's part of a schedule.
+
+    Raises InvalidArgument for a schedule for another number of ranks.
+    """
+
+    _reads_late = False
+    """Whether mpi4py reads buffers when messages start; nothing is sent if it cannot."""
+
+    def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
+        self.problem, self.private = schedule.problem, private
+        if private.size != self.problem.ranks:
+            raise InvalidArgument(
+                f"a schedule for {self.problem.ranks} ranks",
+                f"the communicator has {private.size}",
+                f"plan for {private.size} ranks",
+            )
+        self._operations = schedule.rank(private.rank)
+        self._plans: dict[Hashable, RankPlan] = {}
+        self._bound: BoundedCache[Hashable, BoundPlan] = BoundedCache(LAYOUTS)
+        private.own(self)
+
+    @abstractmethod
+    def _operands(self, *buffers: Any) -> Operands:
+        """What the buffers of a call are to the plan; raises if they do not fit."""
+
+    @abstractmethod
+    def _plan(self, variant: Any) -> RankPlan:
+        """The rank's plan for buffers of some kind."""
+
+    def run(self, *buffers: Any) -> None:
+        """Run it once, on buffers as the MPI method takes them.
+
+        Raises as mpi4py does for buffers that it cannot read, InvalidArgument for other sizes than
+        the schedule's, BrokenCommunicator after an interrupted collective.
+        """
+        if self.private.broken:
+            self.private.check()
+        self._execute(self._operands(*buffers))
+
+    def persistent(self, *buffers: Any) -> PersistentCollective:
+        """Make a persistent request for these buffers.  All ranks, in the same order.
+
+        Raises as `run`.
+        """
+        operands = self._operands(*buffers)
+        operands.own_types()
+        return PersistentCollective(self.private, self._bind(operands, self.private.take_tag()))
+
+    def _execute(self, operands: Operands) -> None:
+        key = None if operands.layout is None else (operands.variant, operands.layout)
+        bound = self._bound.get(key)
+        if bound is None:
+            bound = self._bind(operands, BLOCKING_TAG, late=True)
+            if key is not None:
+                self._bound.remember(key, bound)
+        try:
+            bound.aim({slot: memory.address for slot, memory in operands.slots.items()})
+            if nbytes := bound.scratch.nbytes:
+                bound.aim(bound.scratch.placed_at(self.private.scratch.at_least(nbytes)))
+            bound.run()
+        except BaseException as problem:
+            if not (self._reads_late and isinstance(problem, _UNREADABLE)):
+                self.private.mark_broken(problem)
+            raise
+        if key is None:
+            bound.Free()
+
+    def _bind(self, operands: Operands, tag: int, *, late: bool = False) -> BoundPlan:
+        """Bind the plan.   late: for any buffers of such a layout, which are not kept."""
+        if (plan := self._plans.get(operands.variant)) is None:
+            plan = self._plans[operands.variant] = self._plan(operands.variant)
+        in_scratch = (Slot.OUTPUT,) if USER in operands.slots else ()
+        scratch = ScratchLayout(plan.operations, operands.unit, in_scratch)
+        memory = allocate(0 if late else scratch.nbytes)
+        slots = dict(operands.slots)
+        for slot, address in scratch.placed_at(memory.ctypes.data).items():
+            slots[slot] = Memory(address, operands.unit)
+        comm, operator, types = self.private.comm, operands.operator, operands.types
+        keep = None if late else (operands.keep, memory)
+        return BoundPlan(plan, slots, scratch, comm, tag, operator, types, late=late, keep=keep)
+
+    def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
+        """A user's buffer, which must have so many bytes."""
+        buffer = Buffer(spec, writable=writable)
+        if buffer.nbytes != nbytes:
+            raise InvalidArgument(
+                f"a schedule for {nbytes} bytes",
+                f"the buffer of rank {self.private.rank} has {buffer.nbytes}",
+                "plan for the bytes that all ranks pass, or correct count and type",
+            )
+        return buffer
+
+    def Free(self) -> None:  # noqa: N802
+        """Give back what MPI holds for it; the next call makes it anew."""
+        self._bound.forget()

@@ -1,0 +1,118 @@
+"""Allgatherv and Allgather: contributions of some ranks, into a receive buffer with parts.
+
+A rank sends its own contribution from its send buffer, and copies it into place while messages are
+on their way.  What others contributed is sent on out of the receive buffer: nothing is packed.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.buffers.buffer import Buffer, is_in_place
+from collwise.mpi.buffers.memory import Memory
+from collwise.mpi.buffers.vector_layout import FORMS, VectorBuffer, VectorLayout
+from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
+from collwise.mpi.execution.instructions import RankPlan, rank_plan
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.schedule.operations import Copy, Operation, Send, Slot
+from collwise.schedule.program import Schedule
+
+
+class GatherExecutor(Executor):
+    """Executes one rank's part of an s-to-p broadcast.
+
+    method: whose receive buffers it takes, "Allgather" or "Allgatherv".  Contributions land where
+    displacements say, in elements of the receive buffer's type; gaps stay as they are.
+    Raises InvalidArgument also for parts of a receive buffer that overlap or reach beyond it.
+    """
+
+    def __init__(
+        self, schedule: Schedule, private: PrivateCommunicator, method: str = "Allgatherv"
+    ) -> None:
+        super().__init__(schedule, private)
+        self._form = FORMS[method]
+        contributions = {block.owner: block for block in self.problem.gathered}
+        self._own = contributions.get(private.rank)
+        self._lengths = tuple(
+            contributions[rank].length if rank in contributions else 0
+            for rank in range(private.size)
+        )
+        self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
+
+    def _operands(self, *buffers: Any) -> Operands:
+        sendbuf, recvbuf = buffers
+        received = self._received(recvbuf)
+        unit = received.layout.unit
+        slots: dict[int, Memory] = {Slot.OUTPUT: received.memory}
+        keep = [received.keep]
+        contiguous = True
+        if not (in_place := is_in_place(sendbuf)):
+            sent = self._contribution(sendbuf)
+            contiguous = sent.unit.contiguous
+            slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
+            keep.append(sent.keep)
+        same = contiguous and unit.datatype.is_predefined
+        return Operands(slots, in_place, received.layout if same else None, keep)
+
+    def _received(self, recvbuf: Any) -> VectorBuffer:
+        """The receive buffer, which must have the schedule's bytes of every rank."""
+        key = self._form.layout_key(recvbuf)
+        layout = None if key is None else self._layouts.get(key)
+        data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
+        if layout is not None and data is not None and data is not MPI.BOTTOM:
+            memory = MPI.buffer.frombuffer(data)
+            layout.fit(memory.nbytes)
+            return VectorBuffer(memory, memory.address, layout)
+        received = VectorBuffer.read(self._form.read(recvbuf, self.private.size), self.private.size)
+        lengths = received.layout.lengths
+        if lengths != self._lengths:
+            rank = next(r for r, ours in enumerate(self._lengths) if lengths[r] != ours)
+            raise InvalidArgument(
+                f"a schedule for {self._lengths[rank]} bytes from rank {rank}",
+                f"the receive buffer of rank {self.private.rank} has {lengths[rank]} for it",
+                "plan for the counts that all ranks pass, or correct counts and type",
+            )
+        layout = received.layout
+        if not layout.unit.datatype.is_predefined:
+            return received
+        # Whatever the form, one layout is one object, for which plans are bound once.
+        same = layout.unit.datatype.handle, tuple(layout.starts.items())
+        layout = self._layouts.get(same) or self._layouts.remember(same, layout)
+        if key is not None:
+            self._layouts.remember(key, layout)
+        return received._replace(layout=layout)
+
+    def _contribution(self, sendbuf: Any) -> Buffer:
+        """The send buffer, which must have the schedule's bytes of this rank."""
+        buffer = Buffer(sendbuf, writable=False)
+        rank = self.private.rank
+        if buffer.nbytes != self._lengths[rank]:
+            raise InvalidArgument(
+                f"{self._lengths[rank]} bytes from rank {rank}, as the counts say",
+                f"its send buffer has {buffer.nbytes}",
+                "correct the count of the send buffer, or the counts of the receive buffer",
+            )
+        return buffer
+
+    def _plan(self, variant: Any) -> RankPlan:
+        in_place = variant
+        if in_place or self._own is None:
+            return rank_plan(self._operations)
+        own = (self._own,)
+        operations: list[Operation] = [Copy(Slot.INPUT, Slot.OUTPUT, own)]
+        for op in self._operations:
+            if isinstance(op, Send) and op.blocks == own:
+                op = op._replace(slot=Slot.INPUT)
+            operations.append(op)
+        return rank_plan(operations)
+
+    @property
+    def derived_types(self) -> int:
+        """How many derived types MPI holds for blocking calls."""
+        return sum(len(bound.types) for bound in self._bound.values())
+
+    def Free(self) -> None:  # noqa: N802, D102
+        super().Free()
+        self._layouts.clear()

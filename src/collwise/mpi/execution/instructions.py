@@ -1,0 +1,175 @@
+"""The plan of one rank: a list of instructions, plain data, to be bound to buffers and executed.
+
+The schedule says in which order a rank's operations come; here it is worked out what each of them
+has to wait for.  All receives are posted at once.  Sends keep their order.  A combine or a copy is
+done when the next send needs its result, or else after the last send.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
+from collwise.schedule.operations import (
+    Combine,
+    Copy,
+    Local,
+    Message,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    reads,
+    writes,
+)
+
+
+class Start(NamedTuple):
+    """Start these messages, by their numbers in the plan's table, in this order."""
+
+    messages: tuple[int, ...]
+
+
+class Await(NamedTuple):
+    """Wait until these messages are complete; they were started before."""
+
+    messages: tuple[int, ...]
+
+
+Instruction: TypeAlias = Start | Await | Combine | Copy
+
+
+class RankPlan(NamedTuple):
+    """What one rank does, in order.
+
+    messages: its sends and receives.   instructions: each is done when the one before is done.
+    forwarding: so many of them have to be executed promptly, even while the program is elsewhere,
+    since other ranks wait for the sends among them; nobody waits for the rest.
+    """
+
+    messages: tuple[Message, ...]
+    instructions: tuple[Instruction, ...]
+    forwarding: int
+
+    @property
+    def operations(self) -> list[Operation]:
+        """All messages, combines and copies, in no particular order."""
+        local = [one for one in self.instructions if isinstance(one, Combine | Copy)]
+        return [*self.messages, *local]
+
+
+def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> RankPlan:
+    """Work out the instructions of one rank.
+
+    operations: its list in the schedule.   after: what is done when everything else is complete.
+    """
+    messages = [(place, op) for place, op in enumerate(operations) if isinstance(op, Send | Recv)]
+    number = {place: n for n, (place, _) in enumerate(messages)}
+    receives = tuple(number[place] for place, op in messages if isinstance(op, Recv))
+    instructions: list[Instruction] = [Start(receives)] if receives else []
+    awaited: set[int] = set()
+    forwarding = 0
+    for place, needed in _in_order(operations):
+        op = operations[place]
+        if missing := sorted(number[p] for p in needed if number[p] not in awaited):
+            awaited.update(missing)
+            instructions.append(Await(tuple(missing)))
+        if isinstance(op, Combine | Copy):
+            instructions.append(op)
+            continue
+        if instructions and isinstance(last := instructions[-1], Start):
+            instructions[-1] = Start((*last.messages, number[place]))
+        else:
+            instructions.append(Start((number[place],)))
+        forwarding = len(instructions)
+    if left := tuple(n for n in range(len(messages)) if n not in awaited):
+        instructions.append(Await(left))
+    return RankPlan(tuple(op for _, op in messages), (*instructions, *after), forwarding)
+
+
+def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]:
+    """All sends, combines and copies in the order of execution, with the messages they await."""
+    data = dependencies(operations)
+    local = any(isinstance(op, Combine | Copy) for op in operations)
+    hazards = hazards_of(operations) if local else [set()] * len(operations)
+    sent = overwritten(operations) if local else [()] * len(operations)
+    done: set[int] = set()
+
+    def with_prerequisites(place: int) -> Iterable[tuple[int, set[int]]]:
+        """The combines and copies that have to come before an operation, and the operation."""
+        needed, todo = {place}, [place]
+        while todo:
+            for before in (*data[at := todo.pop()], *hazards[at]):
+                new = before not in needed and before not in done
+                if new and isinstance(operations[before], Combine | Copy):
+                    needed.add(before)
+                    todo.append(before)
+        done.update(needed)
+        for at in sorted(needed):
+            waits = {w for w in (*data[at], *hazards[at]) if isinstance(operations[w], Recv)}
+            yield at, waits.union(sent[at])
+
+    for place, op in enumerate(operations):
+        if isinstance(op, Send):
+            yield from with_prerequisites(place)
+    for place, op in enumerate(operations):
+        if isinstance(op, Combine | Copy) and place not in done:
+            yield from with_prerequisites(place)
+
+
+def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
+    """The list for a rank whose input lies in OUTPUT already.
+
+    None where that cannot be: bytes of the input are still read after output has been written over
+    them.  Receives count from the start, since they are all posted at once.
+    """
+    inputs, outputs = Writers(), Writers()
+    renamed: list[Operation] = []
+    for place, op in enumerate(operations):
+        if isinstance(op, Copy) and op.source == Slot.INPUT and op.into == Slot.OUTPUT:
+            continue  # it is there
+        renamed.append(_reading_output(op))
+        if Slot.INPUT in reads(op):
+            for block in op.blocks:
+                if outputs.of(Slot.OUTPUT, block):
+                    return None
+                inputs.write(Slot.INPUT, block, place)
+        if writes(op) == Slot.OUTPUT:
+            for block in op.blocks:
+                outputs.write(Slot.OUTPUT, block, place)
+    arriving = [op for op in operations if isinstance(op, Recv) and op.slot == Slot.OUTPUT]
+    if any(inputs.of(Slot.INPUT, block) for op in arriving for block in op.blocks):
+        return None
+    return tuple(renamed)
+
+
+def _reading_output(op: Operation) -> Operation:
+    """The operation with OUTPUT in place of INPUT."""
+
+    def renamed(slot: int) -> int:
+        return Slot.OUTPUT if slot == Slot.INPUT else slot
+
+    match op:
+        case Combine():
+            return op._replace(left=renamed(op.left), right=renamed(op.right))
+        case Copy():
+            return op._replace(source=renamed(op.source))
+        case _:
+            return op._replace(slot=renamed(op.slot))
+
+
+def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:
+    """The list for combining by `MPI_Reduce_local`, which overwrites its right operand.
+
+    A right operand in scratch is used up anyway, so the result is copied from there.  The user's
+    is copied first to where the result will be; that waits for no message, so it is done while
+    messages are on their way.
+    """
+    for op in operations:
+        if not isinstance(op, Combine) or op.right == op.into:
+            yield op
+        elif op.right >= Slot.SCRATCH:
+            yield op._replace(into=op.right)
+            yield Copy(op.right, op.into, op.blocks)
+        else:
+            yield Copy(op.right, op.into, op.blocks)
+            yield op._replace(right=op.into)

@@ -1,0 +1,338 @@
+"""The interpreter: a rank's plan bound to buffers, and executed.
+
+Blocking and persistent calls are executed alike.  They differ in their messages: a persistent call
+has persistent requests, made once; a blocking call looks up the addresses of its buffers when it
+starts a message, so one binding serves all buffers of the same layout.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_act, merged
+from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.execution.instructions import Await, RankPlan, Start
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
+from collwise.schedule.operations import Combine, Copy, Message, Send
+
+
+class _LateMessage:
+    """A message whose address is looked up when it starts."""
+
+    __slots__ = ("_begin", "_block", "_memory", "_peer", "_region", "_tag", "request")
+
+    def __init__(self, op: Message, memory: Memory, region: Region, comm: Any, tag: int) -> None:
+        sends = isinstance(op, Send)
+        self._begin = comm.Isend if sends else comm.Irecv
+        self._block = comm.Send if sends else comm.Recv
+        self._memory, self._region, self._peer, self._tag = memory, region, op.peer, tag
+        self.request: MPI.Request = MPI.REQUEST_NULL
+
+    def Start(self) -> None:  # noqa: N802
+        self.request = self._begin(self._memory.at(self._region), self._peer, self._tag)
+
+    def Wait(self) -> None:  # noqa: N802
+        self.request.Wait()
+
+    def Test(self) -> bool:  # noqa: N802
+        return self.request.Test()
+
+    def start_and_wait(self) -> None:
+        self._block(self._memory.at(self._region), self._peer, self._tag)
+
+
+class Phase(NamedTuple):
+    """Messages to wait for, and what is done then.  `wait` waits for them."""
+
+    awaited: Sequence[Any]
+    wait: Act
+    act: Act
+
+
+class BoundPlan:
+    """A rank's plan on the memory of its slots, ready to be executed any number of times.
+
+    late: for blocking calls: addresses are looked up at every execution (see `aim`).
+    keep: what must live as long, such as the owners of the memory.   types: derived types that are
+    freed in the end.
+    """
+
+    def __init__(
+        self,
+        plan: RankPlan,
+        slots: Mapping[int, Memory],
+        scratch: ScratchLayout,
+        comm: MPI.Intracomm,
+        tag: int,
+        operator: Operator | None,
+        types: Iterable[MPI.Datatype],
+        *,
+        late: bool,
+        keep: Any,
+    ) -> None:
+        self.slots, self.scratch, self.late = slots, scratch, late
+        self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
+        self.types = list(types)
+        # Persistent requests, or late messages: they have the same methods.
+        self._messages: list[Any] = [self._message(op) for op in plan.messages]
+        phases: list[tuple[Sequence[Any], list[Act]]] = [((), [])]
+        forwarding = 1
+        for number, instruction in enumerate(plan.instructions, 1):
+            if isinstance(instruction, Await):
+                phases.append(([self._messages[n] for n in instruction.messages], []))
+            elif isinstance(instruction, Start):
+                phases[-1][1].extend(self._starting(instruction.messages))
+            else:
+                phases[-1][1].extend(self._local(instruction))
+            if number == plan.forwarding:
+                forwarding = len(phases)
+        self.open = _in_turn(phases[0][1])
+        self.phases = [
+            Phase(awaited, _in_turn(self._waiting(awaited)), _in_turn(acts))
+            for awaited, acts in phases[1:forwarding]
+        ]
+        self.finish = _in_turn(self._straight(phases[forwarding:]))
+        self._everything = self._straight(phases)
+        self._at = len(self.phases)
+
+    def aim(self, addresses: Mapping[int, Any]) -> None:
+        """Set the addresses of slots for the next executions, of a late plan."""
+        for slot, address in addresses.items():
+            self.slots[slot].address = address
+
+    def run(self) -> None:
+        """Execute everything."""
+        if ENGINE.running:
+            self.start()
+            self.wait()
+        else:
+            for act in self._everything:
+                act()
+
+    def start(self) -> None:
+        """Execute what waits for nothing; `advance` or `wait` goes on from there."""
+        self.open()
+        if self.phases:
+            self._at = 0
+            ENGINE.add(self)
+
+    def advance(self) -> bool:
+        """Execute what waited for messages that are complete now (called by the engine)."""
+        while self._at < len(self.phases):
+            phase = self.phases[self._at]
+            if not all(message.Test() for message in phase.awaited):
+                return False
+            phase.act()
+            self._at += 1
+        return True
+
+    def complete(self) -> bool:
+        """Whether all messages are complete, after `start`.  Never blocks."""
+        return self._at == len(self.phases) and all(m.Test() for m in self._messages)
+
+    def wait(self) -> None:
+        """Execute the rest, after `start`; other running schedules advance meanwhile."""
+        if ENGINE.take_back(self):  # nothing else is running, so MPI may block
+            while self._at < len(self.phases):
+                phase = self.phases[self._at]
+                phase.wait()
+                phase.act()
+                self._at += 1
+        elif ENGINE.running:
+            while self._at < len(self.phases):
+                ENGINE.advance()
+            wait_with_progress(self._messages)
+            ENGINE.remove(self)
+        self.finish()
+
+    def Free(self) -> None:  # noqa: N802
+        """Give requests and types back to MPI; nothing can be executed afterwards."""
+        ENGINE.remove(self)
+        for message in self._messages:
+            if isinstance(message, MPI.Prequest) and message != MPI.REQUEST_NULL:
+                message.Free()
+        while self.types:
+            self.types.pop().Free()
+        self._messages, self.phases, self._everything = [], [], ()
+        self.open = self.finish = _nothing
+        self._keep = None
+
+    # -- binding --------------------------------------------------------------------------------
+
+    def _message(self, op: Message) -> Any:
+        memory = self.slots[op.slot]
+        region = memory.region(op.blocks)
+        if region.derived:
+            self.types.append(region.datatype)
+        if self.late:
+            return _LateMessage(op, memory, region, self._comm, self._tag)
+        make = self._comm.Send_init if isinstance(op, Send) else self._comm.Recv_init
+        return make(memory.at(region), op.peer, self._tag)
+
+    def _local(self, op: Combine | Copy) -> Iterable[Act]:
+        slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right, op.into)
+        memories = [self.slots[slot] for slot in slots]
+        for block in merged(op.blocks):
+            places = [(memory, memory.region([block])) for memory in memories]
+            yield partial(self._at_once, op, places) if self.late else self._act(op, places)
+
+    def _at_once(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:
+        self._act(op, places)()
+
+    def _act(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> Act:
+        """An act that combines or copies one block, at the addresses of now."""
+        specs = [memory.at(region) for memory, region in places]
+        if isinstance(op, Copy):
+            contiguous = all(memory.unit.contiguous for memory, _ in places)
+            source, target = specs
+            return copy_act(source, target, contiguous, self._comm, self._tag)
+        assert self._operator is not None, "only collectives with an operator combine"
+        return self._operator.act(*specs)
+
+    def _starting(self, numbers: Sequence[int]) -> list[Act]:
+        messages = [self._messages[n] for n in numbers]
+        if self.late or len(messages) <= FEW:
+            return [message.Start for message in messages]
+        return [partial(MPI.Prequest.Startall, messages)]
+
+    def _waiting(self, messages: Sequence[Any]) -> list[Act]:
+        if self.late or len(messages) <= FEW:
+            return [message.Wait for message in messages]
+        return [partial(MPI.Request.Waitall, list(messages))]
+
+    def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Act]]]) -> tuple[Act, ...]:
+        """Everything in turn, to be executed while nothing else is running.
+
+        A message that is awaited right after it was started is one blocking call.
+        """
+        everything: list[Act] = []
+        for awaited, acts in phases:
+            alone = awaited[0] if len(awaited) == 1 else None
+            last = everything[-1] if everything else None
+            if isinstance(alone, _LateMessage) and last == alone.Start:
+                everything[-1] = alone.start_and_wait
+            else:
+                everything += self._waiting(awaited)
+            everything += acts
+        return tuple(everything)
+
+
+def _in_turn(acts: Sequence[Act]) -> Act:
+    """One call that does them all; of two, faster than a loop."""
+    if len(acts) <= 1:
+        return acts[0] if acts else _nothing
+    first, second, *more = acts
+
+    def both() -> None:
+        first()
+        second()
+
+    def every() -> None:
+        for act in acts:
+            act()
+
+    return every if more else both
+
+
+def _nothing() -> None:
+    """Done where there is nothing to do."""
+
+
+class PersistentCollective:
+    """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
+
+    Made on all ranks in the same order.  Not an `MPI.Request`: use `collwise.startall` and
+    `collwise.waitall` on lists that hold both kinds.
+    """
+
+    def __init__(self, private: PrivateCommunicator, bound: BoundPlan) -> None:
+        self._private = private
+        self._bound = bound
+        # Without phases, nothing is left to the engine: the shortest way.
+        self._begin = bound.start if bound.phases else bound.open
+        self._end = bound.wait if bound.phases else bound.finish
+        self._active: bool | None = False  # None: it was freed
+        private.own(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether it was started and not yet completed."""
+        return bool(self._active)
+
+    def Start(self) -> None:  # noqa: N802
+        """Start the collective; its buffers belong to it until `Wait` returns.
+
+        Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
+        InvalidArgument if it was freed.
+        """
+        if self._active is not False or self._private.broken:
+            self._refuse()
+        self._active = True
+        try:
+            self._begin()
+        except BaseException as problem:
+            self._private.mark_broken(problem)
+            raise
+
+    def Wait(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
+        """Return when this rank's part is complete; at once if it is not started, or was freed.
+
+        status: accepted as by mpi4py's requests, and left as it is.   Returns True.
+        """
+        if self._active:
+            try:
+                if ENGINE.running:
+                    self._bound.wait()
+                else:
+                    self._end()
+            except BaseException as problem:
+                self._private.mark_broken(problem)
+                raise
+            self._active = False
+        return True
+
+    def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
+        """Whether this rank's part is complete; completes it if so.  Never blocks."""
+        ENGINE.advance()
+        return not self._active or (self._bound.complete() and self.Wait())
+
+    def Free(self) -> None:  # noqa: N802
+        """Give the requests back to MPI; a running collective is completed first.
+
+        Freeing it again changes nothing.
+        """
+        if self._active and not self._private.broken:
+            self.Wait()
+        self._bound.Free()
+        self._active = None
+
+    def _refuse(self) -> None:
+        if self._active is None:
+            raise InvalidArgument(
+                "a persistent collective",
+                "it was freed, or the communicator that it was made on",
+                "make a new one, or free it later",
+            )
+        self._private.check()
+        raise RuntimeError("this collective is running: Wait for it before you start it again")
+
+
+def startall(requests: Iterable[Any]) -> None:
+    """Start every request of a list, collwise's and MPI's persistent ones alike."""
+    for request in requests:
+        request.Start()
+
+
+def waitall(requests: Iterable[Any]) -> None:
+    """Complete every request of a list, collwise's and MPI's alike."""
+    every = list(requests)
+    for request in every:
+        if not isinstance(request, PersistentCollective):
+            wait_with_progress([request])
+    for request in every:
+        if isinstance(request, PersistentCollective):
+            request.Wait()

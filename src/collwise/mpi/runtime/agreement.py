@@ -1,0 +1,79 @@
+"""Agreement between ranks: results and errors reach all of them, so that none waits in vain."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.schedule.problem import Source
+from collwise.system.integers import checked_integer
+
+T = TypeVar("T")
+_NAP_S = 0.01
+
+
+def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = False) -> T:
+    """What `decide` returns on rank 0, on all ranks; what it raises there, all ranks raise.
+
+    Collective.  The value travels as a pickled object.   takes_long: the other ranks sleep
+    meanwhile; MPI libraries would spin and take the cores from rank 0.
+    """
+    outcome: tuple[T | None, Exception | None] | None = None
+    if comm.Get_rank() == 0:
+        try:
+            outcome = (decide(), None)
+        except Exception as problem:
+            outcome = (None, problem)
+    if takes_long:
+        decided = comm.Ibarrier()
+        while not decided.Test():
+            time.sleep(_NAP_S)
+    outcome = comm.bcast(outcome, root=0)
+    assert outcome is not None
+    value, failure = outcome
+    if failure is not None:
+        raise failure
+    return value  # type: ignore[return-value]
+
+
+def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
+    """What `act` returns on this rank; if it raises on any rank, every rank raises.  Collective.
+
+    All ranks raise the error of the lowest rank that has one.
+    """
+    value: T | None = None
+    problem: Exception | None = None
+    try:
+        value = act()
+    except Exception as caught:
+        problem = caught
+    problems = comm.allgather(problem)
+    first = next((p for p in problems if p is not None), None)
+    if first is not None:
+        raise first
+    return value  # type: ignore[return-value]
+
+
+def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
+    """The ranks that have data, with their bytes, in rank order: one allgather of 8 bytes.
+
+    Collective.   nbytes: of this rank, >= 0.
+    Raises InvalidArgument, on all ranks, for any other value.
+    """
+    try:
+        own = checked_integer(nbytes, "the sources", "nbytes", 0, np.iinfo(np.int64).max)
+    except InvalidArgument:  # every rank has to learn of it
+        own = -1
+    lengths = np.empty(comm.Get_size(), np.int64)
+    comm.Allgather(np.array([own], np.int64), lengths)
+    for rank in np.flatnonzero(lengths < 0):
+        seen = repr(nbytes) if rank == comm.Get_rank() else "no such number"
+        raise InvalidArgument(
+            "the sources and their lengths",
+            f"nbytes of rank {rank} is {seen}",
+            "give every rank's own bytes, an integer of at least 0",
+        )
+    return tuple(Source(rank, n) for rank, n in enumerate(lengths.tolist()) if n)

@@ -1,0 +1,99 @@
+"""A private duplicate of a user's communicator, so that our messages never match the user's.
+
+It also keeps what belongs to it: tags in use, requests not yet freed, and whether a collective was
+interrupted half-way, after which messages may be left over and nothing on it can be trusted.
+"""
+
+import weakref
+from typing import Any, Protocol
+
+from mpi4py import MPI
+
+from collwise.errors import BrokenCommunicator
+from collwise.mpi.buffers.memory import SharedScratch
+
+
+class Freeable(Protocol):
+    """Something that holds MPI objects: a persistent request, an executor."""
+
+    def Free(self) -> None:  # noqa: N802
+        """Give these objects back to MPI."""
+
+
+BLOCKING_TAG = 0
+"""All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
+_FIRST_PERSISTENT_TAG = 1
+
+
+class PrivateCommunicator:
+    """A duplicate of `comm`.  Making one is collective.
+
+    broken: why a collective on it was interrupted; empty if none was.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        # Through the base class: a subclass's Dup would wrap the duplicate in that subclass again.
+        self.comm = MPI.Intracomm(comm).Dup()
+        self.rank = self.comm.Get_rank()
+        self.size = self.comm.Get_size()
+        self.broken = ""
+        self.scratch = SharedScratch()
+        self._next_tag = _FIRST_PERSISTENT_TAG
+        self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
+        self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
+        _open.add(self)
+        _free_before_mpi_ends()
+
+    def take_tag(self) -> int:
+        """A tag for one persistent collective; all ranks make these in the same order."""
+        tag = self._next_tag
+        self._next_tag = tag + 1 if tag < self._last_tag else _FIRST_PERSISTENT_TAG
+        return tag
+
+    def own(self, holder: Freeable) -> None:
+        """Free it with this communicator, or before MPI ends, unless somebody does earlier."""
+        self._owned.add(holder)
+
+    def check(self) -> None:
+        """Raise BrokenCommunicator if a collective on this communicator was interrupted."""
+        if self.broken:
+            raise BrokenCommunicator(
+                "a collective on this communicator",
+                f"an earlier one was interrupted ({self.broken})",
+                "make a new communicator, or end the program",
+            )
+
+    def mark_broken(self, cause: BaseException) -> None:
+        """From now on every call raises; messages may still be under way."""
+        self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
+
+    def free_owned(self) -> None:
+        """Free the requests and executors that were made on it."""
+        for holder in list(self._owned):
+            holder.Free()
+
+    def free(self) -> None:
+        """Free everything, the duplicate included.  Collective."""
+        self.free_owned()
+        if self.comm != MPI.COMM_NULL:
+            self.comm.Free()
+        _open.discard(self)
+
+
+_open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
+_watching = False
+
+
+def _free_before_mpi_ends() -> None:
+    """Free everything in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
+    global _watching
+    if _watching:
+        return
+    _watching = True
+
+    def delete(_comm: MPI.Comm, _keyval: int, _value: object) -> None:
+        for private in list(_open):
+            private.free_owned()
+
+    keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
+    MPI.COMM_SELF.Set_attr(keyval, _open)

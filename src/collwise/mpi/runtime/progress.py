@@ -1,0 +1,114 @@
+"""Progress of started schedules while the program does something else.
+
+A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
+in `Wait`, legal programs would deadlock that complete with the library's own persistent
+collectives.  So every collwise call advances all running schedules, and a helper thread advances
+those that no call came back to for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE;
+without it the library's own collectives serve.
+"""
+
+import atexit
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from mpi4py import MPI
+
+PATIENCE_S = 0.001
+FEW = 3
+"""Up to so many requests are started or completed faster one by one than as a list."""
+_IDLE_ROUNDS = 100
+
+
+class Running(Protocol):
+    """A started schedule that still has to forward data."""
+
+    def advance(self) -> bool:
+        """Do what can be done now; True when nobody waits for this rank any more.  Never blocks."""
+
+
+class ProgressEngine:
+    """The running schedules of this process.  Whoever advances them holds `lock`, and never blocks
+    in MPI meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.running: list[Running] = []
+        self._wake = threading.Event()
+        self._end = False
+        self._helper: threading.Thread | None = None
+
+    def add(self, schedule: Running) -> None:
+        """Take over a started schedule."""
+        with self.lock:
+            self.running.append(schedule)
+        if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+            self._helper = threading.Thread(target=self._help, name="collwise", daemon=True)
+            self._helper.start()
+            _stop_before_mpi_ends(self)
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def advance(self) -> None:
+        """Advance everything that is running, without blocking."""
+        with self.lock:
+            self.running = [schedule for schedule in self.running if not schedule.advance()]
+
+    def take_back(self, schedule: Running) -> bool:
+        """Hand a schedule back to its caller if it is the only one running, and say so."""
+        with self.lock:
+            if alone := self.running == [schedule]:
+                self.running = []
+            return alone
+
+    def remove(self, schedule: Running) -> None:
+        """Forget a schedule that is complete or given up."""
+        with self.lock:
+            if schedule in self.running:
+                self.running.remove(schedule)
+
+    def stop(self) -> None:
+        """End the helper thread, before MPI ends."""
+        self._end = True
+        self._wake.set()
+        if self._helper is not None and self._helper is not threading.current_thread():
+            self._helper.join(timeout=5)
+        self._helper = None
+
+    def _help(self) -> None:
+        idle = 0
+        while not self._end:
+            self._wake.wait()
+            time.sleep(PATIENCE_S)
+            if self._end or not self.lock.acquire(blocking=False):
+                continue  # another thread is advancing them
+            try:
+                if self.running:
+                    self.advance()
+                    idle = 0
+                elif (idle := idle + 1) > _IDLE_ROUNDS:
+                    self._wake.clear()
+                    idle = 0
+            except MPI.Exception:
+                pass  # the owner meets the same error in Wait
+            finally:
+                self.lock.release()
+
+
+ENGINE = ProgressEngine()
+
+
+def wait_with_progress(requests: Iterable[Any]) -> None:
+    """Complete requests, or messages with the same methods; running schedules advance meanwhile."""
+    for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
+        while ENGINE.running and not request.Test():
+            ENGINE.advance()
+        request.Wait()
+
+
+def _stop_before_mpi_ends(engine: ProgressEngine) -> None:
+    atexit.register(engine.stop)
+    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: engine.stop(), nopython=False)
+    MPI.COMM_SELF.Set_attr(keyval, engine)

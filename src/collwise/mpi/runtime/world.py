@@ -1,0 +1,106 @@
+"""The MPI world this process is in: loaded safely, told apart from a broken one, described."""
+
+import os
+import sys
+from collections import Counter
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+from collwise.errors import NoMPI
+from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
+from collwise.profiles.records import Provenance, local_provenance
+from collwise.system.host import LAB, usable_cores
+from collwise.system.launcher import INSTALL, launched
+
+try:
+    from mpi4py import MPI
+except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library raises RuntimeError
+    raise NoMPI(
+        "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
+    ) from None
+
+
+Communicator: TypeAlias = MPI.Intracomm
+"""For those who pass communicators on and do not import mpi4py."""
+
+
+class World(NamedTuple):
+    """What MPI says about itself."""
+
+    library: str
+    """Name and version, one line."""
+    standard: str
+    thread_multiple: bool
+    hosts: tuple[str, ...]
+    """Processor names in rank order, as the communicator's ranks report them."""
+    cores: int
+    """Cores that this process may use."""
+    emulated: str = ""
+    """The network that `collwise lab` emulates on one machine; empty on a real one."""
+
+    @property
+    def layout(self) -> Layout:
+        """Whether all ranks are on one node."""
+        return "one node" if len(set(self.hosts)) == 1 else "several nodes"
+
+    @property
+    def crowded(self) -> bool:
+        """More ranks on some host than it has cores (as this process sees them).
+
+        Emulated hosts share the cores of the machine they are on.
+        """
+        most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
+        return most > self.cores
+
+    def fingerprint(self) -> Fingerprint:
+        """What a profile measured in this world belongs to."""
+        return local_fingerprint(self.library, self.layout, self.emulated)
+
+    def provenance(self) -> Provenance:
+        """Where, when and how a profile made now in this world was made."""
+        import mpi4py
+
+        return local_provenance(
+            hosts=dict(Counter(self.hosts)),
+            mpi4py=mpi4py.__version__,
+            command=" ".join(sys.argv[1:]),
+            usable_cores=self.cores,
+            notes=[f"emulated network: {self.emulated}"] if self.emulated else [],
+        )
+
+
+@cache
+def library_line() -> str:
+    """The MPI library's name and version, such as "MPICH 5.0.2"."""
+    name, version = MPI.get_vendor()
+    return f"{name} {'.'.join(map(str, version))}"
+
+
+def describe(comm: MPI.Intracomm) -> World:
+    """Describe MPI; collective over `comm`."""
+    return World(
+        library=library_line(),
+        standard="MPI {}.{}".format(*MPI.Get_version()),
+        thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
+        hosts=tuple(comm.allgather(MPI.Get_processor_name())),
+        cores=usable_cores(),
+        emulated=comm.bcast(os.environ.get(LAB, "")),
+    )
+
+
+def world() -> MPI.Intracomm:
+    """COMM_WORLD, if it is the world that the launcher meant; raises NoMPI if it is not.
+
+    A launcher of another MPI leaves every rank in a world of its own: they would all do rank 0's
+    work and wait for nobody.
+    """
+    seen = launched()
+    comm = MPI.COMM_WORLD
+    if seen is not None and seen.size > 1 and comm.Get_size() == 1:
+        raise NoMPI(
+            f"{seen.size} ranks, started by {seen.launcher}",
+            f"mpi4py runs on {library_line()}, in which each of them is alone",
+            "use the mpiexec of that library (`collwise doctor` shows which), or install the"
+            " launcher's library",
+        )
+    return comm

@@ -1,0 +1,59 @@
+"""A plan as JSON, and what documents of plans, races and simulations have in common."""
+
+from typing import Any
+
+from collwise.model.machine import Machine
+from collwise.model.topology import Topology
+from collwise.planner.plans import Plan
+from collwise.schedule.problem import Problem
+
+
+def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
+    """A plan as JSON.  Times in seconds.   origin: where the machine comes from."""
+    return {
+        **problem_document(plan.problem, plan.machine, plan.topology, origin, plan.reason),
+        "algorithm": plan.algorithm,
+        "settings": {name: str(value) for name, value in plan.settings.items()},
+        "predicted_s": plan.predicted_s,
+        "lower_bound_s": plan.lower_bound_s,
+        "lower_bound": plan.bound.argument,
+        "unsegmented_bound_s": plan.unsegmented_bound.time_s,
+        "candidates": [
+            {"label": c.label, "predicted_s": c.predicted_s, "verdict": c.verdict}
+            for c in plan.candidates
+        ],
+        "excluded": dict(plan.excluded),
+        "remarks": list(plan.remarks),
+    }
+
+
+def problem_document(
+    problem: Problem, machine: Machine, topology: Topology | None, origin: str, reason: str
+) -> dict[str, Any]:
+    """A problem and the machine to solve it on, as JSON.
+
+    origin: where the machine comes from.   reason: why contributions are combined in this order.
+    """
+    return {
+        "collective": problem.collective,
+        "ranks": problem.ranks,
+        "nbytes": problem.nbytes,
+        "root": problem.root,
+        "item": problem.itemsize,
+        "order": problem.order,
+        "order_because": reason,
+        **sources_document(problem),
+        "machine": machine.describe(),
+        "machine_from": origin,
+        "topology": topology.describe() if topology is not None else None,
+    }
+
+
+def sources_document(problem: Problem) -> dict[str, Any]:
+    """The sources and the mesh as JSON; empty for a collective that has none."""
+    if not problem.kind.has_sources:
+        return {}
+    return {
+        "sources": [{"rank": source.rank, "nbytes": source.nbytes} for source in problem.sources],
+        "shape": list(problem.shape),
+    }

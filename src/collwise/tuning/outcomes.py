@@ -1,0 +1,206 @@
+"""What a tuning session is about and what comes of it, as data.  Needs no MPI."""
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Literal
+
+from collwise.measure.race import BLOCKING, Race
+from collwise.measure.statistics import Interval
+from collwise.model.exact import seconds
+from collwise.planner.choose import decided, plan_for
+from collwise.planner.operator_order import DTYPE, OP
+from collwise.planner.plans import Plan
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.problem import Problem
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem to plan and race.
+
+    op, dtype: the operator and the type of the elements, where vectors are combined.
+    reason: why contributions are combined in the problem's order.
+    """
+
+    problem: Problem
+    op: str = OP
+    dtype: str = DTYPE
+    reason: str = ""
+
+    def __str__(self) -> str:
+        nbytes, sources = self.problem.nbytes, self.problem.sources
+        if sources:
+            return (
+                f"{self.problem.collective} of {sources[0].nbytes} bytes from each of"
+                f" {len(sources)} ranks"
+            )
+        return f"{self.problem.collective} of {nbytes} bytes"
+
+    def plan(self, profile: Profile, algorithm: str | None = None) -> Plan:
+        """The plan on a measured machine.   algorithm: plan this one only."""
+        machine = profile.machine
+        if self.problem.kind.combines:
+            machine = profile.machine_combining(self.op, self.dtype)
+        return plan_for(self.problem, machine, algorithm, reason=self.reason)
+
+    def resized(self, nbytes: int) -> "Task":
+        """The same task with another message size, in bytes, or other bytes from each source.
+
+        Sizes are rounded up to whole elements, and to equal blocks where every rank gets its own.
+        """
+        problem, sources = self.problem, self.problem.sources
+        if sources:
+            sources = tuple(source._replace(nbytes=nbytes) for source in sources)
+            nbytes *= len(sources)
+        blocks = problem.ranks if problem.kind.output == "own block" else 1
+        nbytes += -nbytes % (problem.itemsize * blocks)
+        return replace(self, problem=replace(problem, nbytes=nbytes, sources=sources))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a race decided about one form of a call.
+
+    form: blocking calls, which are compared with the library's blocking call; or persistent
+    requests, which are compared with the faster of the library's two forms.
+    """
+
+    form: Form
+    race: Race
+
+    @property
+    def plain_race(self) -> Race:
+        """The same race, its candidates labelled as in plans."""
+        samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
+        return replace(self.race, samples=samples)
+
+    @property
+    def raced(self) -> bool:
+        """Whether a schedule of ours ran against the library's own."""
+        return self.race.best not in self.race.libraries
+
+    @property
+    def ours(self) -> str:
+        """The label of the fastest planned candidate; the library's own where nothing else ran."""
+        return self.race.best.removesuffix(BLOCKING)
+
+    @property
+    def predicted_s(self) -> float | None:
+        """The candidate's predicted time in seconds; None for the library's own."""
+        return self.race.predicted_s.get(self.ours)
+
+    @property
+    def measured(self) -> Interval:
+        """The candidate's measured median, in seconds."""
+        return self.race.medians[self.race.best]
+
+    @property
+    def library(self) -> Interval:
+        """The measured median, in seconds, of the library's own call that it is compared with."""
+        return self.race.medians[self.race.library]
+
+    @property
+    def speedup(self) -> Interval:
+        """How many times as fast as the library's own the candidate is."""
+        return self.race.speedup(self.race.best)
+
+    @property
+    def used(self) -> Literal["library", "collwise"]:
+        """Who serves such calls from now on."""
+        return "library" if self.race.winner == self.race.library else "collwise"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One task: the plan after the race, and the race.
+
+    race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
+    the same repetitions.
+    """
+
+    task: Task
+    plan: Plan
+    race: Race
+    blocking: Race
+
+    @classmethod
+    def of(cls, task: Task, estimated: Plan, everything: Race) -> "Outcome":
+        """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
+
+        estimated: the plan that named the candidates.
+        """
+        blocking = {label for label in everything.samples if label.endswith(BLOCKING)}
+        persistent = everything.among(everything.samples.keys() - blocking)
+        medians = {label: median.middle for label, median in persistent.medians.items()}
+        return cls(
+            task,
+            decided(estimated, medians, persistent.winner, persistent.library),
+            persistent,
+            everything.among(blocking | {everything.libraries[0]}),
+        )
+
+    @property
+    def decisions(self) -> tuple[Decision, Decision]:
+        """What was decided for blocking calls, and for persistent ones."""
+        return Decision("blocking", self.blocking), Decision("persistent", self.race)
+
+    @property
+    def ours(self) -> str:
+        """The label of our fastest schedule as a persistent request."""
+        return self.race.best
+
+    @property
+    def t0_s(self) -> float:
+        """The machine's t0 at this size, in seconds."""
+        return seconds(self.plan.machine.message(self.plan.problem.nbytes).gap)
+
+    @property
+    def lam(self) -> float:
+        """The machine's λ at this size, in units of t0."""
+        return float(self.plan.machine.message(self.plan.problem.nbytes).lam)
+
+    @property
+    def results(self) -> list[RaceResult]:
+        """The race's results for the profile, for blocking calls and for persistent ones.
+
+        Empty where nothing of ours raced, where there were too few samples to learn from, and where
+        ranks were seen in another mesh than the one in which a communicator sees them.
+        """
+        problem = self.plan.problem
+        if problem.shape != problem.usual_shape:
+            return []
+        return [
+            self._result(decision)
+            for decision in self.decisions
+            if decision.raced and isfinite(decision.speedup.high)
+        ]
+
+    def _result(self, decision: Decision) -> RaceResult:
+        problem, candidate = self.plan.problem, self.plan.candidate(decision.ours)
+        return RaceResult(
+            collective=problem.collective,
+            form=decision.form,
+            ranks=problem.ranks,
+            nbytes=problem.nbytes,
+            root=problem.root,
+            sources=len(problem.sources),
+            algorithm=candidate.name,
+            settings={name: str(value) for name, value in candidate.settings.items()},
+            ours_s=decision.measured.middle,
+            library_s=decision.library.middle,
+            speedup_low=decision.speedup.low,
+            speedup_high=decision.speedup.high,
+            decision=decision.used,
+        )
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The results of a session; equal on all ranks.
+
+    profile: what was measured, with the results of the races.
+    """
+
+    profile: Profile
+    outcomes: tuple[Outcome, ...]

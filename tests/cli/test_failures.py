@@ -1,0 +1,127 @@
+"""How commands end early: nobody reads on, no room, Ctrl-C; no rank is left behind."""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collwise.cli.failures import failing_clearly
+from tests.cli.running import POSTAL, alone, await_none, environment, processes_with, run
+from tests.mpi.launching import Library, mpich
+
+PLAN = ("plan", "-n", "8", "--bytes", "512", *POSTAL)
+
+
+@pytest.mark.parametrize("arguments", [PLAN, (*PLAN, "--json"), ("--help",)])
+def test_nobody_reads(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """What `collwise … | true` comes to: the pipe is closed before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = alone(mpich(), *arguments)
+    ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=writing)
+    os.close(writing)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_one_line_is_read(tmp_path: Path) -> None:
+    script = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
+    command = ["bash", "-c", script, "bash", *alone(mpich(), *PLAN)]
+    ended = run(command, tmp_path, environment(mpich(), tmp_path))
+    assert ended == (0, "broadcast of 512 bytes from rank 0 to 8 ranks\n0\n", "")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_no_room_for_the_result(tmp_path: Path, option: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = alone(mpich(), *PLAN, *option)
+        ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=full)
+    assert ended.code == 1
+    assert ended.err == "collwise: write the result: No space left on device; make room for it\n"
+
+
+def test_without_standard_output(tmp_path: Path) -> None:
+    command = ["bash", "-c", '"$@" >&-', "bash", *alone(mpich(), *PLAN)]
+    assert run(command, tmp_path, environment(mpich(), tmp_path)) == (0, "", "")
+
+
+def test_an_import_that_hides_an_interruption(capsys: pytest.CaptureFixture[str]) -> None:
+    """Compiled modules turn Ctrl-C into an ImportError."""
+    error = ImportError("initialization failed")
+    error.__cause__ = KeyboardInterrupt()
+    with pytest.raises(SystemExit) as end, failing_clearly():
+        raise error
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "collwise: interrupted\n"
+
+
+def test_a_bug_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, failing_clearly():
+        raise ZeroDivisionError("ours")
+    assert end.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith("collwise: unexpected error on rank 0; please report it:\nTraceback")
+    assert "ZeroDivisionError: ours" in error
+
+
+def end_while_ranks_run(
+    library: Library, folder: Path, send: Callable[[int], None]
+) -> tuple[int, str, str]:
+    """Start a measurement, end it as soon as its ranks have started; nothing may be left."""
+    mark = f"collwise-test-{uuid.uuid4()}"
+    process = subprocess.Popen(
+        alone(library, "measure", "-n", "2", "--budget", "100", "--json"),
+        cwd=folder,
+        env=environment(library, folder, COLLWISE_TEST=mark),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while ranks_on_mpi(mark) < 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert ranks_on_mpi(mark) == 2
+        send(process.pid)
+        out, err = process.communicate(timeout=40)
+        assert await_none(mark) == []
+    finally:
+        for left in processes_with(mark):
+            os.kill(left, signal.SIGKILL)
+        process.wait(10)
+    assert list(folder.iterdir()) == [], "half a measurement was saved"
+    return process.returncode, out, err
+
+
+def ranks_on_mpi(mark: str) -> int:
+    """How many of the processes are ranks that have loaded MPI."""
+    count = 0
+    for pid in processes_with(mark):
+        try:
+            loaded = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+            count += "mpi4py" in loaded
+        except OSError:
+            pass  # it has ended
+    return count
+
+
+@pytest.mark.mpi
+def test_ctrl_c(mpi: Library, tmp_path: Path) -> None:
+    code, out, err = end_while_ranks_run(
+        mpi, tmp_path, lambda group: os.killpg(group, signal.SIGINT)
+    )
+    assert (code, out, err.strip()) == (130, "", "collwise: interrupted")
+
+
+@pytest.mark.mpi
+def test_a_request_to_end(tmp_path: Path) -> None:
+    code, out, err = end_while_ranks_run(
+        mpich(), tmp_path, lambda pid: os.kill(pid, signal.SIGTERM)
+    )
+    assert (code, out, err) == (128 + signal.SIGTERM, "", "")

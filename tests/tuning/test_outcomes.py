@@ -1,0 +1,140 @@
+"""Tasks, and what outcomes say of themselves and teach."""
+
+from math import isfinite
+from typing import Any
+
+import pytest
+
+from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.planner.choose import problem_for
+from collwise.planner.race_lookup import learned_choice
+from collwise.profiles.profile import Profile
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.tuning.outcomes import Task
+from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+
+
+def test_an_outcome() -> None:
+    made = outcome(4096, gain=1.5)
+    ours = made.plan.choice
+    assert made.ours == made.race.winner == ours.label
+    cost = PROFILE.machine.message(4096)
+    assert (made.t0_s, made.lam) == (float(cost.gap), float(cost.lam))
+
+
+def test_what_was_decided() -> None:
+    """For each form: our fastest schedule by its planned label, and what it is compared with."""
+    made = outcome(4096, gain=1.5, blocking_gain=0.8)
+    blocking, persistent = made.decisions
+    assert (blocking.form, blocking.used) == ("blocking", "library")
+    assert (persistent.form, persistent.used) == ("persistent", "collwise")
+    for decision, mark in ((blocking, BLOCKING), (persistent, "")):
+        assert decision.raced
+        candidate = made.plan.candidate(decision.ours)
+        assert decision.predicted_s == candidate.predicted_s
+        assert decision.measured == decision.race.medians[decision.ours + mark]
+        assert decision.library == decision.race.medians[LIBRARY]
+        assert decision.speedup.middle == decision.library.middle / decision.measured.middle
+        plain = decision.plain_race
+        assert set(plain.samples) - {*plain.libraries} <= {c.label for c in made.plan.candidates}
+        assert plain.medians[decision.ours] == decision.measured
+    assert made.plan.candidate(persistent.ours).measured_s == persistent.measured.middle
+    for decision in alone().decisions:
+        assert (decision.raced, decision.used, decision.predicted_s) == (False, "library", None)
+        assert decision.ours == LIBRARY
+
+
+def test_what_is_learned() -> None:
+    """Both forms are decided apart; the algorithm goes without the mark of its form."""
+    made = outcome(4096, gain=1.5, blocking_gain=0.8)
+    blocking, persistent = made.results
+    for win, race in ((blocking, made.blocking), (persistent, made.race)):
+        assert (win.collective, win.ranks, win.nbytes, win.root) == ("broadcast", RANKS, 4096, 1)
+        assert made.plan.candidate(made.ours).name == win.algorithm
+        assert win.ours_s == race.medians[race.best].middle
+        assert win.library_s == race.medians[LIBRARY].middle
+        assert (win.speedup_low, win.speedup_high) == race.speedup(race.best)[1:]
+    assert (blocking.form, blocking.decision) == ("blocking", "library")
+    assert (persistent.form, persistent.decision) == ("persistent", "collwise")
+    assert made.blocking.best == made.ours + BLOCKING
+    settings = made.plan.candidate(made.ours).settings
+    assert persistent.settings == {name: str(value) for name, value in settings.items()}
+
+
+def test_what_is_learned_of_sources() -> None:
+    """How many they were, and all that they gave."""
+    made = outcome(512, sources=(0, 2, 3))
+    for win in made.results:
+        assert (win.collective, win.nbytes, win.sources, win.root) == ("s_to_p", 3 * 512, 3, 0)
+        assert win.algorithm.startswith("s_to_p/")
+    assert {win.sources for win in outcome(512).results} == {0}
+
+
+def task(collective: str, nbytes: int, **asked: Any) -> Task:
+    problem, reason = problem_for(collective, ranks=6, nbytes=nbytes, **asked)
+    return Task(problem, reason=reason)
+
+
+def test_tasks_in_words() -> None:
+    assert str(task("broadcast", 512, root=1)) == "broadcast of 512 bytes"
+    assert str(task("s_to_p", 64, sources=[1, 4])) == "s_to_p of 64 bytes from each of 2 ranks"
+    assert str(task("s_to_p", 0, sources=[1, 4])) == "s_to_p of 0 bytes"
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_task_of_another_size(collective: str) -> None:
+    """It is as if it had been asked for; vectors are rounded up to whole elements and blocks."""
+    sources = {"sources": [1, 4]} if COLLECTIVES[collective].has_sources else {}
+    small, large = (task(collective, nbytes, **sources) for nbytes in (48, 4800))
+    assert small.resized(4800) == large
+    assert large.resized(4800) == large
+    rounded = small.resized(41).problem.nbytes
+    assert rounded == (48 if COLLECTIVES[collective].combines else 82 if sources else 41)
+    assert large.plan(PROFILE).problem == large.problem
+
+
+def test_settings_are_learned_as_text() -> None:
+    """λ is a fraction, which JSON does not know."""
+    learned = outcome(512, algorithm="postal_tree").results
+    assert [set(win.settings) for win in learned] == [{"lam"}, {"lam"}]
+    assert all(isinstance(win.settings["lam"], str) for win in learned)
+
+
+def test_a_small_gain_is_the_librarys() -> None:
+    made = outcome(512, gain=1 + MARGIN / 2, blocking_gain=1.01, noise=1e-4)
+    assert made.race.speedup(made.ours).low > 1
+    assert [win.decision for win in made.results] == ["library", "library"]
+    assert made.plan.algorithm == LIBRARY
+    verdicts = {c.verdict for c in made.plan.candidates[1:] if c.measured_s is not None}
+    assert "raced; not clearly ahead of the library" in verdicts
+
+
+def test_where_nothing_is_learned() -> None:
+    assert alone().results == []
+    few = outcome(repetitions=2)
+    assert not any(isfinite(decision.speedup.high) for decision in few.decisions)
+    assert few.results == []
+
+
+def test_a_profile_knows_what_was_learned() -> None:
+    """From races to the choice of a later run, through the profile's file."""
+    found = session(outcome(512, 0.7, 0.7), outcome(65536, 1.6, 1.4), alone(8))
+    assert len(found.profile.race_results) == 4
+    learned = Profile.from_json(found.profile.to_json()).race_results
+    won = found.outcomes[1].plan.choice.name
+    assert learned_choice(learned, "broadcast", "persistent", RANKS, 65536) == won
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 100_000) == won
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 512) is None
+    assert learned_choice(learned, "broadcast", "blocking", RANKS, 8) is None
+
+
+@pytest.mark.parametrize("own", [LIBRARY, LIBRARY_PERSISTENT])
+def test_the_librarys_faster_form_counts(own: str) -> None:
+    """Whichever of the two it is."""
+    made = outcome(4096, gain=1.05)
+    slower = {LIBRARY, LIBRARY_PERSISTENT} - {own}
+    race = made.race.among(made.race.samples.keys() - slower)
+    assert race.library == own
+    assert race.speedup(race.best).middle == pytest.approx(
+        made.race.medians[own].middle / made.race.medians[made.ours].middle
+    )

@@ -1,0 +1,27 @@
+"""Schedules written by hand, and what the verifier says of wrong ones."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.schedule.operations import Operation
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+from collwise.verifier import verify
+
+
+def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
+    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
+    return Schedule(problem, Written(tuple(map(tuple, lists))))
+
+
+def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:
+    """The first violation, which must be told in full."""
+    with pytest.raises(InvalidSchedule) as caught:
+        verify(schedule, machine)
+    assert caught.value.asked
+    assert caught.value.seen
+    assert caught.value.remedy
+    return caught.value

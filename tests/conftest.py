@@ -1,8 +1,12 @@
 from functools import lru_cache
 
 import pytest
+from hypothesis import settings
 
 from tests.mpi import launching
+
+settings.register_profile("collwise", deadline=None)  # how long an example takes proves nothing
+settings.load_profile("collwise")
 
 LIBRARIES = {"mpich": launching.mpich, "openmpi": launching.openmpi}
 

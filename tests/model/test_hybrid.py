@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid
 
-UNHURRIED = settings(deadline=None)
 GAMMA = Fraction(35, 100)
 costs = st.fractions(0, 1000, max_denominator=50)
 lengths = st.fractions(0, 10**6, max_denominator=64)
@@ -35,7 +34,6 @@ def literal(
     return literal(left, n / 2, alpha, beta, gamma) + 2 * alpha + n * beta + n / 2 * gamma
 
 
-@UNHURRIED
 @given(st.lists(st.sampled_from((0, 1)), max_size=10), lengths, costs, costs, costs)
 def test_time_is_the_recursion(
     choices: list[int], n: Fraction, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -45,7 +43,6 @@ def test_time_is_the_recursion(
     assert hybrid.to_root_time(choices, n, alpha, beta, gamma) == expected
 
 
-@UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
 def test_closed_forms(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -56,7 +53,6 @@ def test_closed_forms(
     assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
 
 
-@UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
 def test_version_1_exceeds_version_2(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -146,7 +142,6 @@ def test_theorem_1_is_optimal_among_all_strategies() -> None:
     assert ties > 500
 
 
-@UNHURRIED
 @given(lengths, dimensions, costs, costs, costs)
 def test_corollary_4_for_any_fraction(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -157,7 +152,6 @@ def test_corollary_4_for_any_fraction(
     assert expected <= min(hybrid.version2(n, d, *machine), hybrid.version3(n, d, *machine))
 
 
-@UNHURRIED
 @given(lengths, st.integers(1, 12), costs, costs, costs)
 def test_note_3_decides_direction_by_direction(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -302,7 +296,6 @@ def test_messages_of_halving_and_gathering() -> None:
     assert cube.messages == 31
 
 
-@UNHURRIED
 @given(st.integers(0, 500), st.integers(0, 8), costs, costs, costs)
 def test_theorem_1_is_a_special_case(
     parts: int, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction

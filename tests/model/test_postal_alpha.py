@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from math import isclose, log2
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
@@ -18,7 +18,6 @@ LATENCIES = [
     Fraction(lam)
     for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
 ]
-UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -27,7 +26,6 @@ def test_split_rounds_halves_up_unlike_python() -> None:
     assert round(2.5) == 2
 
 
-@UNHURRIED
 @given(st.integers(2, 1 << 30), st.fractions(HALF, Fraction(999, 1000), max_denominator=1000))
 def test_split_leaves_someone_on_both_sides(n: int, alpha: Fraction) -> None:
     kept = postal.split(n, alpha)
@@ -71,7 +69,6 @@ def test_intersection_is_that_of_all_ranges(lam: Fraction) -> None:
         assert postal.alpha_intersection(n, lam) == ((low, high) if low < high else None)
 
 
-@UNHURRIED
 @given(st.integers(2, 200), latencies)
 def test_intersection_is_that_of_all_ranges_for_any_latency(n: int, lam: Fraction) -> None:
     ranges = [postal.alpha_range(m, lam) for m in range(2, n + 1)]
@@ -174,7 +171,6 @@ def test_table_splits_every_n_optimally(lam: Fraction) -> None:
         assert n_min <= postal.split(n, alpha) <= n_max
 
 
-@UNHURRIED
 @given(st.integers(2, 1 << 24), latencies)
 def test_table_reaches_the_optimal_time(n: int, lam: Fraction) -> None:
     table = postal.alpha_table(n, lam)

@@ -7,7 +7,7 @@ from itertools import product
 from math import ceil, floor, isclose, log
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
@@ -18,7 +18,6 @@ WHOLE = [1, 2, 3, 4, 7]
 LATENCIES = [
     Fraction(lam) for lam in ("5/4", "7/5", "3/2", "9/5", "9/4", "5/2", "11/4", "10/3", "19/4")
 ]
-UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -87,7 +86,6 @@ def test_one_message_at_a_time_each_k_rounds_on_the_way(k: int) -> None:
         assert 1 + sum(m.contributions for m in rounds) == n
 
 
-@UNHURRIED
 @given(st.integers(1, 1 << 24), st.integers(1, 40))
 def test_deficiencies_reach_any_number_of_ranks(n: int, k: int) -> None:
     epsilon = postal.deficiencies(n, k)
@@ -252,7 +250,6 @@ def test_the_recursions_of_3_2_and_3_3(lam: Fraction) -> None:
         assert send(t) >= n > send(t - tick)
 
 
-@UNHURRIED
 @given(st.integers(2, 1 << 20), latencies)
 def test_formulas(n: int, lam: Fraction) -> None:
     assert postal.delay_receive_time(n, lam) == postal.broadcast_time(n, ceil(lam))

@@ -7,7 +7,7 @@ from math import isclose, log
 from time import perf_counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
@@ -18,7 +18,6 @@ LATENCIES = [
     Fraction(lam)
     for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
 ]
-UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -40,7 +39,6 @@ def test_with_latency_two_the_ranks_are_fibonacci_numbers() -> None:
     assert [postal.reached(t, 2) for t in range(10)] == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
 
 
-@UNHURRIED
 @given(st.fractions(0, 15, max_denominator=90), latencies)
 def test_closed_form_is_the_recursion(t: Fraction, lam: Fraction) -> None:
     assert postal.reached(t, lam) == recursion(t, lam)
@@ -62,14 +60,12 @@ def test_staircase_is_every_step_of_the_closed_form(lam: Fraction) -> None:
         assert steps.sizes[given_] == by_time[t - lam.numerator]
 
 
-@UNHURRIED
 @given(st.integers(2, 1 << 24), latencies)
 def test_broadcast_time_is_the_inverse_of_reached(n: int, lam: Fraction) -> None:
     t = postal.broadcast_time(n, lam)
     assert postal.reached(t, lam) >= n > postal.reached(t - Fraction(1, lam.denominator), lam)
 
 
-@UNHURRIED
 @given(st.integers(1, 1 << 16), latencies)
 def test_bisection_and_staircase_find_the_same_time(n: int, lam: Fraction) -> None:
     steps = _scaled.staircase(n, lam.numerator, lam.denominator)
@@ -117,7 +113,6 @@ def test_scaling_of_latency_1_8() -> None:
     assert all(number[t] == number[t - 5] + number[t - 9] for t in range(9, 200))
 
 
-@UNHURRIED
 @given(latencies)
 def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam: Fraction) -> None:
     f, u = postal.scaling(lam)
@@ -135,7 +130,6 @@ def test_growth_has_known_values() -> None:
     assert isclose(postal.growth(2), (1 + 5**0.5) / 2, rel_tol=1e-15)
 
 
-@UNHURRIED
 @given(st.fractions(1, 1000, max_denominator=1000))
 def test_growth_solves_its_equation(lam: Fraction) -> None:
     x = postal.growth(lam)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
@@ -16,7 +16,6 @@ LATENCIES = [
     Fraction(lam)
     for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
 ]
-UNHURRIED = settings(deadline=None)
 latencies = st.fractions(1, 12, max_denominator=60)
 
 
@@ -75,7 +74,6 @@ def test_greedy_tree_is_optimal(lam: Fraction) -> None:
         assert list(edges) == sorted(edges, key=lambda edge: edge.sent)
 
 
-@UNHURRIED
 @given(st.integers(1, 1500), latencies)
 def test_both_trees_are_optimal_for_any_latency(n: int, lam: Fraction) -> None:
     assert_is_optimal_broadcast(postal.greedy_tree(n, lam), n, lam)
@@ -146,7 +144,6 @@ def test_a_chain_and_a_star_without_recursion_trouble() -> None:
     assert postal.tree_time(lambda m: m - 1, n, lam) == n - 2 + lam
 
 
-@UNHURRIED
 @given(st.integers(1, 3000), latencies, st.fractions(HALF, Fraction(99, 100), max_denominator=100))
 def test_tree_time_is_its_recursion_and_never_beats_the_optimum(
     n: int, lam: Fraction, alpha: Fraction

@@ -38,7 +38,7 @@ def test_no_split_is_faster_and_no_other_is_as_fast(lam: Fraction) -> None:
     assert_optimal_among_splits(90, lam)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(2, 40), st.fractions(1, 15, max_denominator=50))
 def test_no_split_is_faster_and_no_other_is_as_fast_for_any_latency(n: int, lam: Fraction) -> None:
     assert_optimal_among_splits(n, lam)

@@ -56,7 +56,7 @@ def test_what_a_report_tells(page: str) -> None:
     for call in ("Bcast", "Bcast_init"):
         assert page.count(f"<td>{call}</td>") == 3
     # The schedule that is drawn is the one with the gain.
-    assert f'aria-label="Tree: {outcome(512, 1.5).ours}, 512 B to 5 ranks"' in page
+    assert f'aria-label="Tree: {outcome(512, 1.5).ours}, 512 B, root 1, 5 ranks"' in page
 
 
 def test_a_report_of_sources(tmp_path: Path) -> None:

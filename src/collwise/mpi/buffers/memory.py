@@ -90,6 +90,11 @@ class Region(NamedTuple):
     datatype: MPI.Datatype
     derived: bool = False
 
+    @property
+    def end(self) -> int:
+        """One past its last byte."""
+        return self.offset + self.span
+
 
 class Memory:
     """A slot's memory, of which position 0 is, or would be, at `address`.
@@ -105,29 +110,29 @@ class Memory:
     ) -> None:
         self.address, self.unit, self.starts = address, unit, starts
 
-    def offset(self, block: Block) -> int:
-        """Where a block begins, from the address on."""
-        start = self.unit.span(block.offset)
-        return start if self.starts is None else start + self.starts[block.owner]
-
-    def region(self, blocks: Sequence[Block]) -> Region:
-        """The blocks, in this order, as one message."""
-        pieces: list[tuple[int, int]] = []  # offset and packed bytes, neighbours joined
+    def regions(self, blocks: Iterable[Block]) -> list[Region]:
+        """The blocks, in this order, neighbours in memory joined, without empty ones."""
+        datatype, size, extent, _ = self.unit
+        joined: list[Region] = []
         for block in blocks:
-            start, length = self.offset(block), block.length
-            if pieces and pieces[-1][0] + self.unit.span(pieces[-1][1]) == start:
-                start, before = pieces.pop()
-                length += before
-            if length:
-                pieces.append((start, length))
-        size = self.unit.size
-        if len(pieces) == 1:
-            ((start, length),) = pieces
-            return Region(start, self.unit.span(length), length // size, self.unit.datatype)
-        low = min(start for start, _ in pieces)
-        high = max(start + self.unit.span(length) for start, length in pieces)
+            if elements := block.length // size:
+                start = block.offset // size * extent
+                if self.starts is not None:
+                    start += self.starts[block.owner]
+                if joined and joined[-1].end == start:
+                    start, _, before, _, _ = joined.pop()
+                    elements += before
+                joined.append(Region(start, elements * extent, elements, datatype))
+        return joined
+
+    def message(self, blocks: Iterable[Block]) -> Region:
+        """The blocks, in this order, as one message."""
+        regions = self.regions(blocks)
+        if len(regions) == 1:
+            return regions[0]
+        low, high = min(r.offset for r in regions), max(r.end for r in regions)
         datatype = self.unit.datatype.Create_hindexed(
-            [length // size for _, length in pieces], [start - low for start, _ in pieces]
+            [r.elements for r in regions], [r.offset - low for r in regions]
         )
         return Region(low, high - low, 1, datatype.Commit(), derived=True)
 
@@ -148,19 +153,7 @@ class UserBuffer(Memory):
         return self.address
 
 
-def merged(blocks: Iterable[Block]) -> list[Block]:
-    """The blocks with neighbours joined, in the same order, without empty ones."""
-    joined: list[Block] = []
-    for block in blocks:
-        if joined and (joined[-1].owner, joined[-1].end) == (block.owner, block.offset):
-            before = joined.pop()
-            block = before._replace(length=before.length + block.length)
-        if block.length:
-            joined.append(block)
-    return joined
-
-
-def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, tag: int) -> Act:
+def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any) -> Act:
     """An act that copies one buffer to another, as mpi4py takes them.
 
     contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.

@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts
+from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts, unit_of
 from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
 
 _ASKED = "a receive buffer with a part for every rank"
@@ -56,7 +56,7 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
             elements = spec.size
         else:
             _, _, length, known = locate(data, datatype, writable=True)
-            elements = elements_in(length, first, Unit.of(known).extent)
+            elements = elements_in(length, first, unit_of(data, known).extent)
         given, left = divmod(elements, ranks)
         if left:
             raise ValueError(f"message: the elements are no multiple of {ranks} ranks")
@@ -148,7 +148,7 @@ FORMS: Mapping[str, Form] = {
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     """Bytes by rank.  Raises as mpi4py does, and InvalidArgument for negative counts."""
     _, _, length, known = locate(spec.data, spec.datatype, writable=True)
-    unit = Unit.of(known)
+    unit = unit_of(spec.data, known)
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit.extent))
 
 
@@ -253,7 +253,7 @@ class VectorBuffer(NamedTuple):
         """
         data, counts, displacements, datatype = spec
         keep, address, length, known = locate(data, datatype, writable=True)
-        unit = Unit.of(known)
+        unit = unit_of(data, known)
         numbers = _counts(counts, ranks, length, unit.extent)
         starts = list(accumulate(numbers[:-1], initial=0))
         if displacements is not None:

@@ -157,3 +157,10 @@ def test_long_work_says_so_at_the_start(
     told = f"{doing} {ended.out.splitlines()[0]}: schedules are played message by message"
     assert (ended.err.count("\n"), ended.err.startswith(told)) == (long, long)
     assert collwise(command, *asked, *one, "--json").err == ""
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_an_alias_of_a_collective(collwise: Run, command: str) -> None:
+    asked = ("-n", 4, "--bytes", 64, "--sources", "0,2", *POSTAL)
+    alias, name = (collwise(command, collective, *asked) for collective in ("allgatherv", "s_to_p"))
+    assert (alias.code, alias.out) == (0, name.out)

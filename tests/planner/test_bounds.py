@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -299,3 +299,23 @@ def test_nothing_to_send() -> None:
 def test_a_collective_without_bounds() -> None:
     with pytest.raises(UnknownName, match="collective 'sort': there is none; known: all"):
         Problem("sort", 4, 8).lower_bounds(POSTAL)
+
+
+@pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
+def test_no_reduce_scatter_is_faster(machine: Machine) -> None:
+    for ranks, block in product((2, 3, 5, 8, 13), (8, 64, 4096)):
+        made = plan("reduce_scatter_block", ranks=ranks, nbytes=ranks * block, machine=machine)
+        assert made.bound.time <= made.choice.predicted
+        assert made.unsegmented_bound.time <= made.choice.predicted
+
+
+def test_bounds_of_reduce_scatters_that_are_met() -> None:
+    """By pairwise exchange where λ is high; by the ring where start-ups cost nothing."""
+    made = plan("reduce_scatter_block", ranks=3, nbytes=24, machine=POSTAL, algorithm="pairwise")
+    assert made.choice.predicted == made.bound.time
+    line = Machine.hockney(alpha_s=0, beta_s=1, gamma_s=F(1, 2))
+    made = plan("reduce_scatter_block", ranks=4, nbytes=32, machine=line, algorithm="ring")
+    assert made.choice.predicted == made.bound.time == 24 * F(3, 2)
+    assert made.bound.argument == (
+        "some rank has its share: (p − 1)/p of the bytes, and of combining"
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collwise.errors import InvalidArgument
 from collwise.model.topology import near_square
-from collwise.schedule.collectives import ABOUT, check_about
+from collwise.schedule.collectives import ABOUT, COLLECTIVES, check_about
 from collwise.schedule.operations import Block, Slot
 from collwise.schedule.problem import Order, Problem, Source
 
@@ -188,3 +188,39 @@ def test_what_every_rank_has_at_the_start_and_in_the_end() -> None:
     assert [gathering.output_of(rank) for rank in range(3)] == [(first, last)] * 3
     slots = [problem.input_slot for problem in (broadcast, reduce, allreduce, gathering)]
     assert slots == [Slot.OUTPUT, Slot.INPUT, Slot.INPUT, Slot.OUTPUT]
+
+
+def test_an_alias_is_the_same_problem() -> None:
+    for collective in ("s_to_p", "allgatherv"):
+        problem = Problem.of(collective, 4, 8, sources=[1, 2])
+        assert problem.collective == "s_to_p"
+        assert problem == Problem.of("s_to_p", 4, 8, sources=[2, 1])
+
+
+def test_blocks_that_ranks_begin_and_end_with() -> None:
+    broadcast, reduce = Problem("broadcast", 3, 6, root=1), Problem("reduce", 3, 6, root=1)
+    scatter = Problem("reduce_scatter_block", 3, 6, itemsize=2)
+    gather = Problem.of("s_to_p", 3, [4, 2], sources=[0, 2])
+    everything, vector = Block(1, 0, 6), Block(0, 0, 6)
+    contributions = (Block(0, 0, 4), Block(2, 0, 2))
+    expected: dict[Problem, tuple[list[tuple[Block, ...]], list[tuple[Block, ...]]]] = {
+        broadcast: ([(), (everything,), ()], [(everything,)] * 3),
+        reduce: ([(everything,)] * 3, [(), (everything,), ()]),
+        scatter: ([(vector,)] * 3, [(Block(0, 2 * rank, 2),) for rank in range(3)]),
+        gather: ([contributions[:1], (), contributions[1:]], [contributions] * 3),
+    }
+    for problem, (inputs, outputs) in expected.items():
+        assert [problem.input_of(rank) for rank in range(3)] == inputs
+        assert [problem.output_of(rank) for rank in range(3)] == outputs
+        slot = Slot.INPUT if problem.kind.combines else Slot.OUTPUT
+        assert problem.input_slot == slot
+
+
+def test_a_reduce_scatter_has_equal_blocks_of_whole_elements() -> None:
+    assert COLLECTIVES["reduce_scatter_block"].unit(6, 8) == 48
+    with pytest.raises(InvalidArgument) as caught:
+        Problem("reduce_scatter_block", 6, 40, itemsize=8)
+    assert str(caught.value) == (
+        "reduce_scatter_block of 40 bytes over 6 ranks: they are not 6 equal blocks of whole"
+        " elements; give a multiple of 48 bytes"
+    )

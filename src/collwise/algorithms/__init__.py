@@ -1,4 +1,8 @@
-"""Makes schedules.  One file an algorithm; importing this package registers them all."""
+"""Makes schedules: a folder for each collective, a short file for each algorithm or family.
+
+`registry` says what an algorithm is; `reductions` has what those that combine share.  Importing
+this package registers them all.
+"""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -146,7 +146,7 @@ def twos(ranks: int) -> int:
     return ranks.bit_length() - 1
 
 
-def whole(problem: Problem, _: Settings) -> tuple[Stage, ...]:
+def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
     """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
     return (Stage(2, divided=False),) * twos(problem.ranks)
 

@@ -68,23 +68,23 @@ class Algorithm:
         """The name without its collective."""
         return self.name.partition("/")[2]
 
-    def settings(self, given: Settings) -> dict[str, Any]:
-        """The given settings, read and checked; raises InvalidArgument for odd or missing ones."""
-        unknown = sorted(set(given) - set(self.parameters))
+    def settings(self, values: Settings) -> dict[str, Any]:
+        """The values, read and checked; raises InvalidArgument for unknown or missing ones."""
+        unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise InvalidArgument(
                 f"{self.name} with {', '.join(unknown)}",
                 "it has no such parameter",
                 "it takes " + (", ".join(self.parameters) or "none"),
             )
-        if missing := [name for name in self.parameters if name not in given]:
+        if missing := [name for name in self.parameters if name not in values]:
             name = missing[0]
             raise InvalidArgument(
                 f"{self.name} without {name}",
                 "nothing says which to use",
                 f"give {name}: {self.parameters[name].meaning}",
             )
-        return {name: self.parameters[name].read(given[name]) for name in self.parameters}
+        return {name: self.parameters[name].read(values[name]) for name in self.parameters}
 
     def schedule(
         self,
@@ -107,17 +107,18 @@ class Algorithm:
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
-        problem = Problem.of(
-            self.collective,
-            ranks,
-            nbytes,
-            root,
-            itemsize=itemsize if item is None else item,
-            sources=sources,
-            shape=shape,
-        )
-        kept = self.order(problem) if self.kind.combines else "any"
-        return self.solve(replace(problem, order=kept if order is None else order), settings)
+        itemsize = itemsize if item is None else item
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        if order is not None:
+            problem = replace(problem, order=order)
+        return self.solve(problem, settings)
+
+    def problem(
+        self, ranks: int, nbytes: int | Sequence[int], root: int = 0, **arguments: Any
+    ) -> Problem:
+        """The problem of those arguments (as `Problem.of`), in the order that the algorithm has."""
+        problem = Problem.of(self.collective, ranks, nbytes, root, **arguments)
+        return replace(problem, order=self.order(problem)) if self.kind.combines else problem
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
         """The schedule for a problem as it stands; raises as `schedule` does."""
@@ -148,15 +149,8 @@ class Algorithm:
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
-        problem = Problem.of(
-            self.collective,
-            ranks,
-            nbytes,
-            root,
-            itemsize=itemsize if item is None else item,
-            sources=sources,
-            shape=shape,
-        )
+        itemsize = itemsize if item is None else item
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -202,8 +196,8 @@ def find(name: str, collective: str | None = None) -> Algorithm:
     by_name = {algorithm.name: algorithm for algorithm in among}
     if isinstance(name, str):
         prefix, _, short = name.rpartition("/")
-        if found := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
-            return found
+        if algorithm := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
+            return algorithm
     raise UnknownName.of("algorithm", name, by_name)
 
 

@@ -183,5 +183,5 @@ def progress(quiet: bool, beginning: str = "") -> Iterator[Any]:
 
 def is_rank_zero() -> bool:
     """Whether this process is the one that prints (known before MPI is loaded)."""
-    seen = launched()
-    return seen is None or seen.rank == 0
+    launcher = launched()
+    return launcher is None or launcher.rank == 0

@@ -124,12 +124,12 @@ class ProblemOptions:
         the shape if the options name none.   default_sources: take DEFAULT_SOURCES if the options
         name none.   Raises InvalidArgument and UnknownName for what is out of range.
         """
-        given = {name: getattr(self, name) for name in ("root", "op", "dtype", "order", "shape")}
-        known = {name: value for name, value in given.items() if collective in ABOUT[name]}
+        names = ("root", "op", "dtype", "order", "shape")
+        applying = {name: getattr(self, name) for name in names if collective in ABOUT[name]}
         if COLLECTIVES[collective].has_sources:
             shape = self.shape or (topology.shape if topology else None) or near_square(ranks)
-            known["sources"] = self._source_ranks(collective, ranks, shape, default_sources)
-        return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **known)
+            applying["sources"] = self._source_ranks(collective, ranks, shape, default_sources)
+        return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **applying)
 
     def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
         """What to race.   round_up: to whole elements or blocks.  Otherwise as `problem`."""

@@ -9,10 +9,14 @@ import click
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, SIZES, writable
-from collwise.cli.problem_options import DEFAULT_SOURCES, ProblemOptions, problem_options
+from collwise.cli.problem_options import (
+    COLLECTIVE_NAMES,
+    DEFAULT_SOURCES,
+    ProblemOptions,
+    problem_options,
+)
 from collwise.cli.profile_option import save, save_option
 from collwise.cli.ranks_option import on_ranks
-from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
@@ -34,7 +38,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     "collectives",
     type=COLLECTIVES,
     default="all",
-    help=f"What to plan and race: {','.join(ALL_COLLECTIVES)} or some of them.",
+    help=f"What to plan and race, comma-separated: {COLLECTIVE_NAMES}.",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--seed", type=int, default=0, help="Of targets and order.")

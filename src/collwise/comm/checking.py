@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, is_in_place
-from collwise.mpi.buffers.operators import planning_name
+from collwise.mpi.buffers.mpi_operators import planning_name
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
 from collwise.schedule.collectives import COLLECTIVES, Collective
 

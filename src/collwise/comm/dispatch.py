@@ -13,7 +13,7 @@ from mpi4py import MPI
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.errors import CollwiseError
 from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
-from collwise.mpi.buffers.operators import can_combine, planning_name, planning_type
+from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
@@ -80,7 +80,7 @@ class Dispatch:
         if asked is None:
             return _LIBRARY
         plan = self.plan(asked, "blocking", timed=False)
-        op = _operator(method, arguments)
+        op = arguments[2] if asked.problem.kind.combines else None
         call = Call(None if plan is None else self._executor(method, plan, op).run, op)
         return call if key is None else self.calls.remember(key, call)
 
@@ -90,8 +90,10 @@ class Dispatch:
         plan = None if asked is None else self.plan(asked, "persistent", timed=False)
         if plan is None:
             return None
-        buffers = arguments[: 1 if method == "Bcast" else 2]
-        return self._executor(method, plan, _operator(method, arguments)).persistent(*buffers)
+        buffers, op = arguments[: 1 if method == "Bcast" else 2], None
+        if plan.problem.kind.combines:
+            op = arguments[2]
+        return self._executor(method, plan, op).persistent(*buffers)
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
@@ -170,7 +172,3 @@ class Dispatch:
         sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
         problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
         return Asked(problem) if sources else None
-
-
-def _operator(method: str, arguments: Sequence[Any]) -> MPI.Op | None:
-    return arguments[2] if _BY_METHOD[method].combines else None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from math import ceil, floor, log2
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -15,16 +14,14 @@ MOST_TICKS = 9
 
 def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> None:
     """The x axis for message sizes of at least 1 byte: ticks at the sizes, or at powers of two."""
-    ticks = sorted(set(sizes))
+    ticks: list[float] = sorted(set(sizes))
     low, high = ticks[0], ticks[-1]
     axes.set_xscale("log", base=2)
     margin = max((high / low) ** 0.04, 2**0.25)
     axes.set_xlim(low / margin, high * margin)
     least_apart = (high / low) ** (0.8 / MOST_TICKS)
     if len(ticks) > MOST_TICKS or any(b < a * least_apart for a, b in pairwise(ticks)):
-        first, last = ceil(log2(low)), floor(log2(high))
-        step = max(ceil((last - first + 1) / MOST_TICKS), 1)
-        ticks = [2**e for e in range(first, last + 1, step)] or [low]
+        ticks = _inside(LogLocator(2, numticks=MOST_TICKS), low, high) or [low]
     _set_ticks(axes.xaxis, ticks, lambda x: formatting.size(round(x)))
     axes.set_xlabel(label)
 

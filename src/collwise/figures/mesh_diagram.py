@@ -1,7 +1,7 @@
 """The ranks as a mesh or a torus, sources marked; the load of its links in colours."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -55,18 +55,19 @@ TINY = MeshStyle(0.15, 0.15, 2.6, 0.0)
 NO_LINKS = MeshStyle(0.43, 0.0, 0.0, 0.9)
 
 
-class _Lane(NamedTuple):
-    """A link as it is drawn, from one point (column, row) to another."""
-
-    link: int
-    begin: NDArray[np.float64]
-    end: NDArray[np.float64]
+Point: TypeAlias = NDArray[np.float64]
+"""Column and row."""
 
 
 def can_be_drawn(topology: Topology | None) -> bool:
     """Whether a topology is a mesh, or a torus of two dimensions."""
-    base = _base(topology)
-    return isinstance(base, Mesh) or (isinstance(base, Torus) and len(base.sizes) == 2)
+    nodes = _nodes(topology)
+    return isinstance(nodes, Mesh) or (isinstance(nodes, Torus) and len(nodes.sizes) == 2)
+
+
+def _nodes(topology: Topology | None) -> Topology | None:
+    """The topology itself, where ranks are embedded in one."""
+    return topology.topology if isinstance(topology, Embedded) else topology
 
 
 @look()
@@ -79,7 +80,8 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     as which algorithms see the ranks.
     """
     problem = schedule.problem
-    rows, columns = _shape(topology) if topology else problem.shape
+    nodes = _nodes(topology)
+    rows, columns = nodes.shape if nodes else problem.shape
     distance = NODE_DISTANCE if topology else CLOSE
     distance = min(distance, (WIDTH - COLOUR_BAR) / columns, MOST_INCHES / rows)
     bar_below = rows * distance < 2.2  # too low for a colour bar beside it
@@ -88,7 +90,7 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     axes = figure.subplots()
     title = schedule_title(schedule, formatting.time(timing.completion))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, weight="bold")
-    margin = 0.75 if isinstance(_base(topology), Torus) else 0.5
+    margin = 0.75 if isinstance(nodes, Torus) else 0.5
     axes.set_xlim(-margin, columns - 1 + margin)
     axes.set_ylim(rows - 1 + margin, -margin)
     axes.set_aspect("equal")
@@ -98,22 +100,10 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     places = topology.places if isinstance(topology, Embedded) else range(problem.ranks)
     positions = [divmod(node, columns) for node in places]
     handles = _draw_nodes(axes, problem, positions, 72 * distance, style)
-    if topology:
-        handles += _draw_links(axes, timing, topology, style, bar_below=bar_below)
+    if nodes:
+        handles += _draw_links(axes, timing, nodes, style, bar_below=bar_below)
     figure.legend(handles=handles, loc="outside lower left", ncols=4)
     return figure
-
-
-def _base(topology: Topology | None) -> Topology | None:
-    return topology.topology if isinstance(topology, Embedded) else topology
-
-
-def _shape(topology: Topology) -> tuple[int, int]:
-    base = _base(topology)
-    if isinstance(base, Torus):
-        return base.sizes[0], base.sizes[1]
-    assert isinstance(base, Mesh)
-    return base.shape
 
 
 def _draw_nodes(
@@ -150,15 +140,16 @@ def _draw_nodes(
     return handles
 
 
-def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
-    """Every link, to the right of the line between its nodes; those around a torus as two stubs."""
-    base = _base(topology)
-    assert base is not None
-    _, columns = _shape(topology)
+def _lanes(topology: Topology, style: MeshStyle) -> Iterator[tuple[int, Point, Point]]:
+    """Each link's id, begin and end, to the right of the line between its nodes.
+
+    A link that leads around a torus is drawn as two stubs.
+    """
+    _, columns = topology.shape
     near, far, out = style.half + 0.03, 1 - style.half - 0.03, style.half + 0.40
-    for link in range(base.links):
+    for link in range(topology.links):
         try:
-            source, target = base.ends(link)
+            source, target = topology.ends(link)
         except InvalidArgument:
             continue  # an id at the edge of a mesh
         (row, column), (to_row, to_column) = divmod(source, columns), divmod(target, columns)
@@ -168,27 +159,27 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[_Lane]:
             way = -np.sign(way)  # out of the picture, and in again on the other side
         beside = style.lane * np.array((-way[1], way[0]))
         begin, end = np.array((column, row)) + beside, np.array((to_column, to_row)) + beside
-        yield _Lane(link, begin + near * way, begin + (out if around else far) * way)
+        yield link, begin + near * way, begin + (out if around else far) * way
         if around:
-            yield _Lane(link, end - out * way, end - near * way)
+            yield link, end - out * way, end - near * way
 
 
 def _draw_links(
     axes: Axes, timing: Timing, topology: Topology, style: MeshStyle, *, bar_below: bool
 ) -> list[Artist]:
     """Arrows where links were used, coloured by their load, and thin lines where they were not."""
-    end = timing.completion
-    shares = {link: float(busy / end) for link, busy in timing.link_busy().items()} if end else {}
+    total = timing.completion
+    shares = {link: float(busy / total) for link, busy in timing.link_busy().items() if total}
     lanes = list(_lanes(topology, style))
-    idle = [(lane.begin, lane.end) for lane in lanes if lane.link not in shares]
+    idle = [(begin, end) for link, begin, end in lanes if link not in shares]
     axes.add_collection(LineCollection(idle, colors=FAINT, linewidths=0.7 / style.width, zorder=1))
-    used = sorted((lane for lane in lanes if lane.link in shares), key=lambda a: shares[a.link])
+    used = sorted((lane for lane in lanes if lane[0] in shares), key=lambda lane: shares[lane[0]])
     handles: list[Artist] = []
     if used:
         most = max(shares.values())
         norm = Normalize(0, most)
-        colours = HEAT(norm([shares[lane.link] for lane in used]))
-        arrows = [_arrow(lane, shares[lane.link] / most, style.width) for lane in used]
+        colours = HEAT(norm([shares[link] for link, *_ in used]))
+        arrows = [_arrow(begin, end, shares[link] / most, style.width) for link, begin, end in used]
         axes.add_collection(PolyCollection(arrows, facecolors=colours, linewidths=0, zorder=2))
         place: dict[str, Any] = {"fraction": 0.05, "shrink": 0.9, "aspect": 24, "pad": 0.03}
         if bar_below:
@@ -198,7 +189,7 @@ def _draw_links(
         bar = axes.figure.colorbar(
             ScalarMappable(norm, HEAT), ax=axes, ticks=ticks, format=percent, **place
         )
-        bar.set_label(f"link busy, share of {formatting.time(end)}")
+        bar.set_label(f"link busy, share of {formatting.time(total)}")
         bar.outline.set_visible(False)
         arrow = Line2D([], [], color=HEAT(0.6), lw=3, marker=">", ms=7, markevery=[-1])
         arrow.set_label("link, in its direction")
@@ -208,12 +199,10 @@ def _draw_links(
     return handles
 
 
-def _arrow(lane: _Lane, load: float, width: float) -> NDArray[np.float64]:
-    """Corners of an arrow along a lane, the wider the larger its load (0 to 1); its tip first."""
-    way = lane.end - lane.begin
+def _arrow(begin: Point, end: Point, load: float, width: float) -> NDArray[np.float64]:
+    """Corners of an arrow, the wider the larger its load (0 to 1); its tip first."""
+    way = end - begin
     shaft, head = (0.024 + 0.07 * load) * width, (0.045 + 0.03 * load) * width
-    arrow = FancyArrow(
-        *lane.begin, *way, width=shaft, length_includes_head=True, head_width=2 * head
-    )
+    arrow = FancyArrow(*begin, *way, width=shaft, length_includes_head=True, head_width=2 * head)
     arrow.set_data(head_length=min(1.7 * head, 0.6 * float(np.hypot(*way))))
     return np.asarray(arrow.get_xy())

@@ -10,6 +10,7 @@ from collwise.figures.best_algorithms import best_algorithms
 from collwise.figures.latency_curves import latency_curves
 from collwise.figures.mesh_diagram import can_be_drawn, mesh_diagram
 from collwise.figures.race_charts import predicted_against_measured, speedups
+from collwise.figures.schedule_frame import schedule_title
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
@@ -17,7 +18,6 @@ from collwise.measure.race import Race
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
 from collwise.schedule.program import Schedule
-from collwise.system import formatting
 from collwise.timing import Timing
 
 
@@ -78,10 +78,7 @@ def schedule_pictures(
     timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
 ) -> tuple[Picture, ...]:
     """The same as pictures of the report."""
-    problem = schedule.problem
-    sources = f" of {formatting.count(len(problem.sources), 'source')}" if problem.sources else ""
-    size, ranks = formatting.size(problem.nbytes), formatting.count(problem.ranks, "rank")
-    what = f"{schedule.algorithm or problem.collective}, {size}{sources} to {ranks}"
+    what = schedule_title(schedule).replace("\n", ", ")
     figures = schedule_figures(timing, schedule, t0, topology)
     return tuple(
         Picture(f"{kind}: {what}", _SCHEDULE[kind], svg(figure)) for kind, figure in figures.items()

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import inf
 from typing import Any, NamedTuple
 
 from matplotlib.artist import Artist
@@ -76,7 +75,7 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
     axes = figure.subplots()
     axes.set_xlim(-0.01 * end, 1.04 * end)
     axes.set_ylim(ranks - 0.4, -0.6)
-    _draw_rows(axes, _holding_since(messages, schedule.problem), ranks, end)
+    _draw_rows(axes, messages, schedule.problem, end)
     _draw_sends(axes, messages, ranks, end)
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
@@ -99,20 +98,14 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
     return figure
 
 
-def _holding_since(messages: Iterable[_Message], problem: Problem) -> dict[int, float]:
-    """By rank, since when it holds data: from the start, or from its first receipt."""
-    since = {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
-    for m in messages:
-        since[m.target] = min(since.get(m.target, inf), m.received)
-    return since
-
-
-def _draw_rows(axes: Axes, since: dict[int, float], ranks: int, end: float) -> None:
-    """A base line per rank, broad from the moment since when it holds data."""
+def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: float) -> None:
+    """A base line per rank, broad while it holds data: from the start, or its first receipt."""
+    since = {m.target: m.received for m in sorted(messages, key=lambda m: -m.received)}
+    since |= {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
     holding = [(start, end, rank) for rank, start in since.items()]
     _draw_boxes(axes, holding, 0.75, facecolors=WASH, edgecolors="none", zorder=0.5)
-    if ranks <= 2 * MOST_LABELLED_ROWS:
-        lines = [((0, rank), (end, rank)) for rank in range(ranks)]
+    if problem.ranks <= 2 * MOST_LABELLED_ROWS:
+        lines = [((0, rank), (end, rank)) for rank in range(problem.ranks)]
         axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.6))
 
 
@@ -203,9 +196,7 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message]) -> None:
 
 def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> None:
     """Dots where messages arrive; the last of each rank is larger."""
-    last: dict[int, float] = {}
-    for m in messages:
-        last[m.target] = max(last.get(m.target, 0.0), m.received)
+    last = {m.target: m.received for m in sorted(messages, key=lambda m: m.received)}
     early = [(m.received, m.target) for m in messages if m.received < last[m.target]]
     size, edge = (2.0, 0.0) if small else (5.5, 0.8)
     look: dict[str, Any] = {"color": GREEN, "mec": PAPER}

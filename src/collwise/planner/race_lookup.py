@@ -12,7 +12,7 @@ more or fewer sources, where a collective has sources."""
 
 
 def learned_choice(
-    wins: Iterable[RaceResult],
+    races: Iterable[RaceResult],
     collective: str,
     form: Form,
     ranks: int,
@@ -28,16 +28,16 @@ def learned_choice(
     The same on every rank: it depends on nothing else.
     """
     near = []
-    for win in wins:
-        alike = (win.sources == ranks) == (sources == ranks)
-        if alike and (win.collective, win.form, win.ranks) == (collective, form, ranks):
-            ratios = _ratio(win.nbytes, nbytes), _ratio(win.sources, sources)
+    for race in races:
+        alike = (race.sources == ranks) == (sources == ranks)
+        if alike and (race.collective, race.form, race.ranks) == (collective, form, ranks):
+            ratios = _ratio(race.nbytes, nbytes), _ratio(race.sources, sources)
             if max(ratios) <= REACH:
-                near.append((ratios[0] * ratios[1], win.nbytes, win.sources, win))
+                near.append((ratios[0] * ratios[1], race.nbytes, race.sources, race))
     if not near:
         return None
-    win = min(near, key=lambda row: row[:3])[3]
-    return None if win.decision == LIBRARY else win.algorithm
+    race = min(near, key=lambda row: row[:3])[3]
+    return None if race.decision == LIBRARY else race.algorithm
 
 
 def _ratio(one: int, other: int) -> Fraction:

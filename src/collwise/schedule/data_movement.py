@@ -128,13 +128,13 @@ class Collect(Program):
             to = (rank - step.distance) % self.tree.size
             if to not in theirs:
                 theirs[to] = self.tree.span(to)
-            if blocks := self._lacking(to, theirs[to], step):
+            if blocks := self._missing_blocks(to, theirs[to], step):
                 operations.append(Send(to, blocks))
-            if blocks := self._lacking(rank, own, step):
+            if blocks := self._missing_blocks(rank, own, step):
                 operations.append(Recv((rank + step.distance) % self.tree.size, blocks))
         return operations
 
-    def _lacking(self, rank: int, span: int, step: Step) -> tuple[Block, ...]:
+    def _missing_blocks(self, rank: int, span: int, step: Step) -> tuple[Block, ...]:
         rows = self._ranges(rank, span, step, min, max)
         return tuple(Block(0, offset, length) for offset, length in rows if length)
 

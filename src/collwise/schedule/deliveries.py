@@ -1,4 +1,4 @@
-"""Programs told as deliveries: who sends what to whom, in an order in which it could happen.
+"""Programs written as deliveries: who sends what to whom, in an order in which it could happen.
 
 Every rank's list is what concerns it, in that order.  For collectives that gather: a message is the
 contributions of some sources, each whole.
@@ -43,33 +43,33 @@ class Deliveries(Program):
         """All deliveries; or at least those of one rank, in the same order."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        found: list[Operation] = []
+        operations: list[Operation] = []
         mine = (t for t in self.deliveries(rank) if rank in t[:2])
-        for source, target, blocks in _lacking(mine):
+        for source, target, blocks in _needed(mine):
             if source == rank:
-                found.append(Send(target, blocks))
+                operations.append(Send(target, blocks))
             else:
-                found.append(Recv(source, blocks))
-        return found
+                operations.append(Recv(source, blocks))
+        return operations
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102
         lists: list[list[Operation]] = [[] for _ in range(ranks)]
-        for source, target, blocks in _lacking(self.deliveries(None)):
+        for source, target, blocks in _needed(self.deliveries(None)):
             lists[source].append(Send(target, blocks))
             lists[target].append(Recv(source, blocks))
         return lists
 
     def columns(self) -> Columns:  # noqa: D102
         messages, owners = [], list[int]()
-        for source, target, blocks in _lacking(self.deliveries(None)):
+        for source, target, blocks in _needed(self.deliveries(None)):
             messages.append((source, target, len(blocks)))
             owners += map(_OWNER, blocks)
         table = np.array(messages, dtype=np.int64).reshape(-1, 3)
-        which = self.givers.searchsorted(np.array(owners, dtype=np.int64))
+        which = self.source_ranks.searchsorted(np.array(owners, dtype=np.int64))
         return self._columns(table[:, 0], table[:, 1], table[:, 2], which)
 
     @property
-    def givers(self) -> Ints:
+    def source_ranks(self) -> Ints:
         """The sources, by rank."""
         return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
 
@@ -98,32 +98,32 @@ class Uncombined(Deliveries):
         """All messages, in order: from whom, to whom, which contribution (in order of rank)."""
 
     @abstractmethod
-    def concerning(self, rank: int) -> Iterable[Delivery]:
+    def messages_of(self, rank: int) -> Iterable[Delivery]:
         """At least those of one rank, in the same order."""
 
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
         if rank is not None:
-            return self.concerning(rank)
-        given = [(block,) for block in self.problem.gathered]
+            return self.messages_of(rank)
+        contributions = [(block,) for block in self.problem.gathered]
         every = zip(*(row.tolist() for row in self.messages()), strict=True)
-        return (Delivery(source, target, given[which]) for source, target, which in every)
+        return (Delivery(source, target, contributions[which]) for source, target, which in every)
 
     def columns(self) -> Columns:  # noqa: D102
         source, target, which = self.messages()
-        lacking = (source != target) & (self.givers[which] != target)
-        source, target, which = source[lacking], target[lacking], which[lacking]
+        needed = (source != target) & (self.source_ranks[which] != target)
+        source, target, which = source[needed], target[needed], which[needed]
         return self._columns(source, target, 1, which)
 
 
-def _lacking(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+def _needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
     """The deliveries without what the target gave itself, and without empty ones."""
-    for transfer in deliveries:
-        source, target, blocks = transfer
-        lacking = [block for block in blocks if block.owner != target]
-        if source == target or not lacking:
+    for delivery in deliveries:
+        source, target, blocks = delivery
+        needed = [block for block in blocks if block.owner != target]
+        if source == target or not needed:
             continue
         if len(blocks) == 1:
-            yield transfer
+            yield delivery
         else:
-            lacking.sort(key=_OWNER)
-            yield Delivery(source, target, tuple(lacking))
+            needed.sort(key=_OWNER)
+            yield Delivery(source, target, tuple(needed))

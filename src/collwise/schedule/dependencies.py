@@ -42,11 +42,7 @@ class Writers:
 
     def of(self, slot: int, block: Block) -> set[int]:
         """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
-        found = self._maps.get((slot, block.owner))
-        if found is None or not block.length:
-            return set()
-        starts, ends, writers = found
-        return set(writers[bisect_right(ends, block.offset) : bisect_left(starts, block.end)])
+        return {writer for _, _, writer in self.pieces(slot, block)}
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
@@ -57,11 +53,11 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
-        found: set[int] = set()
+        read_from: set[int] = set()
         for slot in reads(op):
             for block in op.blocks:
-                found |= writers.of(slot, block)
-        waits.append(tuple(sorted(found)))
+                read_from |= writers.of(slot, block)
+        waits.append(tuple(sorted(read_from)))
         if (slot_written := writes(op)) is not None:
             for block in op.blocks:
                 writers.write(slot_written, block, place)
@@ -78,18 +74,18 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     before: dict[int, set[int]] = {}  # a send -> earlier sends of some of its bytes
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
-        found: set[int] = set()
+        overwritten_sends: set[int] = set()
         for slot in reads(op) if isinstance(op, Send) else clobbers(op):
             for block in op.blocks:
-                found |= readers.of(slot, block)
-        for send in tuple(found):
-            found |= before[send]
+                overwritten_sends |= readers.of(slot, block)
+        for send in tuple(overwritten_sends):
+            overwritten_sends |= before[send]
         if isinstance(op, Send):
-            before[place] = found
+            before[place] = overwritten_sends
             for block in op.blocks:
                 readers.write(op.slot, block, place)
-            found = set()
-        waits.append(tuple(sorted(found)))
+            overwritten_sends = set()
+        waits.append(tuple(sorted(overwritten_sends)))
     return waits
 
 

@@ -14,7 +14,6 @@ from collwise.model.machine import Machine
 from collwise.model.sources import checked
 from collwise.model.topology import near_square
 from collwise.schedule.collectives import (
-    COLLECTIVES,
     Collective,
     check_about,
     find_collective,
@@ -207,11 +206,6 @@ class Problem:
         return kind_of(self.collective)
 
     @property
-    def item(self) -> int:
-        """An older name of `itemsize`."""
-        return self.itemsize
-
-    @property
     def whole(self) -> Block:
         """Everything the root has, or everyone's whole vector."""
         return Block(self.root, 0, self.nbytes)
@@ -259,9 +253,3 @@ class Problem:
         amount = [source.nbytes for source in self.sources] if kind.has_sources else self.nbytes
         arguments = machine, self.ranks, amount
         return kind.bound(*arguments), kind.unsegmented_bound(*arguments)
-
-
-COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
-GATHERING = tuple(c.name for c in COLLECTIVES.values() if c.has_sources)
-ROOTLESS = tuple(c.name for c in COLLECTIVES.values() if not c.rooted)
-keeps = satisfies

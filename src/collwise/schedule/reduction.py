@@ -26,27 +26,27 @@ class Interval(NamedTuple):
         """The bytes as an operation names them; none if there are none."""
         return (Block(0, self.start, self.stop - self.start),) if self.stop > self.start else ()
 
-    def parts(self, count: int, item: int) -> list["Interval"]:
+    def parts(self, count: int, itemsize: int) -> list["Interval"]:
         """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
-        cuts = [self._cut(part, count, item) for part in range(count + 1)]
+        cuts = [self._cut(part, count, itemsize) for part in range(count + 1)]
         return [Interval(low, high) for low, high in pairwise(cuts)]
 
-    def around(self, first: int, number: int, count: int, item: int) -> tuple[Block, ...]:
+    def around(self, first: int, number: int, count: int, itemsize: int) -> tuple[Block, ...]:
         """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
         first %= count
         ends = first + number
         cuts = (
-            self._cut(part, count, item) for part in (first, min(ends, count), max(ends, count))
+            self._cut(part, count, itemsize) for part in (first, min(ends, count), max(ends, count))
         )
         low, high, beyond = cuts
         start = Interval(self.start, self.start + beyond - self.stop)
         return Interval(low, high).blocks + start.blocks
 
-    def _cut(self, part: int, count: int, item: int) -> int:
+    def _cut(self, part: int, count: int, itemsize: int) -> int:
         """Where a part begins; parts beyond the last are the first ones, a vector further on."""
         turns, part = divmod(part, count)
-        items = (self.stop - self.start) // item
-        return self.start + (turns * items - (-items * part // count)) * item
+        items = (self.stop - self.start) // itemsize
+        return self.start + (turns * items - (-items * part // count)) * itemsize
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Alone(Program):
     problem: Problem
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        whole = Interval(0, self.problem.nbytes).blocks
-        return [Copy(Slot.INPUT, Slot.OUTPUT, whole)] if whole else []
+        vector = Interval(0, self.problem.nbytes).blocks
+        return [Copy(Slot.INPUT, Slot.OUTPUT, vector)] if vector else []
 
 
 def receive_and_combine(
@@ -70,12 +70,12 @@ def receive_and_combine(
     """
     operations: list[Operation] = []
     value: int = Slot.INPUT
-    names = list(children)
-    for number, child in enumerate(names):
+    senders = list(children)
+    for number, child in enumerate(senders):
         received = into = scratch(number + 1)
         if mirrored:
             into = scratch(0)
-        if result is not None and number == len(names) - 1:
+        if result is not None and number == len(senders) - 1:
             received, into = received if mirrored else result, result
         left, right = (received, value) if mirrored else (value, received)
         operations.append(Recv(child, (piece,), received))
@@ -102,10 +102,10 @@ class UpTree(Program):
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         for piece in pieces(self.nbytes, self.segment):
-            heard, value = receive_and_combine(
+            received, value = receive_and_combine(
                 reversed(children), piece, None if rank else self.result
             )
-            operations += heard
+            operations += received
             if rank:
                 operations.append(Send(parent, (piece,), value))
         return operations

@@ -282,7 +282,7 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     large = np.empty(2**31 + 4096, np.uint8)  # never touched, so it takes no memory
     buffer = Buffer(large, writable=True)
     assert buffer.nbytes == 2**31 + 4096
-    memory, count, _ = buffer.memory.at(buffer.memory.region([Block(0, 2**31 + 100, 50)]))
+    memory, count, _ = buffer.memory.at(buffer.memory.message([Block(0, 2**31 + 100, 50)]))
     assert memory.address == large.ctypes.data + 2**31 + 100
     assert count == 50
     private = PrivateCommunicator(comm)

@@ -14,7 +14,7 @@ import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import BrokenCommunicator, InvalidArgument
 from collwise.mpi.bench.workloads import RACED
-from collwise.mpi.buffers.operators import OPERATORS, exact_types
+from collwise.mpi.buffers.mpi_operators import OPERATORS, exact_types
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.collectives import COLLECTIVES

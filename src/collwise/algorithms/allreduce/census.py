@@ -34,7 +34,7 @@ class Census(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        if not (whole := Interval(0, self.problem.nbytes).blocks):
+        if not (vector := Interval(0, self.problem.nbytes).blocks):
             return []
         messages = postal.census_rounds(p, self.k)
         last_use = max((m.sent for m in messages if m.state == "S"), default=0)
@@ -48,16 +48,16 @@ class Census(Program):
             message = messages[i]
             if sends:
                 value = without if message.state == "S" else with_own
-                operations.append(Send((rank - message.shift) % p, whole, value))
+                operations.append(Send((rank - message.shift) % p, vector, value))
                 continue
             received = scratch(2 + i)
             into = Slot.OUTPUT if i == len(messages) - 1 else _T
-            operations.append(Recv((rank + message.shift) % p, whole, received))
-            operations.append(Combine(received, with_own, into, whole))
+            operations.append(Recv((rank + message.shift) % p, vector, received))
+            operations.append(Combine(received, with_own, into, vector))
             with_own = into
             if when <= last_use:
                 if without >= 0:
-                    operations.append(Combine(received, without, _S, whole))
+                    operations.append(Combine(received, without, _S, vector))
                     without = _S
                 else:
                     without = received

@@ -10,14 +10,14 @@ from collwise.algorithms.reductions import (
     by_strategy,
     halved,
     register_exchange,
-    whole,
+    whole_vectors,
 )
 
 register_exchange(
     "allreduce/recursive_doubling",
     "exchange whole vectors with a neighbour in every direction",
     "d(α + nβ + nγ) for p = 2^d",
-    whole,
+    whole_vectors,
     source=("vandeGeijn1991 §3.2",),
 )
 register_exchange(

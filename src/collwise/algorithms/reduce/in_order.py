@@ -26,7 +26,7 @@ class InOrder(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, root = self.problem.ranks, self.problem.root
-        if not (whole := Interval(0, self.problem.nbytes).blocks):
+        if not (vector := Interval(0, self.problem.nbytes).blocks):
             return []
         if below := rank >= p - root:  # counted downwards: rank p − 1 leads
             parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
@@ -35,14 +35,14 @@ class InOrder(Program):
             parent, _, children = postal_tree.tree(p - root, self.lam).family(rank)
         result = None if rank or root else Slot.OUTPUT
         operations, value = receive_and_combine(
-            reversed(children), whole[0], result, mirrored=below
+            reversed(children), vector[0], result, mirrored=below
         )
         if rank:
-            return [*operations, Send(parent, whole, value)]
+            return [*operations, Send(parent, vector, value)]
         if root:
             received = scratch(len(children) + 1)
-            operations.append(Recv(p - 1, whole, received))
-            operations.append(Combine(received, value, Slot.OUTPUT, whole))
+            operations.append(Recv(p - 1, vector, received))
+            operations.append(Combine(received, value, Slot.OUTPUT, vector))
         return operations
 
 

@@ -4,21 +4,25 @@ Which is first: that with fewer sources in its fullest line (`br_xy_source`), so
 late, or that with the longer lines, whoever the sources are (`br_xy_dim`).
 """
 
-from collwise.algorithms.s_to_p.spreading import across_by_shape, across_by_sources, enter_spread
+from collwise.algorithms.s_to_p.spreading import (
+    register_spread,
+    spread_mesh_by_shape,
+    spread_mesh_by_sources,
+)
 
 TIME = "⌈log2 r⌉ + ⌈log2 c⌉ rounds"
 
-enter_spread(
+register_spread(
     "br_xy_source",
     "rows, then columns, or the other way: first where the fullest line has fewer sources",
     ("Hambrusch1998 §2",),
     TIME,
-    across_by_sources,
+    spread_mesh_by_sources,
 )
-enter_spread(
+register_spread(
     "br_xy_dim",
     "rows, then columns, or the other way: the longer lines first",
     ("Hambrusch1998 §2",),
     TIME,
-    across_by_shape,
+    spread_mesh_by_shape,
 )

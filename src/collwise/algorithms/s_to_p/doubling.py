@@ -6,7 +6,7 @@ Any p: ranks beyond the largest power of two hand their data over first, and get
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.s_to_p.spreading import enter
+from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.operations import Block
 
@@ -16,16 +16,16 @@ class Doubling(Deliveries):
     """Blocks travel in cubes; rank i beyond the power of two is represented by rank i − 2^k."""
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        ranks, given = self.problem.ranks, self.problem.gathered
+        ranks, contributions = self.problem.ranks, self.problem.gathered
         cube = 1 << (ranks.bit_length() - 1)
-        for block in given:
+        for block in contributions:
             if block.owner >= cube:
                 yield Delivery(block.owner, block.owner - cube, (block,))
         inside = 0 if rank is None else rank % cube
         distance = 1
         while distance < cube:
             groups: dict[int, list[Block]] = {}
-            for block in given:
+            for block in contributions:
                 groups.setdefault(block.owner % cube // distance, []).append(block)
             for member in range(cube) if rank is None else sorted((inside, inside ^ distance)):
                 if (blocks := groups.get(member // distance)) is not None:
@@ -34,10 +34,10 @@ class Doubling(Deliveries):
         represented = inside + cube
         one = range(represented, min(represented + 1, ranks))
         for late in range(cube, ranks) if rank is None else one:
-            yield Delivery(late - cube, late, given)
+            yield Delivery(late - cube, late, contributions)
 
 
-enter(
+register_s_to_p(
     "recursive_doubling",
     "in round k everybody swaps all that it holds with rank i xor 2^k",
     ("Thakur2005",),

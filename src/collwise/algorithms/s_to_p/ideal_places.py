@@ -13,8 +13,8 @@ Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Places on the snake through the mesh, for spreading along it.
 
-    The paper takes left diagonals, as the least sensitive of its distributions.  These are worked
-    out from the rounds themselves, and on most meshes better (`papers.hambrusch1998`, H-c9).
+    [Hambrusch1998 §5.2] takes left diagonals, as the least sensitive of its distributions.  These
+    are worked out from the rounds themselves, and on most meshes better.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 

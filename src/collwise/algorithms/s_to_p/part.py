@@ -6,31 +6,30 @@ Each half gets its share of the sources at places that are ideal in it [Hambrusc
 from collections.abc import Iterator
 
 from collwise.algorithms.s_to_p.ideal_places import Places
-from collwise.algorithms.s_to_p.repositioning import enter_moving
-from collwise.algorithms.s_to_p.spreading import Held, Spread, after_moving, moved, moving
+from collwise.algorithms.s_to_p.repositioning import register_repositioned
+from collwise.algorithms.s_to_p.spreading import Holdings, Spread, reposition
 from collwise.schedule.deliveries import Blocks, Delivery
 from collwise.schedule.grids import Grid
 
 
 def partitioned(
-    spread: Spread, places: Places, grid: Grid, held: Held, rank: int | None
+    spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
     """Move, spread in each half, swap.  In a grid of one rank there is nothing to do."""
     if grid.size == 1:
         return
     halves = grid.halves()
-    first = -(-len(held) * halves[0].size // grid.size)
-    shares = (first, len(held) - first)
+    first = -(-len(holdings) * halves[0].size // grid.size)
+    shares = (first, len(holdings) - first)
     targets = [
         half.rank(inner)
         for half, share in zip(halves, shares, strict=True)
         if share
         for inner in places(half.shape, share)
     ]
-    to = moved(held, targets)
-    yield from moving(held, to)
-    at = after_moving(held, to)
-    inside = [{r: blocks for r, blocks in at.items() if half.has(r)} for half in halves]
+    deliveries, after = reposition(holdings, targets)
+    yield from deliveries
+    inside = [{r: blocks for r, blocks in after.items() if half.has(r)} for half in halves]
     for half, holding in zip(halves, inside, strict=True):
         if rank is None or half.has(rank):
             yield from spread(half, holding, rank)
@@ -55,7 +54,7 @@ def _swap(
         yield Delivery(b, a, everything[1])
 
 
-enter_moving(
+register_repositioned(
     "part",
     "both halves of the mesh do as {then} from {places} of theirs, then swap everything",
     "one permutation, {then} on p/2 ranks, one exchange of half of everything",

@@ -7,22 +7,23 @@ snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].
 from collections.abc import Iterator
 
 from collwise.algorithms.s_to_p.ideal_places import Places
-from collwise.algorithms.s_to_p.repositioning import enter_moving
-from collwise.algorithms.s_to_p.spreading import Held, Spread, after_moving, moved, moving
+from collwise.algorithms.s_to_p.repositioning import register_repositioned
+from collwise.algorithms.s_to_p.spreading import Holdings, Spread, reposition
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid
 
 
 def repositioned(
-    spread: Spread, places: Places, grid: Grid, held: Held, rank: int | None
+    spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
     """Move, then spread."""
-    to = moved(held, [grid.rank(inner) for inner in places(grid.shape, len(held))])
-    yield from moving(held, to)
-    yield from spread(grid, after_moving(held, to), rank)
+    targets = [grid.rank(inner) for inner in places(grid.shape, len(holdings))]
+    deliveries, after = reposition(holdings, targets)
+    yield from deliveries
+    yield from spread(grid, after, rank)
 
 
-enter_moving(
+register_repositioned(
     "repos",
     "moves the sources' data to {places}, then as {then}",
     "one permutation, then that of {then} from ideal places",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.algorithms.s_to_p.spreading import enter
+from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Delivery, Uncombined
 from collwise.system.integers import Ints
 
@@ -18,12 +18,12 @@ class Ring(Uncombined):
     """In turn t rank i sends on what rank i − t gave."""
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
-        ranks, givers = self.problem.ranks, self.givers
+        ranks, source_ranks = self.problem.ranks, self.source_ranks
         turns = np.arange(ranks - 1)
-        source = np.add.outer(turns, givers).ravel() % ranks
-        return source, (source + 1) % ranks, np.tile(np.arange(len(givers)), len(turns))
+        source = np.add.outer(turns, source_ranks).ravel() % ranks
+        return source, (source + 1) % ranks, np.tile(np.arange(len(source_ranks)), len(turns))
 
-    def concerning(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
         own = {block.owner: (block,) for block in self.problem.gathered}
         for turn in self._turns(rank):
@@ -38,7 +38,7 @@ class Ring(Uncombined):
         return sorted(turn for turn in turns if 0 <= turn < ranks - 1)
 
 
-enter(
+register_s_to_p(
     "ring",
     "every contribution goes around a ring of all ranks",
     ("Thakur2005",),

@@ -1,7 +1,8 @@
 """What s-to-p broadcasts are made of: spreading along a line, over rows and columns; moving first.
 
-What a rank holds is a tuple of blocks, each the whole contribution of a source.  Where a rank is
-given, only what it may take part in is told: mostly in O(s log p), without lists of length p.
+What a rank holds is a tuple of blocks, each the whole contribution of a source.  Functions that
+take a rank, or None for all of them, yield only the deliveries in which that rank may take part:
+mostly in O(s log p), without lists of length p.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +18,9 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing.trace import fastest_timing
 
-Held: TypeAlias = Mapping[int, Blocks]
+Holdings: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
-Spread: TypeAlias = Callable[[Grid, Held, int | None], Iterator[Delivery]]
+Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
 MOST = 1 << 16
 """Contributions received, by all ranks together, up to which schedules are played when one is
@@ -29,7 +30,7 @@ VECTORISED_FROM = 24
 """From so many ranks on, they are simulated by the vectorised engine."""
 
 
-def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Delivery]:
+def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Everyone on the line gets all: both halves swap what they hold, then go on by themselves.
 
     Of n in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one has no
@@ -38,7 +39,7 @@ def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Deliver
     exactly once, and so on down.  Source: [Hambrusch1998 §2].
     """
     here = None if rank is None else line.index(rank)
-    halves = [(0, len(line), {line.index(r): blocks for r, blocks in held.items()})]
+    halves = [(0, len(line), {line.index(r): blocks for r, blocks in holdings.items()})]
     while parts := [
         (low, n, holding)
         for low, n, holding in halves
@@ -60,28 +61,30 @@ def along(line: Sequence[int], held: Held, rank: int | None) -> Iterator[Deliver
             halves += [(low, middle - low, first), (middle, low + n - middle, second)]
 
 
-def along_snake(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Along one line through all of the grid."""
-    return along(Snake(grid), held, rank)
+    return spread_line(Snake(grid), holdings, rank)
 
 
-def across(grid: Grid, held: Held, rank: int | None, *, rows_first: bool) -> Iterator[Delivery]:
+def spread_mesh(
+    grid: Grid, holdings: Holdings, rank: int | None, *, rows_first: bool
+) -> Iterator[Delivery]:
     """In each line of one dimension, then in each of the other."""
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     every, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
     together: dict[int, dict[int, Blocks]] = {}  # by where its line begins: who holds what
-    for holder, blocks in held.items():
+    for holder, blocks in holdings.items():
         together.setdefault(pick(holder)[0], {})[holder] = blocks
     for line in every() if rank is None else [pick(rank)]:
         if (holding := together.get(line[0])) is not None:
-            yield from along(line, holding, rank)
+            yield from spread_line(line, holding, rank)
     lines = [  # where each of those begins that have something, and what its members hold now
         (begin, tuple(block for blocks in holding.values() for block in blocks))
         for begin, holding in together.items()
     ]
     for line in others() if rank is None else [other(rank)]:
         aside = line[0] - grid.rank(0)
-        yield from along(line, {begin + aside: blocks for begin, blocks in lines}, rank)
+        yield from spread_line(line, {begin + aside: blocks for begin, blocks in lines}, rank)
 
 
 def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
@@ -95,33 +98,31 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
     return max(rows.values(), default=0), max(columns.values(), default=0)
 
 
-def across_by_sources(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Rows first if no row has as many holders as some column, else columns."""
-    in_row, in_column = fullest(grid, held)
-    return across(grid, held, rank, rows_first=in_row < in_column)
+    in_row, in_column = fullest(grid, holdings)
+    return spread_mesh(grid, holdings, rank, rows_first=in_row < in_column)
 
 
-def across_by_shape(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """The longer lines first; rows where both are of one length."""
     rows, columns = grid.shape
-    return across(grid, held, rank, rows_first=columns >= rows)
+    return spread_mesh(grid, holdings, rank, rows_first=columns >= rows)
 
 
-def moved(held: Held, places: Sequence[int]) -> dict[int, int]:
-    """Who takes over whose: holder → place.  Who holds such a place already keeps it."""
+def reposition(
+    holdings: Holdings, places: Sequence[int]
+) -> tuple[list[Delivery], dict[int, Blocks]]:
+    """One permutation: every holder hands all that it holds to a place of its own.
+
+    A holder that is one of the places already keeps it.   Returns the deliveries, and what is held
+    after them.
+    """
     taken = set(places)
-    free = iter(sorted(taken - set(held)))
-    return {holder: holder if holder in taken else next(free) for holder in sorted(held)}
-
-
-def moving(held: Held, to: Mapping[int, int]) -> Iterator[Delivery]:
-    """One permutation: every holder hands over all that it holds."""
-    return (Delivery(holder, to[holder], blocks) for holder, blocks in held.items())
-
-
-def after_moving(held: Held, to: Mapping[int, int]) -> dict[int, Blocks]:
-    """What is held when all has been handed over."""
-    return {to[holder]: blocks for holder, blocks in held.items()}
+    free = iter(sorted(taken - set(holdings)))
+    to = {holder: holder if holder in taken else next(free) for holder in sorted(holdings)}
+    deliveries = [Delivery(holder, to[holder], blocks) for holder, blocks in holdings.items()]
+    return deliveries, {to[holder]: blocks for holder, blocks in holdings.items()}
 
 
 @dataclass(frozen=True)
@@ -131,25 +132,22 @@ class Spreading(Deliveries):
     spread: Spread
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        if held := {block.owner: (block,) for block in self.problem.gathered}:
-            yield from self.spread(Grid.of(self.problem.shape), held, rank)
+        if holdings := {block.owner: (block,) for block in self.problem.gathered}:
+            yield from self.spread(Grid.of(self.problem.shape), holdings, rank)
 
 
-def playable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Tried where every rank's receiving every contribution is not too much to play.
-
-    No algorithm sends more messages than that.
-    """
+def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """Tried if simulating it is quick enough: no rank receives a contribution twice."""
     return [{}] if problem.ranks * len(problem.sources) <= MOST else []
 
 
-def enter(
+def register_s_to_p(
     name: str,
     summary: str,
     source: tuple[str, ...],
     time: str,
     build: Callable[[Problem, Settings], Deliveries],
-    choices: Callable[[Problem, Machine], Iterable[Settings]] = playable,
+    choices: Callable[[Problem, Machine], Iterable[Settings]] = simulable,
     **more: Any,
 ) -> Algorithm:
     """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""
@@ -172,8 +170,10 @@ def enter(
     )
 
 
-def enter_spread(
+def register_spread(
     name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
 ) -> Algorithm:
     """Register a way of spreading over the mesh."""
-    return enter(name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more)
+    return register_s_to_p(
+        name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.registry import Settings
-from collwise.algorithms.s_to_p.spreading import enter, playable
+from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, Uncombined
 from collwise.schedule.problem import Problem
@@ -20,11 +20,13 @@ from collwise.schedule.trees import Tree
 from collwise.system.integers import Ints
 
 
-def _down(tree: Tree, given: Iterable[tuple[int, Blocks]], rank: int | None) -> Iterator[Delivery]:
+def _down(
+    tree: Tree, contributions: Iterable[tuple[int, Blocks]], rank: int | None
+) -> Iterator[Delivery]:
     """From each root, who gives blocks, down the tree; parents before their children."""
     ranks = tree.size
     edges = _edges(tree) if rank is None else []
-    for root, blocks in given:
+    for root, blocks in contributions:
         if rank is not None:
             node = (rank - root) % ranks
             family = tree.family(node)
@@ -50,14 +52,14 @@ class Broadcasts(Uncombined):
     tree: Tree
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
-        ranks, givers = self.tree.size, self.givers
+        ranks, source_ranks = self.tree.size, self.source_ranks
         edges = np.array(_edges(self.tree), dtype=np.int64).reshape(-1, 2)
-        source, target = (np.add.outer(givers, end).ravel() % ranks for end in edges.T)
-        return source, target, np.repeat(np.arange(len(givers)), len(edges))
+        source, target = (np.add.outer(source_ranks, end).ravel() % ranks for end in edges.T)
+        return source, target, np.repeat(np.arange(len(source_ranks)), len(edges))
 
-    def concerning(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
-        given = self.problem.gathered
-        yield from _down(self.tree, ((block.owner, (block,)) for block in given), rank)
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
+        contributions = self.problem.gathered
+        yield from _down(self.tree, ((block.owner, (block,)) for block in contributions), rank)
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ class SourceTree(Deliveries):
     tree: Tree
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        given = self.problem.gathered
-        for block in given:
-            yield Delivery(block.owner, given[0].owner, (block,))
-        if given:
-            yield from _down(self.tree, [(given[0].owner, given)], rank)
+        contributions = self.problem.gathered
+        for block in contributions:
+            yield Delivery(block.owner, contributions[0].owner, (block,))
+        if contributions:
+            yield from _down(self.tree, [(contributions[0].owner, contributions)], rank)
 
 
 def _at(
@@ -81,12 +83,12 @@ def _at(
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         lam = machine.planning_lam(sizes(problem))
-        return [{"lam": lam, **settings} for settings in playable(problem, machine)]
+        return [{"lam": lam, **settings} for settings in simulable(problem, machine)]
 
     return choices
 
 
-enter(
+register_s_to_p(
     "broadcasts",
     "one λ-tree broadcast for every source, without interaction",
     ("Hambrusch1998 §2", "BarNoyKipnis1994"),
@@ -95,7 +97,7 @@ enter(
     parameters={"lam": LAM},
     choices=_at(lambda p: p.nbytes // max(1, len(p.sources))),
 )
-enter(
+register_s_to_p(
     "source_tree",
     "the other sources send to the first, which broadcasts everything down a λ-tree",
     ("BarNoyKipnis1994",),

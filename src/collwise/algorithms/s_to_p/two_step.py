@@ -5,21 +5,20 @@ No tree gathers, so that the bottleneck shows that the paper warns of.
 
 from collections.abc import Iterator
 
-from collwise.algorithms.s_to_p.spreading import Held, along_snake, enter_spread, moving
+from collwise.algorithms.s_to_p.spreading import Holdings, register_spread, spread_snake
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid, Snake
 
 
-def two_step(grid: Grid, held: Held, rank: int | None) -> Iterator[Delivery]:
+def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """All to the first of the snake; from there along it."""
     first = Snake(grid)[0]
-    to = dict.fromkeys(held, first)
-    yield from moving(held, to)
-    everything = tuple(block for blocks in held.values() for block in blocks)
-    yield from along_snake(grid, {first: everything}, rank)
+    yield from (Delivery(holder, first, blocks) for holder, blocks in holdings.items())
+    everything = tuple(block for blocks in holdings.values() for block in blocks)
+    yield from spread_snake(grid, {first: everything}, rank)
 
 
-enter_spread(
+register_spread(
     "two_step",
     "every source sends to one rank, which broadcasts everything along the snake",
     ("Hambrusch1998 §2",),

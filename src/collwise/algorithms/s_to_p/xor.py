@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.algorithms.s_to_p.spreading import enter
+from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Delivery, Uncombined
 from collwise.system.integers import Ints
 
@@ -19,13 +19,15 @@ class Xor(Uncombined):
     """Every source to everybody."""
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
-        givers = self.givers
-        target = np.bitwise_xor.outer(np.array(self._turns, dtype=np.int64), givers).ravel()
-        source, which = (np.tile(x, len(self._turns)) for x in (givers, np.arange(len(givers))))
+        source_ranks = self.source_ranks
+        target = np.bitwise_xor.outer(np.array(self._turns, dtype=np.int64), source_ranks).ravel()
+        source, which = (
+            np.tile(x, len(self._turns)) for x in (source_ranks, np.arange(len(source_ranks)))
+        )
         there = target < self.problem.ranks
         return source[there], target[there], which[there]
 
-    def concerning(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         own = {block.owner: (block,) for block in self.problem.gathered}
         turns: Iterable[int] = self._turns
         if rank not in own:
@@ -40,7 +42,7 @@ class Xor(Uncombined):
         return range(1, 1 << (self.problem.ranks - 1).bit_length())
 
 
-enter(
+register_s_to_p(
     "xor",
     "every source sends to every rank, in turns of partners i xor k",
     ("Hambrusch1998 §2", "Bruck1997"),

@@ -10,7 +10,7 @@ from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell, cells, slowest
 from collwise.measure.profile_building import build_profile
 from collwise.mpi.bench.mpi_prober import Prober
-from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.runtime.agreement import on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
-from collwise.mpi.buffers.operators import OPERATORS
+from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator

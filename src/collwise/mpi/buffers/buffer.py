@@ -33,10 +33,9 @@ class Buffer:
                 self.count = spec.size
                 return
         data, count, displacement, datatype = simple_parts(spec)
-        self.keep, self.address, length, known = _locate(data, datatype, writable=writable)
-        if known is None and (count is not None or displacement):
-            raise _untyped(data)
-        self.unit = PACKED if known is None else Unit.of(known)
+        self.keep, self.address, length, known = locate(data, datatype, writable=writable)
+        whole = count is None and not displacement
+        self.unit = PACKED if known is None and whole else unit_of(data, known)
         if type(spec) is np.ndarray and spec.dtype.isnative and spec.dtype.char in _SIMPLE:
             _NATIVE[spec.dtype.char] = self.unit
         _, size, extent, contiguous = self.unit
@@ -66,22 +65,12 @@ _NATIVE: dict[str, Unit] = {}
 
 def locate(
     data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
-) -> tuple[Any, int, int | None, MPI.Datatype]:
+) -> tuple[Any, int, int | None, MPI.Datatype | None]:
     """What must live as long as requests use a buffer, its address, its bytes, its type.
 
-    The bytes are None where nothing says how many there are (`MPI.BOTTOM`).
-    Raises as mpi4py does, and TypeError where nothing says what the elements are.
+    The bytes are None where nothing says how many there are (`MPI.BOTTOM`), the type where nothing
+    says what the elements are.
     """
-    keep, address, length, known = _locate(data, datatype, writable=writable)
-    if known is None:
-        raise _untyped(data)
-    return keep, address, length, known
-
-
-def _locate(
-    data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
-) -> tuple[Any, int, int | None, MPI.Datatype | None]:
-    """The same, with no type where nothing says what the elements are."""
     if isinstance(datatype, str):
         datatype = MPI.Datatype.fromcode(datatype)
     if data is None or data is MPI.BOTTOM:
@@ -92,6 +81,14 @@ def _locate(
     if datatype is None and (code := _format(data)) is not None:
         datatype = MPI.Datatype.fromcode(code)
     return (data, memory), memory.address, memory.nbytes, datatype
+
+
+def unit_of(data: Any, datatype: MPI.Datatype | None) -> Unit:
+    """The elements of a buffer; raises TypeError where nothing says what they are."""
+    if datatype is None:
+        name = type(data).__name__
+        raise TypeError(f"message: a datatype is needed for the elements of a {name}")
+    return Unit.of(datatype)
 
 
 def elements_in(length: int | None, displacement: int, extent: int) -> int:
@@ -117,10 +114,6 @@ def _format(data: Any) -> str | None:
         return memoryview(array).format
     except (*UNREADABLE, RuntimeError):  # no DLPack, other memory, elements that NumPy has not
         return None
-
-
-def _untyped(data: Any) -> TypeError:
-    return TypeError(f"message: a datatype is needed for the elements of a {type(data).__name__}")
 
 
 def is_in_place(sendbuf: Any) -> bool:

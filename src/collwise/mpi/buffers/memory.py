@@ -24,9 +24,11 @@ the string instructions that memcpy uses for kilobytes."""
 USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
 _WORD = np.dtype(np.uint64)
+_ALL = slice(None)
 PREDEFINED: "dict[int, Unit]" = {}
 """Predefined types that were met before, by their handles."""
 _NOWHERE = bytearray(1)
+_fromaddress = MPI.buffer.fromaddress
 
 
 class Unit(NamedTuple):
@@ -90,6 +92,11 @@ class Region(NamedTuple):
     datatype: MPI.Datatype
     derived: bool = False
 
+    @property
+    def end(self) -> int:
+        """One past its last byte."""
+        return self.offset + self.span
+
 
 class Memory:
     """A slot's memory, of which position 0 is, or would be, at `address`.
@@ -105,36 +112,36 @@ class Memory:
     ) -> None:
         self.address, self.unit, self.starts = address, unit, starts
 
-    def offset(self, block: Block) -> int:
-        """Where a block begins, from the address on."""
-        start = self.unit.span(block.offset)
-        return start if self.starts is None else start + self.starts[block.owner]
-
-    def region(self, blocks: Sequence[Block]) -> Region:
-        """The blocks, in this order, as one message."""
-        pieces: list[tuple[int, int]] = []  # offset and packed bytes, neighbours joined
+    def regions(self, blocks: Iterable[Block]) -> list[Region]:
+        """The blocks, in this order, neighbours in memory joined, without empty ones."""
+        datatype, size, extent, _ = self.unit
+        joined: list[Region] = []
         for block in blocks:
-            start, length = self.offset(block), block.length
-            if pieces and pieces[-1][0] + self.unit.span(pieces[-1][1]) == start:
-                start, before = pieces.pop()
-                length += before
-            if length:
-                pieces.append((start, length))
-        size = self.unit.size
-        if len(pieces) == 1:
-            ((start, length),) = pieces
-            return Region(start, self.unit.span(length), length // size, self.unit.datatype)
-        low = min(start for start, _ in pieces)
-        high = max(start + self.unit.span(length) for start, length in pieces)
+            if elements := block.length // size:
+                start = block.offset // size * extent
+                if self.starts is not None:
+                    start += self.starts[block.owner]
+                if joined and joined[-1].end == start:
+                    start, _, before, _, _ = joined.pop()
+                    elements += before
+                joined.append(Region(start, elements * extent, elements, datatype))
+        return joined
+
+    def message(self, blocks: Iterable[Block]) -> Region:
+        """The blocks, in this order, as one message."""
+        regions = self.regions(blocks)
+        if len(regions) == 1:
+            return regions[0]
+        low, high = min(r.offset for r in regions), max(r.end for r in regions)
         datatype = self.unit.datatype.Create_hindexed(
-            [length // size for _, length in pieces], [start - low for start, _ in pieces]
+            [r.elements for r in regions], [r.offset - low for r in regions]
         )
         return Region(low, high - low, 1, datatype.Commit(), derived=True)
 
     def at(self, region: Region) -> Any:
         """A region as mpi4py takes it."""
-        memory = MPI.buffer.fromaddress(self.address + region.offset, region.span)
-        return [memory, region.elements, region.datatype]
+        offset, span, elements, datatype, _ = region
+        return [_fromaddress(self.address + offset, span), elements, datatype]
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""
@@ -148,19 +155,7 @@ class UserBuffer(Memory):
         return self.address
 
 
-def merged(blocks: Iterable[Block]) -> list[Block]:
-    """The blocks with neighbours joined, in the same order, without empty ones."""
-    joined: list[Block] = []
-    for block in blocks:
-        if joined and (joined[-1].owner, joined[-1].end) == (block.owner, block.offset):
-            before = joined.pop()
-            block = before._replace(length=before.length + block.length)
-        if block.length:
-            joined.append(block)
-    return joined
-
-
-def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, tag: int) -> Act:
+def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any) -> Act:
     """An act that copies one buffer to another, as mpi4py takes them.
 
     contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.
@@ -169,9 +164,9 @@ def copy_act(source: Any, target: Any, contiguous: bool, comm: MPI.Intracomm, ta
         me = comm.Get_rank()
         return partial(comm.Sendrecv, source, me, tag, target, me, tag)
     memory, into = source[0], target[0]
-    size = _WORD.itemsize
-    if len(into) < LONG or memory.address % size or into.address % size or len(into) % size:
-        return partial(memoryview(into).__setitem__, slice(None), memoryview(memory))
+    nbytes, size = len(into), _WORD.itemsize
+    if nbytes < LONG or memory.address % size or into.address % size or nbytes % size:
+        return partial(memoryview(into).__setitem__, _ALL, memory)
     return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
 
 

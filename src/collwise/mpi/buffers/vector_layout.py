@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts
+from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts, unit_of
 from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
 
 _ASKED = "a receive buffer with a part for every rank"
@@ -56,7 +56,7 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
             elements = spec.size
         else:
             _, _, length, known = locate(data, datatype, writable=True)
-            elements = elements_in(length, first, Unit.of(known).extent)
+            elements = elements_in(length, first, unit_of(data, known).extent)
         given, left = divmod(elements, ranks)
         if left:
             raise ValueError(f"message: the elements are no multiple of {ranks} ranks")
@@ -75,12 +75,11 @@ def allgatherv_key(spec: Any) -> Hashable:
         return spec.dtype, spec.nbytes, None
     if type(spec) is not list and type(spec) is not tuple:
         return None
-    if len(spec) == 2 and type(spec[1]) is list:  # the usual form
-        data, counts, datatype = spec[0], spec[1], None
-    elif 2 <= len(spec) <= 4:
-        data, counts, _, datatype = allgatherv_spec(spec)
-    else:
+    if len(spec) == 2 and type(spec[1]) is list and type(spec[0]) is np.ndarray:
+        return spec[0].dtype, tuple(spec[1])  # the usual form, the fast way
+    if not 2 <= len(spec) <= 4:
         return None
+    data, counts, _, datatype = allgatherv_spec(spec)
     return _key(data, counts, datatype, None)
 
 
@@ -99,8 +98,8 @@ def allgather_key(spec: Any) -> Hashable:
 def _key(data: Any, counts: Any, datatype: Any, method: str | None) -> Hashable:
     """The type and the counts, or the type, the bytes of a whole array and the method.
 
-    A predefined type is told from all others; of a user's, whose handle may come to mean another
-    type, only the size is told, in a tuple, which does not say how many fill an array.
+    A predefined type is in the key by its handle; a user's only by its size, in a tuple, since its
+    handle may come to mean another type.  The size does not say how many fill an array.
     """
     kind: Hashable = datatype
     if datatype is None and type(data) is np.ndarray:
@@ -148,7 +147,7 @@ FORMS: Mapping[str, Form] = {
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     """Bytes by rank.  Raises as mpi4py does, and InvalidArgument for negative counts."""
     _, _, length, known = locate(spec.data, spec.datatype, writable=True)
-    unit = Unit.of(known)
+    unit = unit_of(spec.data, known)
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit.extent))
 
 
@@ -253,7 +252,7 @@ class VectorBuffer(NamedTuple):
         """
         data, counts, displacements, datatype = spec
         keep, address, length, known = locate(data, datatype, writable=True)
-        unit = Unit.of(known)
+        unit = unit_of(data, known)
         numbers = _counts(counts, ranks, length, unit.extent)
         starts = list(accumulate(numbers[:-1], initial=0))
         if displacements is not None:

@@ -5,7 +5,8 @@ from typing import Any
 from collwise.mpi.buffers.memory import PACKED, USER, Memory, UserBuffer
 from collwise.mpi.execution.executor import Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.operations import Copy, Slot
 from collwise.schedule.program import Schedule
 
@@ -21,7 +22,8 @@ class BroadcastExecutor(Executor):
         super().__init__(schedule, private)
         self._is_root = private.rank == self.problem.root
         self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
-        self._reads_late = self._unsegmented
+        self._passed = UserBuffer(None)
+        self._unread: BoundPlan | None = None
 
     def run(self, *buffers: Any) -> None:  # noqa: D102
         if not self._unsegmented:
@@ -30,11 +32,19 @@ class BroadcastExecutor(Executor):
         # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
         if self.private.broken:
             self.private.check()
-        operands = Operands({Slot.OUTPUT: UserBuffer(buffers[0])}, "direct", "as passed")
+        if self._unread is None:
+            operands = Operands({Slot.OUTPUT: self._passed}, "direct")
+            self._unread = self._bind(operands, BLOCKING_TAG, late=True)
+        (self._passed.address,) = buffers
         try:
-            self._execute(operands)
+            self._unread.run()
+        except (TypeError, ValueError, LookupError, BufferError):
+            raise
+        except BaseException as problem:
+            self.private.mark_broken(problem)
+            raise
         finally:
-            self._bound["direct", "as passed"].aim({Slot.OUTPUT: None})
+            self._passed.address = None
 
     def _operands(self, *buffers: Any) -> Operands:
         (spec,) = buffers

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import LONG, USER, Memory, allocate
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import BoundPlan
@@ -46,9 +46,10 @@ class _Staging(NamedTuple):
 
     def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
         """Copy a contiguous array to another of as many elements."""
-        source, target = source.reshape(-1), target.reshape(-1)
+        if source.ndim != target.ndim:
+            source, target = source.reshape(-1), target.reshape(-1)
         if self.words is None:
-            target[:] = source
+            target[...] = source
         else:
             np.positive(source.view(self.words), target.view(self.words))
 

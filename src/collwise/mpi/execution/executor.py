@@ -14,7 +14,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.buffers.memory import BYTES, USER, Memory, ScratchLayout, Unit, allocate
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import BoundPlan, PersistentCollective
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
@@ -25,7 +25,6 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 LAYOUTS = 64
 """Layouts of buffers that an executor remembers."""
-_UNREADABLE = (TypeError, ValueError, LookupError, BufferError)
 
 
 class BoundedCache(dict[K, V]):
@@ -53,7 +52,7 @@ class BoundedCache(dict[K, V]):
         self.clear()
 
 
-@dataclass
+@dataclass(slots=True)
 class Operands:
     """What the buffers of one call are to a rank's plan.
 
@@ -90,9 +89,6 @@ class Executor(ABC):
 
     Raises InvalidArgument for a schedule for another number of ranks.
     """
-
-    _reads_late = False
-    """Whether mpi4py reads buffers when messages start; nothing is sent if it cannot."""
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
         self.problem, self.private = schedule.problem, private
@@ -142,13 +138,10 @@ class Executor(ABC):
             if key is not None:
                 self._bound.remember(key, bound)
         try:
-            bound.aim({slot: memory.address for slot, memory in operands.slots.items()})
-            if nbytes := bound.scratch.nbytes:
-                bound.aim(bound.scratch.placed_at(self.private.scratch.at_least(nbytes)))
+            bound.aim(operands.slots, self.private.scratch)
             bound.run()
         except BaseException as problem:
-            if not (self._reads_late and isinstance(problem, _UNREADABLE)):
-                self.private.mark_broken(problem)
+            self.private.mark_broken(problem)
             raise
         if key is None:
             bound.Free()

@@ -5,15 +5,15 @@ has persistent requests, made once; a blocking call looks up the addresses of it
 starts a message, so one binding serves all buffers of the same layout.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, copy_act, merged
-from collwise.mpi.buffers.operators import Operator
+from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
+from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
@@ -99,19 +99,25 @@ class BoundPlan:
         self._everything = self._straight(phases)
         self._at = len(self.phases)
 
-    def aim(self, addresses: Mapping[int, Any]) -> None:
-        """Set the addresses of slots for the next executions, of a late plan."""
-        for slot, address in addresses.items():
-            self.slots[slot].address = address
+    def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
+        """Set the addresses of slots for the next execution, of a late plan."""
+        for slot, memory in buffers.items():
+            self.slots[slot].address = memory.address
+        if nbytes := self.scratch.nbytes:
+            for slot, address in self.scratch.placed_at(scratch.at_least(nbytes)).items():
+                self.slots[slot].address = address
 
     def run(self) -> None:
         """Execute everything."""
-        if ENGINE.running:
-            self.start()
-            self.wait()
-        else:
+        if not ENGINE.running:
             for act in self._everything:
                 act()
+            return
+        try:
+            self.start()
+            self.wait()
+        finally:
+            ENGINE.remove(self)  # where it was interrupted
 
     def start(self) -> None:
         """Execute what waits for nothing; `advance` or `wait` goes on from there."""
@@ -165,7 +171,7 @@ class BoundPlan:
 
     def _message(self, op: Message) -> Any:
         memory = self.slots[op.slot]
-        region = memory.region(op.blocks)
+        region = memory.message(op.blocks)
         if region.derived:
             self.types.append(region.datatype)
         if self.late:
@@ -174,24 +180,21 @@ class BoundPlan:
         return make(memory.at(region), op.peer, self._tag)
 
     def _local(self, op: Combine | Copy) -> Iterable[Act]:
-        slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right, op.into)
-        memories = [self.slots[slot] for slot in slots]
-        for block in merged(op.blocks):
-            places = [(memory, memory.region([block])) for memory in memories]
-            yield partial(self._at_once, op, places) if self.late else self._act(op, places)
-
-    def _at_once(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> None:
-        self._act(op, places)()
-
-    def _act(self, op: Combine | Copy, places: Sequence[tuple[Memory, Region]]) -> Act:
-        """An act that combines or copies one block, at the addresses of now."""
-        specs = [memory.at(region) for memory, region in places]
         if isinstance(op, Copy):
-            contiguous = all(memory.unit.contiguous for memory, _ in places)
-            source, target = specs
-            return copy_act(source, target, contiguous, self._comm, self._tag)
-        assert self._operator is not None, "only collectives with an operator combine"
-        return self._operator.act(*specs)
+            memories = [self.slots[slot] for slot in (op.source, op.into)]
+            contiguous = all(memory.unit.contiguous for memory in memories)
+            make: Callable[..., Act] = partial(copy_act, contiguous, self._comm, self._tag)
+        else:
+            memories = [self.slots[slot] for slot in (op.left, op.right, op.into)]
+            assert self._operator is not None, "only collectives with an operator combine"
+            make = self._operator.act
+        # Neighbouring blocks are neighbours in all of them.
+        for regions in zip(*(memory.regions(op.blocks) for memory in memories), strict=True):
+            places = list(zip(memories, regions, strict=True))
+            if self.late:
+                yield partial(_act_now, make, places)
+            else:
+                yield make(*[memory.at(region) for memory, region in places])
 
     def _starting(self, numbers: Sequence[int]) -> list[Act]:
         messages = [self._messages[n] for n in numbers]
@@ -219,6 +222,11 @@ class BoundPlan:
                 everything += self._waiting(awaited)
             everything += acts
         return tuple(everything)
+
+
+def _act_now(make: Callable[..., Act], places: Sequence[tuple[Memory, Region]]) -> None:
+    """Do what `make` makes, at the addresses of now."""
+    make(*[memory.at(region) for memory, region in places])()
 
 
 def _in_turn(acts: Sequence[Act]) -> Act:

@@ -97,7 +97,10 @@ class RankState:
             self.complete(step, 0)
 
     def _add_ports(self, keys: Sequence[int]) -> None:
-        self.send_ports, self.receive_ports = {PROCESSOR: Port()}, {PROCESSOR: Port()}
+        self.send_port, self.receive_port = Port(), Port()
+        """The only ones under laws where a rank has one of each."""
+        self.send_ports = {PROCESSOR: self.send_port}
+        self.receive_ports = {PROCESSOR: self.receive_port}
         self.portless: set[int] = set()
         self.combines: list[int] = []  # still to be done, the next one last
         for op, key in zip(self.operations, keys, strict=True):
@@ -118,16 +121,6 @@ class RankState:
                 for port in self.ports:
                     port.queue.append(step)
         self.combines.reverse()
-
-    @property
-    def send_port(self) -> Port:
-        """The only send port, under laws where a rank has one."""
-        return self.send_ports[PROCESSOR]
-
-    @property
-    def receive_port(self) -> Port:
-        """The only receive port, under laws where a rank has one."""
-        return self.receive_ports[PROCESSOR]
 
     def complete(self, step: int, time: int) -> None:
         """Complete a step, and with it the steps without a port that only waited for it."""

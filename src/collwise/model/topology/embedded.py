@@ -46,19 +46,15 @@ class Embedded(Topology):
                 raise InvalidArgument(asked, seen, "give each rank a node of its own")
         object.__setattr__(self, "topology", topology)
         object.__setattr__(self, "places", nodes)
-        object.__setattr__(self, "mesh", self._seen_as(shape))
-
-    def _seen_as(self, shape: Shape | None) -> Shape:
         if shape is None:
-            everywhere = self.size == self.topology.size
-            return self.topology.shape if everywhere else near_square(self.size)
+            shape = topology.shape if self.size == topology.size else near_square(self.size)
         asked = f"a {self.describe()}, seen as a mesh"
         rows, columns = checked_shape(shape, asked)
         if rows * columns != self.size:
             seen = f"a mesh of {rows} × {columns} has {rows * columns}"
             remedy = f"give rows and columns whose product is {self.size}"
             raise InvalidArgument(asked, seen, remedy)
-        return rows, columns
+        object.__setattr__(self, "mesh", (rows, columns))
 
     def __repr__(self) -> str:
         return f"Embedded({self.topology!r}, {self.places!r}, {self.shape!r})"

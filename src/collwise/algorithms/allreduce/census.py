@@ -18,7 +18,6 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval
 from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
@@ -34,7 +33,7 @@ class Census(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        if not (vector := Interval(0, self.problem.nbytes).blocks):
+        if not (vector := self.problem.vector):
             return []
         messages = postal.census_rounds(p, self.k)
         last_use = max((m.sent for m in messages if m.state == "S"), default=0)

@@ -8,7 +8,8 @@ from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import TreeOf
-from collwise.algorithms.reductions import from_root_on, register_combining, up_tree, up_tree_time
+from collwise.algorithms.reductions import from_root_on, register_combining, up_tree_time
+from collwise.schedule.reduction import UpTree
 from collwise.schedule.trees import Part, SplitTree
 
 
@@ -22,7 +23,7 @@ def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> 
         f"reduce/{name}",
         summary,
         time,
-        lambda problem, settings: up_tree(tree(problem, settings), problem),
+        lambda problem, settings: UpTree(tree(problem, settings), problem.nbytes),
         predicted=lambda problem, machine, settings: up_tree_time(
             tree(problem, settings), problem.nbytes, machine
         ),

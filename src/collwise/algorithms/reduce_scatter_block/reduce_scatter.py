@@ -33,7 +33,7 @@ class ReduceScatter(Program):
         problem = self.problem
         if not problem.nbytes:
             return []
-        up = UpTree(tree(problem.ranks, self.lam), problem.nbytes, problem.nbytes, _RESULT)
+        up = UpTree(tree(problem.ranks, self.lam), problem.nbytes, result=_RESULT)
         block = problem.nbytes // problem.ranks
         down = Scatter(tree(problem.ranks, self.lam), problem.nbytes, block, _RESULT)
         last = Copy(_RESULT, Slot.OUTPUT, problem.output_of(rank))

@@ -184,6 +184,16 @@ class SplitTree(Tree):
         return tuple(shapes)
 
 
+def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
+    """The tree in which a leader of n >= 2 ranks keeps `kept(n)` of them, 1 … n − 1."""
+
+    def rule(part: Part) -> tuple[Part, Part]:
+        keeps = kept(part.size)
+        return Part(keeps), Part(part.size - keeps)
+
+    return SplitTree(rule, Part(ranks))
+
+
 @dataclass(frozen=True)
 class HeapTree(Tree):
     """The complete k-ary heap: rank v serves kv + 1 … kv + k.  1 is a chain, n − 1 is flat."""

@@ -43,6 +43,5 @@ _register(
     "2·T_λ(p)·t0, and combining on the way",
     postal_tree.of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-    choices=postal_tree.at_machine,
-    parameters={"lam": postal_tree.LAM},
+    **postal_tree.BY_LAM,
 )

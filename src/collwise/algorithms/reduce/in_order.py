@@ -65,6 +65,5 @@ register_combining(
     lambda problem, settings: InOrder(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "MPICH"),
     predicted=_time,
-    choices=postal_tree.at_machine,
-    parameters={"lam": postal_tree.LAM},
+    **postal_tree.BY_LAM,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.broadcast.postal_tree import LAM, at_machine, tree
+from collwise.algorithms.broadcast.postal_tree import BY_LAM, tree
 from collwise.algorithms.reductions import register_combining, up_tree_time
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
@@ -64,6 +64,5 @@ register_combining(
     lambda problem, settings: ReduceScatter(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
     predicted=_time,
-    choices=at_machine,
-    parameters={"lam": LAM},
+    **BY_LAM,
 )

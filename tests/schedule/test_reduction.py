@@ -1,6 +1,7 @@
 """The building stones of what combines: spans, trees upwards, groups that exchange, by hand."""
 
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import chain
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,13 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Alone, Interval, UpTree, receive_and_combine
+from collwise.schedule.reduction import (
+    Alone,
+    UpTree,
+    equal_parts,
+    receive_and_combine,
+    run_of_parts,
+)
 
 IN, OUT = Slot.INPUT, Slot.OUTPUT
 S0, S1, S2, S3 = map(scratch, range(4))
@@ -27,42 +34,43 @@ def block(offset: int, length: int) -> tuple[Block, ...]:
     return (Block(0, offset, length),)
 
 
-spans = st.builds(
-    lambda start, items, item: (Interval(start, start + items * item), item),
+vectors = st.builds(
+    lambda start, items, itemsize: (Block(0, start, items * itemsize), itemsize),
     st.integers(0, 50),
     st.integers(0, 60),
     st.integers(1, 16),
 )
 
 
-@given(spans, st.integers(1, 40))
-def test_parts_of_whole_elements_as_equal_as_can_be(
-    given_: tuple[Interval, int], count: int
-) -> None:
-    span, item = given_
-    parts = span.parts(count, item)
+def covered(blocks: Iterable[Block]) -> list[int]:
+    return [byte for block in blocks for byte in range(block.offset, block.end)]
+
+
+@given(vectors, st.integers(1, 40))
+def test_parts_of_whole_elements_as_equal_as_can_be(vector: tuple[Block, int], count: int) -> None:
+    whole, itemsize = vector
+    parts = equal_parts(whole, count, itemsize)
     assert len(parts) == count
-    assert parts[0].start == span.start
-    assert parts[-1].stop == span.stop
-    assert all(a.stop == b.start for a, b in pairwise(parts))
-    lengths = [part.stop - part.start for part in parts]
-    assert all(length % item == 0 for length in lengths)
-    assert max(lengths) - min(lengths) <= item
+    assert covered(chain.from_iterable(parts)) == covered([whole])
+    assert all(len(part) <= 1 for part in parts)
+    lengths = [len(covered(part)) for part in parts]
+    assert all(length % itemsize == 0 for length in lengths)
+    assert max(lengths) - min(lengths) <= itemsize
     assert lengths[0] == max(lengths)  # the first keeps the larger half: rank 0 decides the time
-    assert all(bool(part.blocks) == (part.stop > part.start) for part in parts)
+    assert all(bool(part) == bool(length) for part, length in zip(parts, lengths, strict=True))
 
 
-@given(spans, st.integers(1, 20), st.integers(0, 60), st.data())
+@given(vectors, st.integers(1, 20), st.integers(0, 60), st.data())
 def test_around_the_circle(
-    given_: tuple[Interval, int], count: int, first: int, data: st.DataObject
+    vector: tuple[Block, int], count: int, first: int, data: st.DataObject
 ) -> None:
-    span, item = given_
+    whole, itemsize = vector
     number = data.draw(st.integers(0, count))
-    parts = span.parts(count, item)
-    found = [i for b in span.around(first, number, count, item) for i in range(b.offset, b.end)]
+    parts = equal_parts(whole, count, itemsize)
+    blocks = run_of_parts(whole, first, number, count, itemsize)
     wanted = [parts[(first + i) % count] for i in range(number)]
-    assert found == [i for part in wanted for i in range(part.start, part.stop)]
-    assert len(span.around(first, number, count, item)) <= 2
+    assert covered(blocks) == covered(chain.from_iterable(wanted))
+    assert len(blocks) <= 2
 
 
 def test_alone() -> None:

@@ -14,7 +14,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.reduction import Alone, UpTree
+from collwise.schedule.reduction import Alone
 from collwise.schedule.trees import Shape, Tree
 from collwise.timing import ideal, ideal_alike
 
@@ -72,13 +72,8 @@ def from_root_on(problem: Problem) -> Order:
     return "same" if problem.root else "rank"
 
 
-def up_tree(tree: Tree, problem: Problem, segment: int | None = None) -> Program:
-    """The program that combines everything up the tree, in segments if their length is given."""
-    return UpTree(tree, problem.nbytes, segment or max(problem.nbytes, 1))
-
-
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
-    """Exact seconds of `up_tree` without segments, by a recurrence over the shapes of subtrees."""
+    """Exact seconds of an `UpTree` without segments, by a recurrence over shapes of subtrees."""
     cost, combine = machine.message(nbytes), machine.combine(nbytes)
 
     @cache

@@ -92,17 +92,9 @@ def plan(
     nothing about the collective, or an algorithm that is not legal,
     UnknownName for an unknown collective, operator or algorithm (with the near names).
     """
+    asked = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
     problem, reason = problem_for(
-        collective,
-        op=op,
-        dtype=dtype,
-        order=order,
-        topology=topology,
-        ranks=ranks,
-        nbytes=nbytes,
-        root=root,
-        sources=sources,
-        shape=shape,
+        collective, op=op, dtype=dtype, order=order, topology=topology, shape=shape, **asked
     )
     return plan_for(problem, machine, algorithm, topology=topology, reason=reason, score=score)
 

@@ -15,8 +15,12 @@ from collwise.schedule.trees import SplitTree, Tree
 from collwise.system.integers import Ints
 
 
-def pieces(nbytes: int, length: int) -> list[Block]:
-    """`nbytes` of the root in pieces of `length` bytes, the last one shorter; none for 0 bytes."""
+def pieces(nbytes: int, length: int | None) -> list[Block]:
+    """`nbytes` of the root in pieces of `length` bytes, the last one shorter; none for 0 bytes.
+
+    length: at least 1; None for one piece.
+    """
+    length = length or max(nbytes, 1)
     return [Block(0, start, min(length, nbytes - start)) for start in range(0, nbytes, length)]
 
 
@@ -26,8 +30,8 @@ class DownTree(Program):
 
     tree: Tree
     nbytes: int
-    segment: int
-    """Bytes in a segment, at least 1; nbytes and more means no segments."""
+    segment: int | None = None
+    """Bytes in a segment, at least 1; None means no segments."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         parent, _, children = self.tree.family(rank)

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval
-
-Blocks: TypeAlias = tuple[Block, ...]
+from collwise.schedule.reduction import Blocks, equal_parts
 
 
 class Stage(NamedTuple):
@@ -74,7 +72,7 @@ class Exchange(Program):
         return items % divisor == 0 and not self.extra and not self.to_root
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        vector = Interval(0, self.problem.nbytes).blocks
+        vector = self.problem.vector
         if not vector:
             return []
         paired = rank < 2 * self.extra
@@ -96,9 +94,7 @@ class Exchange(Program):
 
     def _result(self, rank: int) -> Blocks:
         """What a (virtual) rank ends with."""
-        if self.scatters:
-            return self.problem.output_of(rank)
-        return Interval(0, self.problem.nbytes).blocks
+        return self.problem.output_of(rank) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """All stages of the rank with this number among those that take part."""
@@ -141,8 +137,7 @@ class Exchange(Program):
         radix = self.stages[position].radix
         if not self.scatters:
             (block,) = blocks or (Block(0, 0, 0),)
-            intervals = Interval(block.offset, block.end).parts(radix, self.problem.itemsize)
-            return [interval.blocks for interval in intervals]
+            return equal_parts(block, radix, self.problem.itemsize)
         weight = self._weight(position)
         first, step = number % weight, weight * radix
         core = self.problem.ranks - self.extra

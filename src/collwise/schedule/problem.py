@@ -211,6 +211,11 @@ class Problem:
         return Block(self.root, 0, self.nbytes)
 
     @property
+    def vector(self) -> tuple[Block, ...]:
+        """Everyone's whole vector, as programs name it; nothing if it has no bytes."""
+        return (Block(0, 0, self.nbytes),) if self.nbytes else ()
+
+    @property
     def usual_shape(self) -> tuple[int, int]:
         """The mesh in which ranks are seen if nobody says; (0, 0) where there is none."""
         return near_square(self.ranks) if self.kind.has_sources else (0, 0)

@@ -39,11 +39,6 @@ class Columns:
     def __len__(self) -> int:
         return len(self.source)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory the columns take."""
-        return sum(c.nbytes for c in vars(self).values())
-
     def rows(self) -> list[tuple[int, ...]]:
         """All rows as tuples, sorted: equal for equal schedules."""
         return sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True))
@@ -92,10 +87,11 @@ class Schedule:
                 f"there are {self.ranks} ranks",
                 f"give a rank from 0 to {self.ranks - 1}",
             )
+        return self._renumbered(self.program.operations((rank - self.problem.root) % self.ranks))
+
+    def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        """The operations of a virtual rank, with peers and owners as the user's."""
         p, root = self.ranks, self.problem.root
-        operations = self.program.operations((rank - root) % p)
-        if root == 0:
-            return tuple(operations)
 
         def renumbered(op: Operation) -> Operation:
             blocks = tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks)
@@ -103,7 +99,7 @@ class Schedule:
                 return op._replace(peer=(op.peer + root) % p, blocks=blocks)
             return op._replace(blocks=blocks)
 
-        return tuple(map(renumbered, operations))
+        return tuple(map(renumbered, operations) if root else operations)
 
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
@@ -120,9 +116,9 @@ class Schedule:
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank; for checking and drawing, O(p log p)."""
-        if self.problem.root == 0:
-            return tuple(map(tuple, self.program.every(self.ranks)))
-        return tuple(self.rank(r) for r in range(self.ranks))
+        lists = list(map(self._renumbered, self.program.every(self.ranks)))
+        first = self.ranks - self.problem.root
+        return tuple(lists[first:] + lists[:first])
 
     @cached_property
     def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:

@@ -1,12 +1,11 @@
-"""Building stones of programs that combine: spans of the vector, alone, up a tree.
+"""Building stones of programs that combine: parts of the vector, alone, up a tree.
 
 Positions are bytes of everybody's vector; a cut never falls inside an element.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from typing import TypeAlias
 
 from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
@@ -14,39 +13,29 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
 
+Blocks: TypeAlias = tuple[Block, ...]
 
-class Interval(NamedTuple):
-    """Bytes [start, stop) of the vector."""
 
-    start: int
-    stop: int
+def span(start: int, stop: int) -> Blocks:
+    """Bytes [start, stop) of the vector, as an operation names them; none if there are none."""
+    return (Block(0, start, stop - start),) if stop > start else ()
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The bytes as an operation names them; none if there are none."""
-        return (Block(0, self.start, self.stop - self.start),) if self.stop > self.start else ()
 
-    def parts(self, count: int, itemsize: int) -> list["Interval"]:
-        """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
-        cuts = [self._cut(part, count, itemsize) for part in range(count + 1)]
-        return [Interval(low, high) for low, high in pairwise(cuts)]
+def equal_parts(block: Block, count: int, itemsize: int) -> list[Blocks]:
+    """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
+    return [run_of_parts(block, part, 1, count, itemsize) for part in range(count)]
 
-    def around(self, first: int, number: int, count: int, itemsize: int) -> tuple[Block, ...]:
-        """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
-        first %= count
-        ends = first + number
-        cuts = (
-            self._cut(part, count, itemsize) for part in (first, min(ends, count), max(ends, count))
-        )
-        low, high, beyond = cuts
-        start = Interval(self.start, self.start + beyond - self.stop)
-        return Interval(low, high).blocks + start.blocks
 
-    def _cut(self, part: int, count: int, itemsize: int) -> int:
-        """Where a part begins; parts beyond the last are the first ones, a vector further on."""
-        turns, part = divmod(part, count)
-        items = (self.stop - self.start) // itemsize
-        return self.start + (turns * items - (-items * part // count)) * itemsize
+def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: int) -> Blocks:
+    """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
+    items = block.length // itemsize
+
+    def cut(part: int) -> int:
+        return block.offset + -(-items * part // count) * itemsize
+
+    first %= count
+    stop = first + number
+    return span(cut(first), cut(min(stop, count))) + span(cut(0), cut(max(stop - count, 0)))
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,7 @@ class Alone(Program):
     problem: Problem
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        vector = Interval(0, self.problem.nbytes).blocks
+        vector = self.problem.vector
         return [Copy(Slot.INPUT, Slot.OUTPUT, vector)] if vector else []
 
 
@@ -94,7 +83,7 @@ class UpTree(Program):
 
     tree: Tree
     nbytes: int
-    segment: int
+    segment: int | None = None
     result: int = Slot.OUTPUT
     """Where the root's result lies in the end."""
 

@@ -184,6 +184,16 @@ class SplitTree(Tree):
         return tuple(shapes)
 
 
+def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
+    """The tree in which a leader of n >= 2 ranks keeps `kept(n)` of them, 1 … n − 1."""
+
+    def rule(part: Part) -> tuple[Part, Part]:
+        keeps = kept(part.size)
+        return Part(keeps), Part(part.size - keeps)
+
+    return SplitTree(rule, Part(ranks))
+
+
 @dataclass(frozen=True)
 class HeapTree(Tree):
     """The complete k-ary heap: rank v serves kv + 1 … kv + k.  1 is a chain, n − 1 is flat."""
@@ -207,21 +217,14 @@ class HeapTree(Tree):
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
         """A subtree of a complete heap is a complete heap: its number of ranks tells all."""
         assert isinstance(shape, int)
-        k, below = self.k, shape - 1
-        if below <= 0:
-            return ()
-        if k == 1:
-            return (below,)
-        if below <= k:
-            return (1,) * below
-        # Full subtrees of `full` ranks leave `rest` for their next level, filled from the left.
-        full = 1
-        while k * (k * full + 1) <= below:
-            full = k * full + 1
-        rest, level = below - k * full, k * full - full + 1
-        sizes = []
-        for _ in range(k):
-            extra = min(rest, level)
-            rest -= extra
-            sizes.append(full + extra)
-        return tuple(sizes)
+        if self.k == 1:
+            return (shape - 1,) if shape > 1 else ()
+        return tuple(self._below(child, shape) for child in range(1, min(self.k + 1, shape)))
+
+    def _below(self, rank: int, size: int) -> int:
+        """How many ranks are in the subtree of `rank` in a heap of so many, level by level."""
+        number, first, last = 0, rank, rank
+        while first < size:
+            number += min(last + 1, size) - first
+            first, last = self.k * first + 1, self.k * (last + 1)
+        return number

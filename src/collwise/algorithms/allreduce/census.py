@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
+from collwise.algorithms.broadcast.postal_tree import BY_LAM
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model import postal
@@ -18,7 +18,6 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval
 from collwise.timing import ideal_alike
 
 _T, _S = scratch(0), scratch(1)
@@ -34,7 +33,7 @@ class Census(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        if not (vector := Interval(0, self.problem.nbytes).blocks):
+        if not (vector := self.problem.vector):
             return []
         messages = postal.census_rounds(p, self.k)
         last_use = max((m.sent for m in messages if m.state == "S"), default=0)
@@ -78,8 +77,7 @@ def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time:
         build,
         source=("Bruck1996 §3",),
         predicted=predicted,
-        choices=at_machine,
-        parameters={"lam": LAM},
+        **BY_LAM,
         order=lambda problem: "any",
     )
 

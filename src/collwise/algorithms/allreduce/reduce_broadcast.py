@@ -8,19 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
-from collwise.algorithms.broadcast.segmented_tree import TreeOf, down_tree, tree_time
-from collwise.algorithms.reductions import register_combining, up_tree, up_tree_time
+from collwise.algorithms.broadcast.segmented_tree import TreeOf, tree_time
+from collwise.algorithms.reductions import register_combining, up_tree_time
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
-from collwise.schedule.data_movement import Chained
+from collwise.schedule.data_movement import Chained, DownTree
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.schedule.reduction import UpTree
 
 
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
     def build(problem: Problem, settings: Settings) -> Program:
-        up = up_tree(tree(problem, settings), problem)
-        return Chained((up, down_tree(tree(problem, settings), problem)), problem.ranks)
+        shared = tree(problem, settings), problem.nbytes
+        return Chained((UpTree(*shared), DownTree(*shared)), problem.ranks)
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         up = up_tree_time(tree(problem, settings), problem.nbytes, machine)
@@ -42,6 +43,5 @@ _register(
     "2·T_λ(p)·t0, and combining on the way",
     postal_tree.of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-    choices=postal_tree.at_machine,
-    parameters={"lam": postal_tree.LAM},
+    **postal_tree.BY_LAM,
 )

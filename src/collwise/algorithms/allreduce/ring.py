@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reduce_scatter_block import ring
 from collwise.algorithms.reductions import register_circular
-from collwise.schedule.operations import Operation, Recv, Send
-from collwise.schedule.reduction import Interval
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.reduction import equal_parts
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Ring(ring.Ring):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, operations = self.problem.ranks, super().operations(rank)
-        parts = Interval(0, self.problem.nbytes).parts(p, self.problem.itemsize)
+        parts = equal_parts(Block(0, 0, self.problem.nbytes), p, self.problem.itemsize)
         for turn in range(p - 1):
-            if sent := parts[(rank - turn) % p].blocks:
+            if sent := parts[(rank - turn) % p]:
                 operations.append(Send((rank + 1) % p, sent))
-            if received := parts[(rank - 1 - turn) % p].blocks:
+            if received := parts[(rank - 1 - turn) % p]:
                 operations.append(Recv((rank - 1) % p, received))
         return operations
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from collwise.algorithms.broadcast.postal_tree import LAM, at_machine
+from collwise.algorithms.broadcast.postal_tree import BY_LAM
 from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.algorithms.registry import Settings, fraction
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
-from collwise.schedule.trees import Part, SplitTree
+from collwise.schedule.trees import SplitTree, keeping
 
 ALPHA = fraction(
     "alpha", Fraction(1, 2), Fraction(1), "the share α that a source keeps, in [1/2, 1)"
@@ -24,24 +24,14 @@ ALPHA = fraction(
 @lru_cache(maxsize=256)
 def fixed(ranks: int, alpha: Fraction) -> SplitTree:
     """Split with the same α throughout."""
-
-    def rule(part: Part) -> tuple[Part, Part]:
-        kept = postal.split(part.size, alpha)
-        return Part(kept), Part(part.size - kept)
-
-    return SplitTree(rule, Part(ranks))
+    return keeping(ranks, lambda n: postal.split(n, alpha))
 
 
 @lru_cache(maxsize=256)
 def table(ranks: int, lam: Fraction) -> SplitTree:
     """Split with the α that the table has for this number of ranks."""
     alphas = postal.alpha_table(ranks, lam)
-
-    def rule(part: Part) -> tuple[Part, Part]:
-        kept = postal.split(part.size, alphas.lookup(part.size))
-        return Part(kept), Part(part.size - kept)
-
-    return SplitTree(rule, Part(ranks))
+    return keeping(ranks, lambda n: postal.split(n, alphas.lookup(n)))
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -78,6 +68,5 @@ register_tree(
     "T_λ(p)·t0",
     lambda problem, settings: table(problem.ranks, settings["lam"]),
     source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
-    choices=at_machine,
-    parameters={"lam": LAM},
+    **BY_LAM,
 )

@@ -5,18 +5,12 @@ Optimal for λ = 1; what most MPI libraries use for short messages.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree
-from collwise.schedule.trees import Part, SplitTree
-
-
-def halves(part: Part) -> tuple[Part, Part]:
-    """⌈n/2⌉ and ⌊n/2⌋."""
-    kept = (part.size + 1) // 2
-    return Part(kept), Part(part.size - kept)
+from collwise.schedule.trees import SplitTree, keeping
 
 
 def tree(ranks: int) -> SplitTree:
     """The binomial tree over `ranks` ranks."""
-    return SplitTree(halves, Part(ranks))
+    return keeping(ranks, lambda n: (n + 1) // 2)
 
 
 register_tree(

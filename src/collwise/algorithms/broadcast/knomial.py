@@ -4,21 +4,20 @@ from functools import partial
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.algorithms.registry import integer
-from collwise.schedule.trees import Part, SplitTree
+from collwise.schedule.trees import SplitTree, keeping
 
 
-def radix(part: Part, k: int) -> tuple[Part, Part]:
-    """Keep the largest multiple j·k^h below n (1 <= j < k)."""
+def kept(n: int, k: int) -> int:
+    """The largest multiple j·k^h below n, 1 <= j < k."""
     power = 1
-    while power * k < part.size:
+    while power * k < n:
         power *= k
-    kept = (part.size - 1) // power * power
-    return Part(kept), Part(part.size - kept)
+    return (n - 1) // power * power
 
 
 def tree(ranks: int, k: int) -> SplitTree:
     """The k-nomial tree over `ranks` ranks."""
-    return SplitTree(partial(radix, k=k), Part(ranks))
+    return keeping(ranks, partial(kept, k=k))
 
 
 register_tree(

@@ -7,6 +7,7 @@ t − 1 at the source and the one for t − λ at the rank that it serves first.
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import Any
 
 from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
@@ -53,6 +54,10 @@ def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{"lam": machine.planning_lam(problem.nbytes)}]
 
 
+BY_LAM: dict[str, Any] = {"choices": at_machine, "parameters": {"lam": LAM}}
+"""The fields of an algorithm whose only parameter is the machine's λ."""
+
+
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best segment for each λ-tree worth a try: of whole messages, of 4 KiB, of λ = 1."""
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
@@ -70,8 +75,7 @@ register_tree(
     of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
     predicted=_whole,
-    choices=at_machine,
-    parameters={"lam": LAM},
+    **BY_LAM,
 )
 register_tree(
     "postal_tree_segmented",

@@ -42,7 +42,11 @@ def register_scatter_collect(
         return Chained(_programs(problem, steps(problem.ranks)), problem.ranks)
 
     def predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
-        return scatter_collect_time(problem, machine, steps(problem.ranks))
+        """The recurrence down the tree, then over the steps, all ranks at once."""
+        ports = _Ports(problem.ranks, machine, *_programs(problem, steps(problem.ranks)))
+        for step in ports.collect.steps:
+            ports.take(step)
+        return ports.end
 
     return register(
         Algorithm(
@@ -60,19 +64,8 @@ def register_scatter_collect(
 
 def _programs(problem: Problem, steps: Steps) -> tuple[Scatter, Collect]:
     tree, piece = binomial.tree(problem.ranks), max(-(-problem.nbytes // problem.ranks), 1)
-    return (
-        Scatter(tree, problem.nbytes, piece),
-        Collect(tree, problem.nbytes, piece, steps),
-    )
-
-
-def scatter_collect_time(problem: Problem, machine: Machine, steps: Steps) -> Fraction:
-    """Exact seconds: the recurrence down the tree, then over the steps, all ranks at once."""
-    scatter, collect = _programs(problem, steps)
-    ports = _Ports(problem.ranks, machine, scatter, collect)
-    for step in steps:
-        ports.take(step)
-    return ports.end
+    sizes = problem.nbytes, piece
+    return Scatter(tree, *sizes), Collect(tree, *sizes, steps)
 
 
 class _Ports:

@@ -16,11 +16,6 @@ TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
-def down_tree(tree: Tree, problem: Problem, segment: int | None = None) -> Program:
-    """The program that sends everything down the tree, in segments of `segment` bytes if given."""
-    return DownTree(tree, problem.nbytes, segment or max(problem.nbytes, 1))
-
-
 def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> Algorithm:
     """Register a broadcast down a tree, in segments if it has the parameter `segment`.
 
@@ -32,7 +27,7 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
         return tree_time(tree(problem, settings), problem.nbytes, machine, segment)
 
     def build(problem: Problem, settings: Settings) -> Program:
-        return down_tree(tree(problem, settings), problem, settings.get("segment"))
+        return DownTree(tree(problem, settings), problem.nbytes, settings.get("segment"))
 
     facts: dict[str, Any] = {"build": build, "predicted": predicted, **more}
     facts["segmented"] = "segment" in facts.get("parameters", {})
@@ -40,7 +35,7 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
 
 
 def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:
-    """Exact time of `down_tree` in seconds, by a recurrence over the shapes of the subtrees.
+    """Exact time of a `DownTree` in seconds, by a recurrence over the shapes of the subtrees.
 
     A rank that gets its segments every P seconds and serves d children passes them on every
     max(P, d·t0) seconds; only the last, shorter segment is followed one by one.  Exact on every

@@ -14,7 +14,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval, receive_and_combine
+from collwise.schedule.reduction import receive_and_combine
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class InOrder(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, root = self.problem.ranks, self.problem.root
-        if not (vector := Interval(0, self.problem.nbytes).blocks):
+        if not (vector := self.problem.vector):
             return []
         if below := rank >= p - root:  # counted downwards: rank p − 1 leads
             parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
@@ -65,6 +65,5 @@ register_combining(
     lambda problem, settings: InOrder(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "MPICH"),
     predicted=_time,
-    choices=postal_tree.at_machine,
-    parameters={"lam": postal_tree.LAM},
+    **postal_tree.BY_LAM,
 )

@@ -10,11 +10,12 @@ from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
-from collwise.algorithms.reductions import from_root_on, played, register_combining, up_tree
+from collwise.algorithms.reductions import from_root_on, played, register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.schedule.reduction import UpTree
 
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of segments worth a try."""
@@ -34,7 +35,7 @@ def _register(
 
     def build(problem: Problem, settings: Settings) -> Program:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
-        return up_tree(tree(problem, settings), problem, items * problem.itemsize)
+        return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         return played(problem, machine, build(problem, settings))

@@ -8,13 +8,14 @@ from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import TreeOf
-from collwise.algorithms.reductions import from_root_on, register_combining, up_tree, up_tree_time
-from collwise.schedule.trees import Part, SplitTree
+from collwise.algorithms.reductions import from_root_on, register_combining, up_tree_time
+from collwise.schedule.reduction import UpTree
+from collwise.schedule.trees import SplitTree, keeping
 
 
 def everybody(ranks: int) -> SplitTree:
     """The flat tree, as a tree of intervals: what comes in is in the order of the ranks."""
-    return SplitTree(lambda part: (Part(part.size - 1), Part(1)), Part(ranks))
+    return keeping(ranks, lambda n: n - 1)
 
 
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
@@ -22,7 +23,7 @@ def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> 
         f"reduce/{name}",
         summary,
         time,
-        lambda problem, settings: up_tree(tree(problem, settings), problem),
+        lambda problem, settings: UpTree(tree(problem, settings), problem.nbytes),
         predicted=lambda problem, machine, settings: up_tree_time(
             tree(problem, settings), problem.nbytes, machine
         ),
@@ -51,6 +52,5 @@ _register(
     "T_λ(p)·t0, and combining on the way",
     postal_tree.of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-    choices=postal_tree.at_machine,
-    parameters={"lam": postal_tree.LAM},
+    **postal_tree.BY_LAM,
 )

@@ -11,7 +11,7 @@ from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval
+from collwise.schedule.reduction import run_of_parts
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""
@@ -38,13 +38,13 @@ class Circulant(Program):
     def blocks(self, first: int, number: int) -> tuple[Block, ...]:
         """So many blocks from this one on, around the circle."""
         problem = self.problem
-        vector = Interval(0, problem.nbytes)
-        return vector.around(first, number, problem.ranks, problem.itemsize)
+        vector = Block(0, 0, problem.nbytes)
+        return run_of_parts(vector, first, number, problem.ranks, problem.itemsize)
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
         operations: list[Operation] = []
-        if vector := Interval(0, self.problem.nbytes).blocks:
+        if vector := self.problem.vector:
             operations.append(Copy(Slot.INPUT, _PARTS, vector))
         for number, (before, left) in enumerate(self.rounds):
             if sent := self.blocks(rank + left, before - left):

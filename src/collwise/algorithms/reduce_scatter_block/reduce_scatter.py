@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.broadcast.postal_tree import LAM, at_machine, tree
+from collwise.algorithms.broadcast.postal_tree import BY_LAM, tree
 from collwise.algorithms.reductions import register_combining, up_tree_time
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
@@ -33,7 +33,7 @@ class ReduceScatter(Program):
         problem = self.problem
         if not problem.nbytes:
             return []
-        up = UpTree(tree(problem.ranks, self.lam), problem.nbytes, problem.nbytes, _RESULT)
+        up = UpTree(tree(problem.ranks, self.lam), problem.nbytes, result=_RESULT)
         block = problem.nbytes // problem.ranks
         down = Scatter(tree(problem.ranks, self.lam), problem.nbytes, block, _RESULT)
         last = Copy(_RESULT, Slot.OUTPUT, problem.output_of(rank))
@@ -64,6 +64,5 @@ register_combining(
     lambda problem, settings: ReduceScatter(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
     predicted=_time,
-    choices=at_machine,
-    parameters={"lam": LAM},
+    **BY_LAM,
 )

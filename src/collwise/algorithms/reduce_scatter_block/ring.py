@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
-from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Interval
+from collwise.schedule.reduction import equal_parts
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,10 @@ class Ring(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
-        parts = Interval(0, self.problem.nbytes).parts(p, self.problem.itemsize)
+        parts = equal_parts(Block(0, 0, self.problem.nbytes), p, self.problem.itemsize)
         operations: list[Operation] = []
         for turn in range(p - 1):
-            sent, received = (
-                parts[(rank - 1 - turn) % p].blocks,
-                parts[(rank - 2 - turn) % p].blocks,
-            )
+            sent, received = parts[(rank - 1 - turn) % p], parts[(rank - 2 - turn) % p]
             into = Slot.OUTPUT if turn == p - 2 else scratch(0)
             if sent:
                 operations.append(Send((rank + 1) % p, sent, scratch(0) if turn else Slot.INPUT))

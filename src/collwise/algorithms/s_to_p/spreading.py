@@ -147,27 +147,20 @@ def register_s_to_p(
     source: tuple[str, ...],
     time: str,
     build: Callable[[Problem, Settings], Deliveries],
-    choices: Callable[[Problem, Machine], Iterable[Settings]] = simulable,
     **more: Any,
 ) -> Algorithm:
-    """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources."""
+    """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources.
+
+    more: other fields of `Algorithm`.   choices, if not among them: `simulable`.
+    """
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         schedule = Schedule(problem, build(problem, settings))
         return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
 
-    return register(
-        Algorithm(
-            name=f"s_to_p/{name}",
-            summary=summary,
-            source=source,
-            time=time,
-            build=build,
-            predicted=predicted,
-            choices=choices,
-            **more,
-        )
-    )
+    facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
+    facts |= {"predicted": predicted, "choices": simulable, **more}
+    return register(Algorithm(name=f"s_to_p/{name}", **facts))
 
 
 def register_spread(

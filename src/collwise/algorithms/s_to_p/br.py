@@ -1,0 +1,37 @@
+"""Br_Lin: the halves of one snake-like line through the mesh swap, and so on in each half.
+
+Br_xy does so in every line of one dimension of the mesh, then in every line of the other.  Which is
+first: that with fewer sources in its fullest line (`br_xy_source`), so that messages grow late, or
+that with the longer lines, whoever the sources are (`br_xy_dim`).
+"""
+
+from collwise.algorithms.s_to_p.spreading import (
+    register_spread,
+    spread_mesh_by_shape,
+    spread_mesh_by_sources,
+    spread_snake,
+)
+
+TIME = "⌈log2 r⌉ + ⌈log2 c⌉ rounds"
+
+register_spread(
+    "br_lin",
+    "halves of a snake-like line swap what they hold, then each half goes on by itself",
+    ("Hambrusch1998 §2",),
+    "⌈log2 p⌉ rounds; at most 2^(k−1) contributions in round k, 2^k − 1 if p is no power of two",
+    spread_snake,
+)
+register_spread(
+    "br_xy_source",
+    "rows, then columns, or the other way: first where the fullest line has fewer sources",
+    ("Hambrusch1998 §2",),
+    TIME,
+    spread_mesh_by_sources,
+)
+register_spread(
+    "br_xy_dim",
+    "rows, then columns, or the other way: the longer lines first",
+    ("Hambrusch1998 §2",),
+    TIME,
+    spread_mesh_by_shape,
+)

@@ -15,6 +15,7 @@ import numpy as np
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program
+from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]
 _OWNER = itemgetter(0)
@@ -60,23 +61,58 @@ class Deliveries(Program):
 
     def columns(self) -> Columns:  # noqa: D102
         messages, owners = [], list[int]()
-        for sender, receiver, blocks in _needed(self.deliveries(None)):
-            messages.append((sender, receiver, len(blocks)))
+        for source, target, blocks in _needed(self.deliveries(None)):
+            messages.append((source, target, len(blocks)))
             owners += map(_OWNER, blocks)
         table = np.array(messages, dtype=np.int64).reshape(-1, 3)
-        ranks = table[:, :2].ravel()
+        which = self.source_ranks.searchsorted(np.array(owners, dtype=np.int64))
+        return self._columns(table[:, 0], table[:, 1], table[:, 2], which)
+
+    @property
+    def source_ranks(self) -> Ints:
+        """The sources, by rank."""
+        return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
+
+    def _columns(self, source: Ints, target: Ints, blocks: Ints | int, which: Ints) -> Columns:
+        """A row for each contribution in a message.
+
+        blocks: how many a message has.   which: which they are, those of all messages in a row.
+        """
+        ranks = np.column_stack((source, target)).ravel()
         order = np.argsort(ranks, kind="stable")
         places = np.empty_like(ranks)
         places[order] = np.arange(len(ranks)) - np.searchsorted(ranks[order], ranks[order])
-        source, target, at_source, at_target = (  # a row for each contribution in a message
-            np.repeat(column, table[:, 2])
-            for column in (table[:, 0], table[:, 1], places[::2], places[1::2])
-        )
-        contributions = np.array(self.problem.gathered, dtype=np.int64).reshape(-1, 3)
-        which = contributions[:, 0].searchsorted(np.array(owners, dtype=np.int64))
-        lengths = contributions[:, 2]
+        lengths = np.array([block.length for block in self.problem.gathered], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
+        source, target, at_source, at_target = (
+            np.repeat(column, blocks) for column in (source, target, places[::2], places[1::2])
+        )
         return Columns(source, target, at_source, at_target, starts[which], lengths[which])
+
+
+class Uncombined(Deliveries):
+    """A program in which every contribution is a message of its own."""
+
+    @abstractmethod
+    def messages(self) -> tuple[Ints, Ints, Ints]:
+        """All messages, in order: from whom, to whom, which contribution (in order of rank)."""
+
+    @abstractmethod
+    def messages_of(self, rank: int) -> Iterable[Delivery]:
+        """At least those of one rank, in the same order."""
+
+    def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
+        if rank is not None:
+            return self.messages_of(rank)
+        contributions = [(block,) for block in self.problem.gathered]
+        every = zip(*(row.tolist() for row in self.messages()), strict=True)
+        return (Delivery(source, target, contributions[which]) for source, target, which in every)
+
+    def columns(self) -> Columns:  # noqa: D102
+        source, target, which = self.messages()
+        needed = (source != target) & (self.source_ranks[which] != target)
+        source, target, which = source[needed], target[needed], which[needed]
+        return self._columns(source, target, 1, which)
 
 
 def _needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:

@@ -6,20 +6,28 @@ What MPI libraries run for long allgathervs, whoever has data.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.s_to_p.spreading import register_s_to_p
-from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.deliveries import Delivery, Uncombined
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Ring(Deliveries):
+class Ring(Uncombined):
     """In turn t rank i sends on what rank i − t gave."""
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, source_ranks = self.problem.ranks, self.source_ranks
+        turns = np.arange(ranks - 1)
+        source = np.add.outer(turns, source_ranks).ravel() % ranks
+        return source, (source + 1) % ranks, np.tile(np.arange(len(source_ranks)), len(turns))
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
         own = {block.owner: (block,) for block in self.problem.gathered}
-        for turn in range(ranks - 1) if rank is None else self._turns(rank):
-            mine = () if rank is None else ((rank - turn) % ranks, (rank - turn - 1) % ranks)
-            for owner in own if rank is None else sorted(own.keys() & mine):
+        for turn in self._turns(rank):
+            for owner in sorted({(rank - turn - d) % ranks for d in (0, 1)} & own.keys()):
                 sender = (owner + turn) % ranks
                 yield Delivery(sender, (sender + 1) % ranks, own[owner])
 

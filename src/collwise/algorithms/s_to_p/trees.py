@@ -8,13 +8,16 @@ down the tree that is optimal in the postal model: for few sources where λ is l
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.registry import Settings
 from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
 from collwise.model.machine import Machine
-from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, Uncombined
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Tree
+from collwise.system.integers import Ints
 
 
 def _down(
@@ -43,12 +46,18 @@ def _edges(tree: Tree) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Broadcasts(Deliveries):
+class Broadcasts(Uncombined):
     """One tree for every source, rotated so that the source is its root."""
 
     tree: Tree
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, source_ranks = self.tree.size, self.source_ranks
+        edges = np.array(_edges(self.tree), dtype=np.int64).reshape(-1, 2)
+        source, target = (np.add.outer(source_ranks, end).ravel() % ranks for end in edges.T)
+        return source, target, np.repeat(np.arange(len(source_ranks)), len(edges))
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         contributions = self.problem.gathered
         yield from _down(self.tree, ((block.owner, (block,)) for block in contributions), rank)
 

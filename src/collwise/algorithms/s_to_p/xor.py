@@ -7,24 +7,39 @@ one, and partners beyond the last rank are skipped.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.s_to_p.spreading import register_s_to_p
-from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.deliveries import Delivery, Uncombined
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Xor(Deliveries):
+class Xor(Uncombined):
     """Every source to everybody."""
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        ranks = self.problem.ranks
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        source_ranks = self.source_ranks
+        target = np.bitwise_xor.outer(np.array(self._turns, dtype=np.int64), source_ranks).ravel()
+        source, which = (
+            np.tile(x, len(self._turns)) for x in (source_ranks, np.arange(len(source_ranks)))
+        )
+        there = target < self.problem.ranks
+        return source[there], target[there], which[there]
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         own = {block.owner: (block,) for block in self.problem.gathered}
-        turns: Iterable[int] = range(1, 1 << (ranks - 1).bit_length())
-        if rank is not None and rank not in own:
+        turns: Iterable[int] = self._turns
+        if rank not in own:
             turns = sorted(rank ^ sender for sender in own)
         for turn in turns:
-            for sender in own if rank is None else sorted(own.keys() & {rank, rank ^ turn}):
-                if sender ^ turn < ranks:
+            for sender in sorted((rank, rank ^ turn)):
+                if sender in own and sender ^ turn < self.problem.ranks:
                     yield Delivery(sender, sender ^ turn, own[sender])
+
+    @property
+    def _turns(self) -> range:
+        return range(1, 1 << (self.problem.ranks - 1).bit_length())
 
 
 register_s_to_p(

@@ -14,7 +14,7 @@ from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
-from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
+from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import describe
@@ -104,27 +104,18 @@ class Comm(MPI.Intracomm):
         """
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
-        problem, _ = problem_for(
-            collective,
-            ranks=self.Get_size(),
-            nbytes=nbytes,
-            root=root,
-            op=op,
-            dtype=dtype,
-            sources=sources,
-        )
+        ranks = self.Get_size()
+        given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
+        problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
         if not self._served:
             return None
-        asked = Asked(problem)
-        if problem.kind.combines:
-            name = np.dtype(DTYPE if dtype is None else dtype).name
-            asked = self._decision.combine(
-                problem.collective,
-                problem.ranks,
-                problem.nbytes,
-                problem.root,
-                Elements(OP if op is None else op, name, problem.itemsize),
-            )
+        if not problem.kind.combines:
+            return self._dispatch.plan(Asked(problem), form)
+        name = np.dtype(DTYPE if dtype is None else dtype).name
+        elements = Elements(OP if op is None else op, name, problem.itemsize)
+        asked = self._decision.combine(
+            problem.collective, ranks, problem.nbytes, problem.root, elements
+        )
         return self._dispatch.plan(asked, form)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
@@ -159,22 +150,16 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        if ENGINE.running:
-            ENGINE.advance()
-        if "reduce" in self._served and self._combined("Reduce", sendbuf, recvbuf, op, root):
-            return
-        _REDUCE(self, sendbuf, recvbuf, op, root)
+        if not self._combined("reduce", "Reduce", sendbuf, recvbuf, op, root):
+            _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
         All ranks end with the same bits.
         """
-        if ENGINE.running:
-            ENGINE.advance()
-        if "allreduce" in self._served and self._combined("Allreduce", sendbuf, recvbuf, op):
-            return
-        _ALLREDUCE(self, sendbuf, recvbuf, op)
+        if not self._combined("allreduce", "Allreduce", sendbuf, recvbuf, op):
+            _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
@@ -184,24 +169,14 @@ class Comm(MPI.Intracomm):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        if ENGINE.running:
-            ENGINE.advance()
-        served = "reduce_scatter_block" in self._served
-        if served and self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
-            return
-        _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
+        name, method = "reduce_scatter_block", "Reduce_scatter_block"
+        if not self._combined(name, method, sendbuf, recvbuf, op):
+            _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        if ENGINE.running:
-            ENGINE.advance()
-        if "s_to_p" in self._served:
-            key = allgather_key(recvbuf)
-            call = self._calls.get(key) or self._dispatch.find("Allgather", key, None, recvbuf)
-            if call.run is not None:
-                call.run(sendbuf, recvbuf)
-                return
-        _ALLGATHER(self, sendbuf, recvbuf)
+        if not self._gathered("Allgather", sendbuf, recvbuf):
+            _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather what the ranks have, here or there, on every rank; semantics are mpi4py's.
@@ -210,26 +185,35 @@ class Comm(MPI.Intracomm):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
+        if not self._gathered("Allgatherv", sendbuf, recvbuf):
+            _ALLGATHERV(self, sendbuf, recvbuf)
+
+    # Whether a plan of ours served; it has been executed, then.
+
+    def _combined(
+        self, collective: str, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
+    ) -> bool:
         if ENGINE.running:
             ENGINE.advance()
-        if "s_to_p" in self._served:
-            key = allgatherv_key(recvbuf)
-            call = self._calls.get(key) or self._dispatch.find("Allgatherv", key, None, recvbuf)
-            if call.run is not None:
-                call.run(sendbuf, recvbuf)
-                return
-        _ALLGATHERV(self, sendbuf, recvbuf)
-
-    def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
-        """Whether a plan of ours served; it has been executed, then."""
+        if collective not in self._served:
+            return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
         call = self._calls.get(key)
-        if call is None:
-            call = self._dispatch.find(method, key, sendbuf, recvbuf, op, root)
-        if call.run is None:
+        run = (call or self._dispatch.find(method, key, sendbuf, recvbuf, op, root)).run
+        if run is not None:
+            run(sendbuf, recvbuf)
+        return run is not None
+
+    def _gathered(self, method: str, sendbuf: Any, recvbuf: Any) -> bool:
+        if ENGINE.running:
+            ENGINE.advance()
+        if "s_to_p" not in self._served:
             return False
-        call.run(sendbuf, recvbuf)
-        return True
+        key = vector_key(method, recvbuf)
+        run = (self._calls.get(key) or self._dispatch.find(method, key, None, recvbuf)).run
+        if run is not None:
+            run(sendbuf, recvbuf)
+        return run is not None
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.

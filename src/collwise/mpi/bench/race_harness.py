@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collwise.measure.race import Race
 from collwise.mpi.bench.clock import CommonClock, StartingLine
-from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -56,7 +56,7 @@ def race(
     Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that cannot be raced with.
     """
-    workload = workload_for(harness.private, problem, op, dtype)
+    workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
     for label, schedule in schedules.items():
         competitors += workload.candidates(label, schedule)

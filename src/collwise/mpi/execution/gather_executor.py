@@ -12,7 +12,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, is_in_place
 from collwise.mpi.buffers.memory import Memory
-from collwise.mpi.buffers.vector_layout import FORMS, VectorBuffer, VectorLayout
+from collwise.mpi.buffers.vector_layout import SPECS, VectorBuffer, VectorLayout, vector_key
 from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -32,7 +32,7 @@ class GatherExecutor(Executor):
         self, schedule: Schedule, private: PrivateCommunicator, method: str = "Allgatherv"
     ) -> None:
         super().__init__(schedule, private)
-        self._form = FORMS[method]
+        self._spec = SPECS[method]
         contributions = {block.owner: block for block in self.problem.gathered}
         self._own = contributions.get(private.rank)
         self._lengths = tuple(
@@ -43,8 +43,8 @@ class GatherExecutor(Executor):
 
     def _operands(self, *buffers: Any) -> Operands:
         sendbuf, recvbuf = buffers
-        received = self._received(recvbuf)
-        unit = received.layout.unit
+        key = vector_key("", recvbuf)
+        received = self._received(recvbuf, key)
         slots: dict[int, Memory] = {Slot.OUTPUT: received.memory}
         keep = [received.keep]
         contiguous = True
@@ -53,19 +53,18 @@ class GatherExecutor(Executor):
             contiguous = sent.unit.contiguous
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
-        same = contiguous and unit.datatype.is_predefined
-        return Operands(slots, in_place, received.layout if same else None, keep)
+        layout = None if key is None or not contiguous else received.layout
+        return Operands(slots, in_place, layout, keep)
 
-    def _received(self, recvbuf: Any) -> VectorBuffer:
+    def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""
-        key = self._form.layout_key(recvbuf)
         layout = None if key is None else self._layouts.get(key)
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:
             memory = MPI.buffer.frombuffer(data)
             layout.fit(memory.nbytes)
             return VectorBuffer(memory, memory.address, layout)
-        received = VectorBuffer.read(self._form.read(recvbuf, self.private.size), self.private.size)
+        received = VectorBuffer.read(self._spec(recvbuf, self.private.size), self.private.size)
         lengths = received.layout.lengths
         if lengths != self._lengths:
             rank = next(r for r, ours in enumerate(self._lengths) if lengths[r] != ours)
@@ -74,15 +73,9 @@ class GatherExecutor(Executor):
                 f"the receive buffer of rank {self.private.rank} has {lengths[rank]} for it",
                 "plan for the counts that all ranks pass, or correct counts and type",
             )
-        layout = received.layout
-        if not layout.unit.datatype.is_predefined:
-            return received
-        # Whatever the form, one layout is one object, for which plans are bound once.
-        same = layout.unit.datatype.handle, tuple(layout.starts.items())
-        layout = self._layouts.get(same) or self._layouts.remember(same, layout)
         if key is not None:
-            self._layouts.remember(key, layout)
-        return received._replace(layout=layout)
+            self._layouts.remember(key, received.layout)
+        return received
 
     def _contribution(self, sendbuf: Any) -> Buffer:
         """The send buffer, which must have the schedule's bytes of this rank."""

@@ -90,9 +90,8 @@ class Dispatch:
         plan = None if asked is None else self.plan(asked, "persistent", timed=False)
         if plan is None:
             return None
-        buffers, op = arguments[: 1 if method == "Bcast" else 2], None
-        if plan.problem.kind.combines:
-            op = arguments[2]
+        op = arguments[2] if plan.problem.kind.combines else None
+        buffers = arguments[: 1 if method == "Bcast" else 2]
         return self._executor(method, plan, op).persistent(*buffers)
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:

@@ -32,18 +32,16 @@ class GatherExecutor(Executor):
         self, schedule: Schedule, private: PrivateCommunicator, method: str = "Allgatherv"
     ) -> None:
         super().__init__(schedule, private)
-        self._spec = SPECS[method]
-        contributions = {block.owner: block for block in self.problem.gathered}
-        self._own = contributions.get(private.rank)
-        self._lengths = tuple(
-            contributions[rank].length if rank in contributions else 0
-            for rank in range(private.size)
-        )
+        self._method = method
+        own = (block for block in self.problem.gathered if block.owner == private.rank)
+        self._own = next(own, None)
+        lengths = dict(self.problem.sources)
+        self._lengths = tuple(lengths.get(rank, 0) for rank in range(private.size))
         self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
 
     def _operands(self, *buffers: Any) -> Operands:
         sendbuf, recvbuf = buffers
-        key = vector_key("", recvbuf)
+        key = vector_key(self._method, recvbuf)
         received = self._received(recvbuf, key)
         slots: dict[int, Memory] = {Slot.OUTPUT: received.memory}
         keep = [received.keep]
@@ -64,7 +62,8 @@ class GatherExecutor(Executor):
             memory = MPI.buffer.frombuffer(data)
             layout.fit(memory.nbytes)
             return VectorBuffer(memory, memory.address, layout)
-        received = VectorBuffer.read(self._spec(recvbuf, self.private.size), self.private.size)
+        ranks = self.private.size
+        received = VectorBuffer.read(SPECS[self._method](recvbuf, ranks), ranks)
         lengths = received.layout.lengths
         if lengths != self._lengths:
             rank = next(r for r, ours in enumerate(self._lengths) if lengths[r] != ours)

@@ -53,7 +53,7 @@ class Comm(MPI.Intracomm):
 
     # Communicators that MPI makes of this one (Dup, …) are served by the library.
     _served: Set[str] = frozenset()
-    """Collectives that plans of ours may serve; equal on all ranks."""
+    """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
@@ -77,7 +77,8 @@ class Comm(MPI.Intracomm):
             MPI.Intracomm(comm),
             lambda: Decision.of(world, profile, machine, effort, algorithms, order),
         )
-        self._served = decision.served(self.Get_size())
+        names = decision.served(self.Get_size())
+        self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._dispatch = decision, Dispatch(decision, self)
         self._calls = self._dispatch.calls
         if decision.checking:
@@ -138,7 +139,7 @@ class Comm(MPI.Intracomm):
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if "broadcast" in self._served:
+        if "Bcast" in self._served:
             key = broadcast_key(buf, root)
             run = (self._calls.get(key) or self._dispatch.find("Bcast", key, buf, root)).run
             if run is not None:
@@ -150,7 +151,7 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        if not self._combined("reduce", "Reduce", sendbuf, recvbuf, op, root):
+        if not self._combined("Reduce", sendbuf, recvbuf, op, root):
             _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -158,7 +159,7 @@ class Comm(MPI.Intracomm):
 
         All ranks end with the same bits.
         """
-        if not self._combined("allreduce", "Allreduce", sendbuf, recvbuf, op):
+        if not self._combined("Allreduce", sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
@@ -169,8 +170,7 @@ class Comm(MPI.Intracomm):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        name, method = "reduce_scatter_block", "Reduce_scatter_block"
-        if not self._combined(name, method, sendbuf, recvbuf, op):
+        if not self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
             _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
@@ -190,12 +190,10 @@ class Comm(MPI.Intracomm):
 
     # Whether a plan of ours served; it has been executed, then.
 
-    def _combined(
-        self, collective: str, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
-    ) -> bool:
+    def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
         if ENGINE.running:
             ENGINE.advance()
-        if collective not in self._served:
+        if method not in self._served:
             return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
         call = self._calls.get(key)
@@ -207,7 +205,7 @@ class Comm(MPI.Intracomm):
     def _gathered(self, method: str, sendbuf: Any, recvbuf: Any) -> bool:
         if ENGINE.running:
             ENGINE.advance()
-        if "s_to_p" not in self._served:
+        if method not in self._served:
             return False
         key = vector_key(method, recvbuf)
         run = (self._calls.get(key) or self._dispatch.find(method, key, None, recvbuf)).run
@@ -228,7 +226,7 @@ class Comm(MPI.Intracomm):
             super().Free()
 
 
-def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
+def _persistent_form(method: str) -> Callable[..., Any]:
     """METHOD_init: a persistent request of ours, which is no MPI.Prequest, or the library's."""
     library = getattr(MPI.Intracomm, f"{method}_init")
     form = signature(getattr(Comm, method))
@@ -240,7 +238,7 @@ def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
         bound.apply_defaults()
         comm, *arguments, _ = bound.args
         made = None
-        if collective in comm._served:
+        if method in comm._served:
             made = comm._dispatch.persistent(method, *arguments)
         return library(*bound.args) if made is None else made
 
@@ -256,4 +254,4 @@ def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
 
 for _collective in COLLECTIVES.values():
     for _method in _collective.methods:
-        setattr(Comm, f"{_method}_init", _persistent_form(_method, _collective.name))
+        setattr(Comm, f"{_method}_init", _persistent_form(_method))

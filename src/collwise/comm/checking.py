@@ -15,7 +15,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name
-from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
+from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
 from collwise.schedule.collectives import COLLECTIVES, Collective
 
 ENVIRONMENT = "COLLWISE_CHECK"
@@ -117,11 +117,5 @@ def _gather(method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> F
     ranks, rank = comm.Get_size(), comm.Get_rank()
     lengths = lengths_of(SPECS[method](arguments["recvbuf"], ranks), ranks)
     if not is_in_place(arguments["sendbuf"]):
-        nbytes = Buffer(arguments["sendbuf"], writable=False).nbytes
-        if nbytes != lengths[rank]:
-            raise InvalidArgument(
-                f"{lengths[rank]} bytes from rank {rank}, as its receive buffer says",
-                f"its send buffer has {nbytes}",
-                "correct the count of the send buffer, or the counts of the receive buffer",
-            )
+        contribution(arguments["sendbuf"], rank, lengths)
     return {f"bytes of rank {rank}": nbytes for rank, nbytes in enumerate(lengths)}

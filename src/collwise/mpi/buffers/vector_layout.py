@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts, unit_of
+from collwise.mpi.buffers.buffer import Buffer, elements_in, locate, simple_parts, unit_of
 from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
 
 _ASKED = "a receive buffer with a part for every rank"
@@ -112,6 +112,18 @@ def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     _, _, length, known = locate(spec.data, spec.datatype, writable=True)
     unit = unit_of(spec.data, known)
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit.extent))
+
+
+def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
+    """A rank's send buffer, which must have as many bytes as its receive buffer says."""
+    buffer = Buffer(sendbuf, writable=False)
+    if buffer.nbytes != lengths[rank]:
+        raise InvalidArgument(
+            f"{lengths[rank]} bytes from rank {rank}, as its receive buffer says",
+            f"its send buffer has {buffer.nbytes}",
+            "correct the count of the send buffer, or the counts of the receive buffer",
+        )
+    return buffer
 
 
 def _counts(given: Any, ranks: int, length: int | None, extent: int) -> list[int]:

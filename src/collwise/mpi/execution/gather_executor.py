@@ -10,9 +10,15 @@ from typing import Any
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import Buffer, is_in_place
+from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import Memory
-from collwise.mpi.buffers.vector_layout import SPECS, VectorBuffer, VectorLayout, vector_key
+from collwise.mpi.buffers.vector_layout import (
+    SPECS,
+    VectorBuffer,
+    VectorLayout,
+    contribution,
+    vector_key,
+)
 from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -47,7 +53,7 @@ class GatherExecutor(Executor):
         keep = [received.keep]
         contiguous = True
         if not (in_place := is_in_place(sendbuf)):
-            sent = self._contribution(sendbuf)
+            sent = contribution(sendbuf, self.private.rank, self._lengths)
             contiguous = sent.unit.contiguous
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
@@ -75,18 +81,6 @@ class GatherExecutor(Executor):
         if key is not None:
             self._layouts.remember(key, received.layout)
         return received
-
-    def _contribution(self, sendbuf: Any) -> Buffer:
-        """The send buffer, which must have the schedule's bytes of this rank."""
-        buffer = Buffer(sendbuf, writable=False)
-        rank = self.private.rank
-        if buffer.nbytes != self._lengths[rank]:
-            raise InvalidArgument(
-                f"{self._lengths[rank]} bytes from rank {rank}, as the counts say",
-                f"its send buffer has {buffer.nbytes}",
-                "correct the count of the send buffer, or the counts of the receive buffer",
-            )
-        return buffer
 
     def _plan(self, variant: Any) -> RankPlan:
         in_place = variant

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import Buffer, is_in_place
+from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name
-from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
+from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
 from collwise.schedule.collectives import COLLECTIVES, Collective
 
 ENVIRONMENT = "COLLWISE_CHECK"
@@ -94,15 +94,11 @@ def _broadcast(comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
 
 
 def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
-    root, op, sendbuf = arguments.get("root", 0), arguments["op"], arguments["sendbuf"]
-    received, in_place = None, False
-    if collective.has_output(comm.Get_rank(), root):
-        received = Buffer(arguments["recvbuf"], writable=True)
-        in_place = is_in_place(sendbuf)
-    sent = received if in_place else Buffer(sendbuf, writable=False)
-    assert sent is not None
-    parts = collective.unit(comm.Get_size(), 1)
-    if received is not None and not in_place and received.nbytes * parts != sent.nbytes:
+    root, parts = arguments.get("root", 0), collective.unit(comm.Get_size(), 1)
+    has_output = collective.has_output(comm.Get_rank(), root)
+    buffers = arguments["sendbuf"], arguments["recvbuf"]
+    sent, received = combined_buffers(*buffers, has_output=has_output)
+    if received is not None and received is not sent and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
         raise InvalidArgument(
             "vectors of one length",
@@ -112,20 +108,14 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
     facts: Facts = {
         "bytes": sent.nbytes,
         "bytes of an element": sent.unit.size,
-        "op": planning_name(op),
+        "op": planning_name(arguments["op"]),
     }
     return {"root": root, **facts} if collective.rooted else facts
 
 
 def _gather(method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
     ranks, rank = comm.Get_size(), comm.Get_rank()
-    lengths = lengths_of(FORMS[method].read(arguments["recvbuf"], ranks), ranks)
+    lengths = lengths_of(SPECS[method](arguments["recvbuf"], ranks), ranks)
     if not is_in_place(arguments["sendbuf"]):
-        nbytes = Buffer(arguments["sendbuf"], writable=False).nbytes
-        if nbytes != lengths[rank]:
-            raise InvalidArgument(
-                f"{lengths[rank]} bytes from rank {rank}, as its receive buffer says",
-                f"its send buffer has {nbytes}",
-                "correct the count of the send buffer, or the counts of the receive buffer",
-            )
+        contribution(arguments["sendbuf"], rank, lengths)
     return {f"bytes of rank {rank}": nbytes for rank, nbytes in enumerate(lengths)}

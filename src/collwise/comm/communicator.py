@@ -14,7 +14,7 @@ from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
-from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
+from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import describe
@@ -53,7 +53,7 @@ class Comm(MPI.Intracomm):
 
     # Communicators that MPI makes of this one (Dup, …) are served by the library.
     _served: Set[str] = frozenset()
-    """Collectives that plans of ours may serve; equal on all ranks."""
+    """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
@@ -77,7 +77,8 @@ class Comm(MPI.Intracomm):
             MPI.Intracomm(comm),
             lambda: Decision.of(world, profile, machine, effort, algorithms, order),
         )
-        self._served = decision.served(self.Get_size())
+        names = decision.served(self.Get_size())
+        self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._dispatch = decision, Dispatch(decision, self)
         self._calls = self._dispatch.calls
         if decision.checking:
@@ -104,27 +105,18 @@ class Comm(MPI.Intracomm):
         """
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
-        problem, _ = problem_for(
-            collective,
-            ranks=self.Get_size(),
-            nbytes=nbytes,
-            root=root,
-            op=op,
-            dtype=dtype,
-            sources=sources,
-        )
+        ranks = self.Get_size()
+        given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
+        problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
         if not self._served:
             return None
-        asked = Asked(problem)
-        if problem.kind.combines:
-            name = np.dtype(DTYPE if dtype is None else dtype).name
-            asked = self._decision.combine(
-                problem.collective,
-                problem.ranks,
-                problem.nbytes,
-                problem.root,
-                Elements(OP if op is None else op, name, problem.itemsize),
-            )
+        if not problem.kind.combines:
+            return self._dispatch.plan(Asked(problem), form)
+        name = np.dtype(DTYPE if dtype is None else dtype).name
+        elements = Elements(OP if op is None else op, name, problem.itemsize)
+        asked = self._decision.combine(
+            problem.collective, ranks, problem.nbytes, problem.root, elements
+        )
         return self._dispatch.plan(asked, form)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
@@ -147,7 +139,7 @@ class Comm(MPI.Intracomm):
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
         if ENGINE.running:
             ENGINE.advance()
-        if "broadcast" in self._served:
+        if "Bcast" in self._served:
             key = broadcast_key(buf, root)
             run = (self._calls.get(key) or self._dispatch.find("Bcast", key, buf, root)).run
             if run is not None:
@@ -159,22 +151,16 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        if ENGINE.running:
-            ENGINE.advance()
-        if "reduce" in self._served and self._combined("Reduce", sendbuf, recvbuf, op, root):
-            return
-        _REDUCE(self, sendbuf, recvbuf, op, root)
+        if not self._combined("Reduce", sendbuf, recvbuf, op, root):
+            _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
         All ranks end with the same bits.
         """
-        if ENGINE.running:
-            ENGINE.advance()
-        if "allreduce" in self._served and self._combined("Allreduce", sendbuf, recvbuf, op):
-            return
-        _ALLREDUCE(self, sendbuf, recvbuf, op)
+        if not self._combined("Allreduce", sendbuf, recvbuf, op):
+            _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
@@ -184,24 +170,13 @@ class Comm(MPI.Intracomm):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        if ENGINE.running:
-            ENGINE.advance()
-        served = "reduce_scatter_block" in self._served
-        if served and self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
-            return
-        _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
+        if not self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
+            _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        if ENGINE.running:
-            ENGINE.advance()
-        if "s_to_p" in self._served:
-            key = allgather_key(recvbuf)
-            call = self._calls.get(key) or self._dispatch.find("Allgather", key, None, recvbuf)
-            if call.run is not None:
-                call.run(sendbuf, recvbuf)
-                return
-        _ALLGATHER(self, sendbuf, recvbuf)
+        if not self._gathered("Allgather", sendbuf, recvbuf):
+            _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather what the ranks have, here or there, on every rank; semantics are mpi4py's.
@@ -210,26 +185,33 @@ class Comm(MPI.Intracomm):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        if ENGINE.running:
-            ENGINE.advance()
-        if "s_to_p" in self._served:
-            key = allgatherv_key(recvbuf)
-            call = self._calls.get(key) or self._dispatch.find("Allgatherv", key, None, recvbuf)
-            if call.run is not None:
-                call.run(sendbuf, recvbuf)
-                return
-        _ALLGATHERV(self, sendbuf, recvbuf)
+        if not self._gathered("Allgatherv", sendbuf, recvbuf):
+            _ALLGATHERV(self, sendbuf, recvbuf)
+
+    # Whether a plan of ours served; it has been executed, then.
 
     def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
-        """Whether a plan of ours served; it has been executed, then."""
+        if ENGINE.running:
+            ENGINE.advance()
+        if method not in self._served:
+            return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
         call = self._calls.get(key)
-        if call is None:
-            call = self._dispatch.find(method, key, sendbuf, recvbuf, op, root)
-        if call.run is None:
+        run = (call or self._dispatch.find(method, key, sendbuf, recvbuf, op, root)).run
+        if run is not None:
+            run(sendbuf, recvbuf)
+        return run is not None
+
+    def _gathered(self, method: str, sendbuf: Any, recvbuf: Any) -> bool:
+        if ENGINE.running:
+            ENGINE.advance()
+        if method not in self._served:
             return False
-        call.run(sendbuf, recvbuf)
-        return True
+        key = vector_key(method, recvbuf)
+        run = (self._calls.get(key) or self._dispatch.find(method, key, None, recvbuf)).run
+        if run is not None:
+            run(sendbuf, recvbuf)
+        return run is not None
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -244,7 +226,7 @@ class Comm(MPI.Intracomm):
             super().Free()
 
 
-def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
+def _persistent_form(method: str) -> Callable[..., Any]:
     """METHOD_init: a persistent request of ours, which is no MPI.Prequest, or the library's."""
     library = getattr(MPI.Intracomm, f"{method}_init")
     form = signature(getattr(Comm, method))
@@ -256,7 +238,7 @@ def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
         bound.apply_defaults()
         comm, *arguments, _ = bound.args
         made = None
-        if collective in comm._served:
+        if method in comm._served:
             made = comm._dispatch.persistent(method, *arguments)
         return library(*bound.args) if made is None else made
 
@@ -272,4 +254,4 @@ def _persistent_form(method: str, collective: str) -> Callable[..., Any]:
 
 for _collective in COLLECTIVES.values():
     for _method in _collective.methods:
-        setattr(Comm, f"{_method}_init", _persistent_form(_method, _collective.name))
+        setattr(Comm, f"{_method}_init", _persistent_form(_method))

@@ -12,9 +12,9 @@ from mpi4py import MPI
 
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.errors import CollwiseError
-from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, is_in_place
+from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
-from collwise.mpi.buffers.vector_layout import FORMS, lengths_of
+from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.interpreter import PersistentCollective
@@ -90,9 +90,8 @@ class Dispatch:
         plan = None if asked is None else self.plan(asked, "persistent", timed=False)
         if plan is None:
             return None
-        buffers, op = arguments[: 1 if method == "Bcast" else 2], None
-        if plan.problem.kind.combines:
-            op = arguments[2]
+        op = arguments[2] if plan.problem.kind.combines else None
+        buffers = arguments[: 1 if method == "Bcast" else 2]
         return self._executor(method, plan, op).persistent(*buffers)
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
@@ -150,25 +149,24 @@ class Dispatch:
     ) -> Asked | None:
         if not (isinstance(op, MPI.Op) and 0 <= root < self._ranks) or op == MPI.OP_NULL:
             return None
-        owed = collective.has_output(self._rank, root)
-        received = Buffer(recvbuf, writable=True) if owed else None
-        in_place = owed and is_in_place(sendbuf)
-        sent = received if in_place else Buffer(sendbuf, writable=False)
-        assert sent is not None
+        has_output = collective.has_output(self._rank, root)
+        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output)
         datatype = sent.unit.datatype
         parts = collective.unit(self._ranks, 1)
         if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
             return None
-        if in_place or received is None:
-            pass
-        elif (received.count * parts, received.unit.datatype) != (sent.count, datatype):
+        if (
+            received is not None
+            and received is not sent
+            and ((received.count * parts, received.unit.datatype) != (sent.count, datatype))
+        ):
             return None
         elements = Elements(planning_name(op), planning_type(datatype), sent.unit.size)
         return self._decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
 
     def _gather(self, collective: Collective, method: str, recvbuf: Any) -> Asked | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""
-        lengths = lengths_of(FORMS[method].read(recvbuf, self._ranks), self._ranks)
+        lengths = lengths_of(SPECS[method](recvbuf, self._ranks), self._ranks)
         sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
         problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
         return Asked(problem) if sources else None

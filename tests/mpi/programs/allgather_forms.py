@@ -1,6 +1,7 @@
 """Checks of the communicator's allgathers on real MPI: every form that mpi4py takes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.memory import Unit
-from collwise.mpi.buffers.vector_layout import allgather_key, allgatherv_key
+from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.execution.combine_executor import SHORT
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
@@ -188,7 +189,7 @@ def one_form_after_another(comm: MPI.Intracomm) -> None:
 @check
 def usual_forms_are_looked_up(comm: MPI.Intracomm) -> None:
     a, b = np.zeros(6), np.zeros(6)
-    for key in (allgatherv_key, allgather_key):
+    for key in (partial(vector_key, method) for method in ("Allgatherv", "Allgather")):
         Unit.of(MPI.DOUBLE), Unit.of(MPI.FLOAT)
         assert key([a, MPI.DOUBLE]) == key([b, MPI.DOUBLE])
         assert key(a) == key(b)

@@ -13,7 +13,7 @@ import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.race_harness import RaceHarness, race
-from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import World, describe
 from collwise.profiles.profile import Profile
@@ -118,7 +118,7 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
         Problem("broadcast", comm.size, 100),
         Problem.of("s_to_p", comm.size, 100, sources=[comm.size // 2]),
     ):
-        on = workload_for(private, problem, "sum", "float64")
+        on = Workload(private, problem, "sum", "float64")
         careless = partial(spoilt, comm, on.libraries()[0].run, on.result)
         with pytest.raises(WrongResult) as seen:
             on.check(Competitor("careless", careless, lambda: None))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collwise.measure.race import Race
 from collwise.mpi.bench.clock import CommonClock, StartingLine
-from collwise.mpi.bench.workloads import Competitor, workload_for
+from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -56,7 +56,7 @@ def race(
     Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that cannot be raced with.
     """
-    workload = workload_for(harness.private, problem, op, dtype)
+    workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
     for label, schedule in schedules.items():
         competitors += workload.candidates(label, schedule)
@@ -118,14 +118,9 @@ def _time(
                 kept.append(times[good])
                 dropped += int((~good).sum())
             warm = True
-            plan[0] = _next_chunk(
-                time.perf_counter() - begin,
-                budget_s,
-                times,
-                line.notice_s,
-                repetitions - sum(map(len, kept)),
-                kept,
-            )
+            each_s = float(times.sum(axis=1).mean()) + line.notice_s * len(competitors)
+            left_s = begin + budget_s - time.perf_counter()
+            plan[0] = _next_chunk(left_s, each_s, sum(map(len, kept)), repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
@@ -136,20 +131,11 @@ def _time(
     }, dropped
 
 
-def _next_chunk(
-    elapsed_s: float,
-    budget_s: float,
-    times: NDArray[np.float64],
-    notice_s: float,
-    left: int,
-    kept: Sequence[NDArray[np.float64]],
-) -> int:
+def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
     A few good repetitions are timed whatever the budget (the line's tolerance sees to it).
     """
-    have = sum(map(len, kept))
-    each = float(times.sum(axis=1).mean()) + notice_s * times.shape[1]
-    if left <= 0 or (have >= _FEWEST and elapsed_s + each > budget_s):
+    if have >= repetitions or (have >= _FEWEST and each_s > left_s):
         return 0
-    return max(1, min(_MOST_IN_CHUNK, left, int(min(_CHUNK_S, budget_s - elapsed_s) / each)))
+    return max(1, min(_MOST_IN_CHUNK, repetitions - have, int(min(_CHUNK_S, left_s) / each_s)))

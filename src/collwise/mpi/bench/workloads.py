@@ -3,7 +3,6 @@
 Every byte of the result is known beforehand and checked.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +22,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
-"""Operators whose results races know, with NumPy\'s functions for them."""
+"""Operators whose results races know, with NumPy's functions for them."""
 _Values: TypeAlias = NDArray[Any]
 
 
@@ -35,25 +34,74 @@ class Competitor(NamedTuple):
     free: Callable[[], object]
 
 
-class Workload(ABC):
+class Workload:
     """Buffers for one problem, and the competitors that run on them.
 
+    op, dtype: with what vectors are combined, and their elements; everything else moves bytes.
     buffers: as the MPI method takes them.   result: this rank's, of which every value is compared
     with `expected`; None if it has none.
+    Raises UnknownName for an operator whose result is not known.
     """
 
-    buffers: Sequence[Any]
-    result: _Values | None
-    expected: _Values
-    op: MPI.Op | None = None
-
-    def __init__(self, private: PrivateCommunicator, problem: Problem) -> None:
+    def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
         self.private, self.comm, self.problem = private, private.comm, problem
-        self.kind = problem.kind
+        self.kind = kind = problem.kind
+        if kind.combines and op not in RACED:
+            raise UnknownName.of("operator to race with", op, RACED)
+        self.op = OPERATORS[op] if kind.combines else None
+        self._ufunc = RACED[op] if kind.combines else None
+        self._type = np.dtype(dtype if kind.combines else np.uint8)
+        self._lengths = dict.fromkeys(range(problem.ranks), problem.nbytes)
+        if kind.has_sources:
+            self._lengths = dict(problem.sources)
+        elif kind.input == "root":
+            self._lengths = {problem.root: problem.nbytes}
+        everything = self._zeros(problem.nbytes)
+        self._own = self._zeros(self._lengths.get(private.rank, 0))
+        self._part = slice(None)
+        self.result: _Values | None = everything
+        if kind.combines:
+            self.result = None
+            for block in problem.output_of(private.rank):
+                ends = block.offset // problem.itemsize, block.end // problem.itemsize
+                self._part, self.result = slice(*ends), self._zeros(block.length)
+        self.expected = self._zeros(0)
+        self.buffers: Sequence[Any] = (self._own, self.result)
+        if kind.has_sources:
+            counts = [self._lengths.get(rank, 0) for rank in range(problem.ranks)]
+            self.buffers = (self._own, [self.result, counts, MPI.BYTE])
+        elif kind.input == "root":  # data and result are one buffer
+            if private.rank == problem.root:
+                self._own = everything
+            self.buffers = ([self.result, problem.nbytes, MPI.BYTE],)
 
-    @abstractmethod
+    def _zeros(self, nbytes: int) -> _Values:
+        return np.zeros(nbytes // self._type.itemsize, self._type)
+
+    def _data(self, rank: int, salt: int) -> _Values:
+        """What a rank contributes.
+
+        Vectors are of small integers, which no type rounds or overflows; bytes have a prime period,
+        so that neighbouring blocks of any usual length differ.
+        """
+        length = self._lengths[rank] // self._type.itemsize
+        count = np.arange(length, dtype=np.int64) * 31 + salt + 7 * rank
+        return (count % 5 // 3 + 1 if self.kind.combines else count % 251).astype(self._type)
+
     def fill(self, salt: int) -> None:
         """Put known data where this rank has any, and wrong data where the result will come."""
+        data = {rank: self._data(rank, salt) for rank in self._lengths}
+        first, *others = data.values()
+        if self._ufunc is None:
+            first = np.concatenate([first, *others])
+        else:
+            for other in others:
+                first = self._ufunc(first, other).astype(self._type)
+        self.expected = first[self._part]
+        if self.result is not None:
+            self.result[:] = self.expected + self._type.type(1)
+        if self.private.rank in data:
+            self._own[:] = data[self.private.rank]
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
@@ -92,85 +140,6 @@ class Workload(ABC):
                 )
 
         everywhere(self.comm, compare)
-
-
-def _pattern(length: int, salt: int) -> NDArray[np.uint8]:
-    """Bytes of which neighbouring blocks of any usual length differ: the period is a prime."""
-    return ((np.arange(length, dtype=np.int64) * 31 + salt) % 251).astype(np.uint8)
-
-
-class BroadcastWorkload(Workload):
-    """One buffer of bytes."""
-
-    def __init__(self, private: PrivateCommunicator, problem: Problem) -> None:
-        super().__init__(private, problem)
-        self.data = np.zeros(max(problem.nbytes, 1), dtype=np.uint8)[: problem.nbytes]
-        self.result = self.expected = self.data
-        self.buffers = ([self.data, problem.nbytes, MPI.BYTE],)
-
-    def fill(self, salt: int) -> None:  # noqa: D102
-        self.expected = _pattern(self.problem.nbytes, salt)
-        root = self.comm.Get_rank() == self.problem.root
-        self.data[:] = self.expected if root else 255 - self.expected
-
-
-class CombineWorkload(Workload):
-    """Everybody's vector, and the result, or a part of it, where there is one."""
-
-    def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
-        super().__init__(private, problem)
-        if op not in RACED:
-            raise UnknownName.of("operator to race with", op, RACED)
-        self.op, self._ufunc = OPERATORS[op], RACED[op]
-        self.vector = np.zeros(problem.nbytes // problem.itemsize, dtype)
-        self.result = None
-        self._part = slice(0)
-        for block in problem.output_of(private.rank):
-            self._part = slice(block.offset // problem.itemsize, block.end // problem.itemsize)
-            self.result = np.zeros_like(self.vector[self._part])
-        self.buffers = (self.vector, self.result)
-
-    def _vector(self, rank: int, salt: int) -> _Values:
-        """Small integers: no type rounds them or overflows."""
-        count = np.arange(len(self.vector), dtype=np.int64)
-        return ((count * 31 + salt + 7 * rank) % 5 // 3 + 1).astype(self.vector.dtype)
-
-    def fill(self, salt: int) -> None:  # noqa: D102
-        self.vector[:] = self._vector(self.comm.Get_rank(), salt)
-        total = self._vector(0, salt)
-        for rank in range(1, self.problem.ranks):
-            total = self._ufunc(total, self._vector(rank, salt)).astype(total.dtype)
-        self.expected = total[self._part]
-        if self.result is not None:
-            self.result[:] = self.expected + self.expected.dtype.type(1)
-
-
-class GatherWorkload(Workload):
-    """What this rank contributes, and what all ranks do, one after another."""
-
-    def __init__(self, private: PrivateCommunicator, problem: Problem) -> None:
-        super().__init__(private, problem)
-        counts = [0] * problem.ranks
-        for rank, nbytes in problem.sources:
-            counts[rank] = nbytes
-        self._counts = counts
-        self.contribution = np.zeros(counts[private.rank], np.uint8)
-        self.result = np.zeros(problem.nbytes, np.uint8)
-        self.buffers = (self.contribution, [self.result, counts, MPI.BYTE])
-
-    def fill(self, salt: int) -> None:  # noqa: D102
-        contributions = [_pattern(n, salt + 7 * rank) for rank, n in enumerate(self._counts)]
-        self.contribution[:] = contributions[self.private.rank]
-        self.expected = np.concatenate(contributions)
-        assert self.result is not None
-        self.result[:] = 255 - self.expected
-
-
-def workload_for(private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> Workload:
-    """The workload for a problem; op and dtype count where vectors are combined."""
-    if problem.kind.combines:
-        return CombineWorkload(private, problem, op, dtype)
-    return (GatherWorkload if problem.kind.has_sources else BroadcastWorkload)(private, problem)
 
 
 def _persistent(label: str, request: Any) -> Competitor:

@@ -121,6 +121,16 @@ def is_in_place(sendbuf: Any) -> bool:
     return sendbuf is MPI.IN_PLACE or sendbuf is None
 
 
+def combined_buffers(
+    sendbuf: Any, recvbuf: Any, *, has_output: bool
+) -> tuple[Buffer, Buffer | None]:
+    """What a collective that combines sends and receives; one buffer if it is in place."""
+    received = Buffer(recvbuf, writable=True) if has_output else None
+    if received is not None and is_in_place(sendbuf):
+        return received, received
+    return Buffer(sendbuf, writable=False), received
+
+
 def simple_parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | str | None]:
     """Data, count, displacement and type of the forms that mpi4py takes."""
     data, count, displacement, datatype = spec, None, 0, None

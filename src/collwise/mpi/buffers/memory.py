@@ -108,7 +108,7 @@ class Memory:
     __slots__ = ("address", "starts", "unit")
 
     def __init__(
-        self, address: Any, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
+        self, address: int, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
     ) -> None:
         self.address, self.unit, self.starts = address, unit, starts
 
@@ -145,14 +145,7 @@ class Memory:
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""
-        return self.address % dtype.alignment == 0  # type: ignore[no-any-return]
-
-
-class UserBuffer(Memory):
-    """A buffer as it was passed, instead of an address; whatever is sent of it is all of it."""
-
-    def at(self, region: Region) -> Any:  # noqa: D102
-        return self.address
+        return self.address % dtype.alignment == 0
 
 
 def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any) -> Act:

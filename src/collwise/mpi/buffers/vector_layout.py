@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import elements_in, locate, simple_parts, unit_of
+from collwise.mpi.buffers.buffer import Buffer, elements_in, locate, simple_parts, unit_of
 from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
 
 _ASKED = "a receive buffer with a part for every rank"
@@ -66,82 +66,45 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
     return VectorSpec(data, given, displacements, datatype)
 
 
-def allgatherv_key(spec: Any) -> Hashable:
-    """A cheap cache key that determines the bytes of every rank; None for unusual forms.
-
-    It has the type and the counts; the bytes of a whole array, if there are no counts.
-    """
-    if type(spec) is np.ndarray:
-        return spec.dtype, spec.nbytes, None
-    if type(spec) is not list and type(spec) is not tuple:
-        return None
-    if len(spec) == 2 and type(spec[1]) is list and type(spec[0]) is np.ndarray:
-        return spec[0].dtype, tuple(spec[1])  # the usual form, the fast way
-    if not 2 <= len(spec) <= 4:
-        return None
-    data, counts, _, datatype = allgatherv_spec(spec)
-    return _key(data, counts, datatype, None)
-
-
-def allgather_key(spec: Any) -> Hashable:
-    """The same for an Allgather; equal to no key of an Allgatherv."""
-    if type(spec) is np.ndarray:
-        return spec.dtype, spec.nbytes, "Allgather"
-    if type(spec) is list or type(spec) is tuple:
-        if len(spec) == 2 and isinstance(spec[1], MPI.Datatype | str):
-            return _key(spec[0], None, spec[1], "Allgather")
-        if len(spec) == 3 and isinstance(spec[1], int | np.integer):
-            return _key(spec[0], ("Allgather", int(spec[1])), spec[2], "Allgather")
-    return None
-
-
-def _key(data: Any, counts: Any, datatype: Any, method: str | None) -> Hashable:
-    """The type and the counts, or the type, the bytes of a whole array and the method.
-
-    A predefined type is in the key by its handle; a user's only by its size, in a tuple, since its
-    handle may come to mean another type.  The size does not say how many fill an array.
-    """
-    kind: Hashable = datatype
-    if datatype is None and type(data) is np.ndarray:
-        kind = data.dtype
-    elif isinstance(datatype, MPI.Datatype):
-        handle = datatype.handle
-        known = handle in PREDEFINED or datatype.is_predefined
-        kind = handle if known else (datatype.Get_size(),)
-    if counts is None:
-        whole = type(data) is np.ndarray and type(kind) is not tuple
-        return (kind, data.nbytes, method) if whole else None
-    return None if kind is None else (kind, _as_key(counts))
-
-
-def _as_key(numbers: Any) -> Hashable:
-    """Numbers as part of a key; equal numbers may have several keys."""
-    if type(numbers) is list:
-        return tuple(numbers)
-    if type(numbers) is np.ndarray:
-        return numbers.dtype, numbers.tobytes()
-    return numbers if numbers is None or isinstance(numbers, int | tuple) else tuple(numbers)
-
-
-class Form(NamedTuple):
-    """How one of MPI's methods takes its receive buffer: `read` it, and its cache `key`."""
-
-    read: Callable[[Any, int], VectorSpec]
-    key: Callable[[Any], Any]
-
-    def layout_key(self, spec: Any) -> Hashable:
-        """A key that determines the whole layout, for predefined types; otherwise None."""
-        key = self.key(spec)
-        if key is None or type(key[0]) is tuple:
-            return None
-        gathers = self.read is allgatherv_spec
-        return key, _as_key(allgatherv_spec(spec).displacements) if gathers else None
-
-
-FORMS: Mapping[str, Form] = {
-    "Allgather": Form(allgather_spec, allgather_key),
-    "Allgatherv": Form(allgatherv_spec, allgatherv_key),
+SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
+    "Allgather": allgather_spec,
+    "Allgatherv": allgatherv_spec,
 }
+"""How MPI's methods take their receive buffers: each is read, for so many ranks."""
+
+
+def vector_key(method: str, spec: Any) -> Hashable:
+    """A cheap cache key that determines the layout of a receive buffer; None for unusual forms.
+
+    An array is in it by its type and bytes, all else as it is.  Types of the user's have no key:
+    their handles may come to mean other types.
+    """
+    if type(spec) is np.ndarray:
+        return method, spec.dtype, spec.nbytes
+    if (type(spec) is not list and type(spec) is not tuple) or len(spec) < 2:
+        return None
+    data, *rest = spec
+    key = [_as_key(part) for part in rest]
+    if None in key:
+        return None
+    if type(data) is np.ndarray:
+        return method, data.dtype, data.nbytes, *key
+    complete = len(rest) > 1 and isinstance(rest[-1], MPI.Datatype | str)
+    return (method, *key) if complete else None
+
+
+def _as_key(part: Any) -> Hashable:
+    """A type, counts or displacements as part of a key; equal ones may have several keys."""
+    if type(part) is list:
+        return tuple(part)
+    if isinstance(part, MPI.Datatype):
+        known = part.handle in PREDEFINED or part.is_predefined
+        return ("type", part.handle) if known else None
+    if isinstance(part, tuple):
+        return tuple(map(_as_key, part))
+    if type(part) is np.ndarray:
+        return part.dtype, part.tobytes()
+    return part if isinstance(part, int | str | np.integer) else None
 
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
@@ -149,6 +112,18 @@ def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     _, _, length, known = locate(spec.data, spec.datatype, writable=True)
     unit = unit_of(spec.data, known)
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit.extent))
+
+
+def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
+    """A rank's send buffer, which must have as many bytes as its receive buffer says."""
+    buffer = Buffer(sendbuf, writable=False)
+    if buffer.nbytes != lengths[rank]:
+        raise InvalidArgument(
+            f"{lengths[rank]} bytes from rank {rank}, as its receive buffer says",
+            f"its send buffer has {buffer.nbytes}",
+            "correct the count of the send buffer, or the counts of the receive buffer",
+        )
+    return buffer
 
 
 def _counts(given: Any, ranks: int, length: int | None, extent: int) -> list[int]:

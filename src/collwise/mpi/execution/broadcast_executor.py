@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from collwise.mpi.buffers.memory import PACKED, USER, Memory, UserBuffer
+from collwise.mpi.buffers.memory import PACKED, USER, Memory
 from collwise.mpi.execution.executor import Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.execution.interpreter import BoundPlan
@@ -22,7 +22,6 @@ class BroadcastExecutor(Executor):
         super().__init__(schedule, private)
         self._is_root = private.rank == self.problem.root
         self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
-        self._passed = UserBuffer(None)
         self._unread: BoundPlan | None = None
 
     def run(self, *buffers: Any) -> None:  # noqa: D102
@@ -33,9 +32,9 @@ class BroadcastExecutor(Executor):
         if self.private.broken:
             self.private.check()
         if self._unread is None:
-            operands = Operands({Slot.OUTPUT: self._passed}, "direct")
+            operands = Operands({Slot.OUTPUT: Memory(0)}, "direct")
             self._unread = self._bind(operands, BLOCKING_TAG, late=True)
-        (self._passed.address,) = buffers
+        self._unread.pass_on(buffers[0])
         try:
             self._unread.run()
         except (TypeError, ValueError, LookupError, BufferError):
@@ -44,7 +43,7 @@ class BroadcastExecutor(Executor):
             self.private.mark_broken(problem)
             raise
         finally:
-            self._passed.address = None
+            self._unread.pass_on(None)
 
     def _operands(self, *buffers: Any) -> Operands:
         (spec,) = buffers

@@ -10,9 +10,15 @@ from typing import Any
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import Buffer, is_in_place
+from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import Memory
-from collwise.mpi.buffers.vector_layout import FORMS, VectorBuffer, VectorLayout
+from collwise.mpi.buffers.vector_layout import (
+    SPECS,
+    VectorBuffer,
+    VectorLayout,
+    contribution,
+    vector_key,
+)
 from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -32,40 +38,38 @@ class GatherExecutor(Executor):
         self, schedule: Schedule, private: PrivateCommunicator, method: str = "Allgatherv"
     ) -> None:
         super().__init__(schedule, private)
-        self._form = FORMS[method]
-        contributions = {block.owner: block for block in self.problem.gathered}
-        self._own = contributions.get(private.rank)
-        self._lengths = tuple(
-            contributions[rank].length if rank in contributions else 0
-            for rank in range(private.size)
-        )
+        self._method = method
+        own = (block for block in self.problem.gathered if block.owner == private.rank)
+        self._own = next(own, None)
+        lengths = dict(self.problem.sources)
+        self._lengths = tuple(lengths.get(rank, 0) for rank in range(private.size))
         self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
 
     def _operands(self, *buffers: Any) -> Operands:
         sendbuf, recvbuf = buffers
-        received = self._received(recvbuf)
-        unit = received.layout.unit
+        key = vector_key(self._method, recvbuf)
+        received = self._received(recvbuf, key)
         slots: dict[int, Memory] = {Slot.OUTPUT: received.memory}
         keep = [received.keep]
         contiguous = True
         if not (in_place := is_in_place(sendbuf)):
-            sent = self._contribution(sendbuf)
+            sent = contribution(sendbuf, self.private.rank, self._lengths)
             contiguous = sent.unit.contiguous
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
-        same = contiguous and unit.datatype.is_predefined
-        return Operands(slots, in_place, received.layout if same else None, keep)
+        layout = None if key is None or not contiguous else received.layout
+        return Operands(slots, in_place, layout, keep)
 
-    def _received(self, recvbuf: Any) -> VectorBuffer:
+    def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""
-        key = self._form.layout_key(recvbuf)
         layout = None if key is None else self._layouts.get(key)
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:
             memory = MPI.buffer.frombuffer(data)
             layout.fit(memory.nbytes)
             return VectorBuffer(memory, memory.address, layout)
-        received = VectorBuffer.read(self._form.read(recvbuf, self.private.size), self.private.size)
+        ranks = self.private.size
+        received = VectorBuffer.read(SPECS[self._method](recvbuf, ranks), ranks)
         lengths = received.layout.lengths
         if lengths != self._lengths:
             rank = next(r for r, ours in enumerate(self._lengths) if lengths[r] != ours)
@@ -74,27 +78,9 @@ class GatherExecutor(Executor):
                 f"the receive buffer of rank {self.private.rank} has {lengths[rank]} for it",
                 "plan for the counts that all ranks pass, or correct counts and type",
             )
-        layout = received.layout
-        if not layout.unit.datatype.is_predefined:
-            return received
-        # Whatever the form, one layout is one object, for which plans are bound once.
-        same = layout.unit.datatype.handle, tuple(layout.starts.items())
-        layout = self._layouts.get(same) or self._layouts.remember(same, layout)
         if key is not None:
-            self._layouts.remember(key, layout)
-        return received._replace(layout=layout)
-
-    def _contribution(self, sendbuf: Any) -> Buffer:
-        """The send buffer, which must have the schedule's bytes of this rank."""
-        buffer = Buffer(sendbuf, writable=False)
-        rank = self.private.rank
-        if buffer.nbytes != self._lengths[rank]:
-            raise InvalidArgument(
-                f"{self._lengths[rank]} bytes from rank {rank}, as the counts say",
-                f"its send buffer has {buffer.nbytes}",
-                "correct the count of the send buffer, or the counts of the receive buffer",
-            )
-        return buffer
+            self._layouts.remember(key, received.layout)
+        return received
 
     def _plan(self, variant: Any) -> RankPlan:
         in_place = variant

@@ -6,7 +6,7 @@ done when the next send needs its result, or else after the last send.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
 from collwise.schedule.operations import (
@@ -144,17 +144,11 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
 
 def _reading_output(op: Operation) -> Operation:
     """The operation with OUTPUT in place of INPUT."""
-
-    def renamed(slot: int) -> int:
-        return Slot.OUTPUT if slot == Slot.INPUT else slot
-
-    match op:
-        case Combine():
-            return op._replace(left=renamed(op.left), right=renamed(op.right))
-        case Copy():
-            return op._replace(source=renamed(op.source))
-        case _:
-            return op._replace(slot=renamed(op.slot))
+    names = ("left", "right", "source", "slot")
+    read: dict[str, Any] = {
+        name: Slot.OUTPUT for name in names if getattr(op, name, None) == Slot.INPUT
+    }
+    return op._replace(**read)
 
 
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:

@@ -1,8 +1,8 @@
 """The interpreter: a rank's plan bound to buffers, and executed.
 
 Blocking and persistent calls are executed alike.  They differ in their messages: a persistent call
-has persistent requests, made once; a blocking call looks up the addresses of its buffers when it
-starts a message, so one binding serves all buffers of the same layout.
+has persistent requests, made once; one binding of a blocking call serves all buffers of the same
+layout, and is aimed at those of a call where they are not where the last ones were.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ from collwise.schedule.operations import Combine, Copy, Message, Send
 
 
 class _LateMessage:
-    """A message whose address is looked up when it starts."""
+    """A message of a blocking call.   spec: what it is about, as mpi4py takes it."""
 
-    __slots__ = ("_begin", "_block", "_memory", "_peer", "_region", "_tag", "request")
+    __slots__ = ("_begin", "_block", "_memory", "_peer", "_region", "_tag", "request", "spec")
 
     def __init__(self, op: Message, memory: Memory, region: Region, comm: Any, tag: int) -> None:
         sends = isinstance(op, Send)
@@ -31,9 +31,14 @@ class _LateMessage:
         self._block = comm.Send if sends else comm.Recv
         self._memory, self._region, self._peer, self._tag = memory, region, op.peer, tag
         self.request: MPI.Request = MPI.REQUEST_NULL
+        self.spec: Any = None
+
+    def aim(self) -> None:
+        """Take the memory where it is now."""
+        self.spec = self._memory.at(self._region)
 
     def Start(self) -> None:  # noqa: N802
-        self.request = self._begin(self._memory.at(self._region), self._peer, self._tag)
+        self.request = self._begin(self.spec, self._peer, self._tag)
 
     def Wait(self) -> None:  # noqa: N802
         self.request.Wait()
@@ -42,7 +47,23 @@ class _LateMessage:
         return self.request.Test()
 
     def start_and_wait(self) -> None:
-        self._block(self._memory.at(self._region), self._peer, self._tag)
+        self._block(self.spec, self._peer, self._tag)
+
+
+class _LateAct:
+    """A combine or a copy of a blocking call.   act: does it at the addresses of `aim`."""
+
+    __slots__ = ("_make", "_places", "act")
+
+    def __init__(self, make: Callable[..., Act], places: Sequence[tuple[Memory, Region]]) -> None:
+        self._make, self._places, self.act = make, places, _nothing
+
+    def aim(self) -> None:
+        """Take the memory where it is now."""
+        self.act = self._make(*[memory.at(region) for memory, region in self._places])
+
+    def __call__(self) -> None:
+        self.act()
 
 
 class Phase(NamedTuple):
@@ -56,7 +77,7 @@ class Phase(NamedTuple):
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    late: for blocking calls: addresses are looked up at every execution (see `aim`).
+    late: for blocking calls: addresses are set before every execution (see `aim`).
     keep: what must live as long, such as the owners of the memory.   types: derived types that are
     freed in the end.
     """
@@ -77,6 +98,9 @@ class BoundPlan:
         self.slots, self.scratch, self.late = slots, scratch, late
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
         self.types = list(types)
+        self._late_acts: list[_LateAct] = []
+        self._scratch_at: int | None = None
+        self._aimed = False
         # Persistent requests, or late messages: they have the same methods.
         self._messages: list[Any] = [self._message(op) for op in plan.messages]
         phases: list[tuple[Sequence[Any], list[Act]]] = [((), [])]
@@ -101,11 +125,24 @@ class BoundPlan:
 
     def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
         """Set the addresses of slots for the next execution, of a late plan."""
+        aimed = self._aimed
         for slot, memory in buffers.items():
-            self.slots[slot].address = memory.address
-        if nbytes := self.scratch.nbytes:
-            for slot, address in self.scratch.placed_at(scratch.at_least(nbytes)).items():
+            known = self.slots[slot]
+            if known.address != memory.address:
+                known.address, aimed = memory.address, False
+        if (nbytes := self.scratch.nbytes) and self._scratch_at != (at := scratch.at_least(nbytes)):
+            for slot, address in self.scratch.placed_at(at).items():
                 self.slots[slot].address = address
+            self._scratch_at, aimed = at, False
+        if not aimed:
+            for late in (*self._messages, *self._late_acts):
+                late.aim()
+            self._aimed = True
+
+    def pass_on(self, spec: Any) -> None:
+        """Let all messages of a late plan be about one buffer, as mpi4py takes it."""
+        for message in self._messages:
+            message.spec = spec
 
     def run(self) -> None:
         """Execute everything."""
@@ -192,7 +229,8 @@ class BoundPlan:
         for regions in zip(*(memory.regions(op.blocks) for memory in memories), strict=True):
             places = list(zip(memories, regions, strict=True))
             if self.late:
-                yield partial(_act_now, make, places)
+                self._late_acts.append(_LateAct(make, places))
+                yield self._late_acts[-1]
             else:
                 yield make(*[memory.at(region) for memory, region in places])
 
@@ -222,11 +260,6 @@ class BoundPlan:
                 everything += self._waiting(awaited)
             everything += acts
         return tuple(everything)
-
-
-def _act_now(make: Callable[..., Act], places: Sequence[tuple[Memory, Region]]) -> None:
-    """Do what `make` makes, at the addresses of now."""
-    make(*[memory.at(region) for memory, region in places])()
 
 
 def _in_turn(acts: Sequence[Act]) -> Act:

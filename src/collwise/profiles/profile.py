@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument, shown
 from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import (
@@ -146,11 +146,15 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
         """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
+        if not isinstance(text, str | bytes):
+            raise InvalidArgument(f"read {name}", f"it is {shown(text)}", "give its text, or bytes")
         return _read(text, name)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Profile":
         """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidArgument("a profile", f"its path is {shown(path)}", "give text or a Path")
         name = f"the profile {os.fspath(path)}"
         try:
             text = read_input(Path(path))
@@ -216,7 +220,13 @@ def _read(text: str | bytes, name: str) -> Profile:
     except UnicodeDecodeError as error:
         damaged(f"it is not UTF-8 text (at byte {error.start})")
     except msgspec.ValidationError as error:
-        damaged(str(error))
+        damaged(
+            re.sub(
+                r"Invalid enum value (.*) - at `\$\.(.*)`$",
+                r"its \2 is \1, which is unknown",
+                str(error),
+            )
+        )
     except msgspec.DecodeError as error:
         seen = str(error)
         if found := re.search(r"\(byte (\d+)\)", seen):

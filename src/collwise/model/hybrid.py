@@ -206,7 +206,7 @@ def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
         if not isinstance(choice, int | float | np.integer) or choice not in (0, 1):
             remedy = "give 1 where vectors are halved, 0 where they are exchanged whole"
             raise InvalidArgument("a hybrid strategy", f"S_{j} = {choice!r}", remedy)
-    if d is not None and len(chosen) != d:
+    if d is not None and len(chosen) != _dimensions(d):
         seen = f"{len(chosen)} choices for {d} directions"
         remedy = f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
         raise InvalidArgument("a hybrid strategy", seen, remedy)
@@ -262,6 +262,8 @@ def _hockney(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -> _Steps:
     """The steps for any curves, with ⌈n/2^h⌉ whole items after h halvings."""
     n = _count(nitems, "nitems")
+    if not isinstance(to_root, bool | np.bool_):
+        raise InvalidArgument("to_root", f"it is {shown(to_root)}", "give True or False")
     sizes = [-(-n >> h) for h in range(d + 1)]
     transfer = [_of(cost, "cost", m) for m in sizes]
     gathered = [_of(cost, "cost", m // 2) for m in sizes[:-1]] if to_root else []

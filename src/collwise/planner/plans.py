@@ -111,7 +111,7 @@ class Plan:
     def candidate(self, label: str) -> Candidate:
         """The candidate of this label; raises UnknownName."""
         for candidate in self.candidates:
-            if candidate.label == label:
+            if isinstance(label, str) and candidate.label == label:
                 return candidate
         raise UnknownName.of("candidate", label, [one.label for one in self.candidates])
 

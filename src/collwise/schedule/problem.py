@@ -1,5 +1,6 @@
 """The problem that a schedule solves: a collective, its sizes, who has data, combining order."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +36,7 @@ def satisfies(order: Order, required: Order) -> bool:
 
 
 def _known(order: Order) -> Order:
-    if order not in ORDERS:
+    if not isinstance(order, str) or order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
     return order
 
@@ -175,8 +176,10 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
-        if isinstance(sources, Iterable):  # of more than there are ranks, one is wrong
-            sources = list(islice(sources, ranks + 1))
+        if isinstance(sources, Iterable) and np.ndim(
+            sources
+        ):  # of more than there are ranks, one is wrong
+            sources = list(islice(sources, min(ranks + 1, sys.maxsize)))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):
             each = list(nbytes)

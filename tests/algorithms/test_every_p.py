@@ -39,12 +39,10 @@ from tests.algorithms.examples import (
 MOST = 130
 FEW = 10
 """Up to so many ranks the sample has every algorithm."""
-STRIDE = 6
-"""Beyond, each algorithm has every sixth p, another one than its neighbour in the registry."""
-AT_ONCE = 1_000
+AT_ONCE = 300
 """Operations to time for one algorithm and p in a run that is not exhaustive."""
-HEAVY = 4_000
-"""An algorithm with more operations on p ranks occurs with a great p once only."""
+HEAVY = 60
+"""Operations of one of 64 ranks: an algorithm with more of them occurs with few great p."""
 SEGMENTS = (1, 2, 3, 5)
 ITEMS = (1, 4, 8, 16)
 
@@ -78,6 +76,13 @@ class Settings:
         return {name: getattr(self, name) for name in algorithm.parameters}
 
 
+def segmentings(algorithm: Algorithm, p: int, nbytes: int, seed: int) -> list[Settings]:
+    """Settings for every way to cut a message into segments, each length of a segment once."""
+    cuts = [*product(SEGMENTS, (True, False))] if "segment" in algorithm.parameters else [(1, True)]
+    every = (Settings(p, nbytes, *cut, LATENCIES[p % 7], seed) for cut in cuts)
+    return list({settings.segment: settings for settings in every}.values())
+
+
 @lru_cache(maxsize=4)
 def made(
     name: str, p: int, nbytes: int, root: int, item: int, settings: tuple[Any, ...]
@@ -88,9 +93,10 @@ def made(
     )
 
 
-def operations(schedule: Schedule) -> int:
-    """About how many there are, without making all lists: as if all were like one in the middle."""
-    return schedule.ranks * len(schedule.program.operations(schedule.ranks // 2))
+def heavy(algorithm: Algorithm) -> bool:
+    """Whether ranks have many operations, in the order of p."""
+    schedule = Case(algorithm, 64).schedule(LATENCIES[0])
+    return len(schedule.program.operations(32)) > HEAVY
 
 
 class Case:
@@ -99,14 +105,13 @@ class Case:
     def __init__(self, algorithm: Algorithm, p: int) -> None:
         self.algorithm, self.p = algorithm, p
         random = Random(f"{algorithm.name} {p}")
+        self.number = p if p <= FEW else FEW + p // len(algorithms_for(algorithm.collective))
         all_roots = roots(algorithm, p)
-        self.root = all_roots[(p // STRIDE + len(algorithm.name)) % len(all_roots)]
-        self.item = ITEMS[(p // STRIDE) % len(ITEMS)] if combines(algorithm) else 1
-        self.segments = SEGMENTS[p // STRIDE % len(SEGMENTS)]
+        self.root = all_roots[(self.number + len(algorithm.name)) % len(all_roots)]
+        self.item = ITEMS[self.number % len(ITEMS)] if combines(algorithm) else 1
+        self.segments = SEGMENTS[self.number % len(SEGMENTS)]
         self.exactly = bool(random.getrandbits(1))
         self.count = random.choice([n for n in lengths(p) if n > 1] or [1])
-        if operations(self.schedule(LATENCIES[0])) > HEAVY:  # then few have something to send
-            self.count = random.choice((1, 2, 3))
 
     @property
     def nbytes(self) -> int:
@@ -129,25 +134,28 @@ class Case:
         played = self.algorithm.kind.has_sources  # to predict it: no formula is at stake
         most = AT_ONCE // 4 if played else AT_ONCE
         count = most // max(sum(map(len, self.schedule(LATENCIES[0]).lists)), 1)
-        count = max(1, min(len(MACHINES), count))
-        return [MACHINES[(self.p // STRIDE * count + i) % len(MACHINES)] for i in range(count)]
+        count = max(1 + (self.p <= FEW), min(len(MACHINES), count))
+        return [MACHINES[(2 * self.number + i) % len(MACHINES)] for i in range(count)]
+
+
+@cache
+def light(collective: str) -> list[Algorithm]:
+    """The algorithms of a collective that are quick to check on many ranks."""
+    return [algorithm for algorithm in algorithms_for(collective) if not heavy(algorithm)]
 
 
 @cache
 def sample(name: str) -> tuple[Case, ...]:
-    """Every p up to FEW, and then every sixth; one great p only for what is heavy.
+    """Every p up to FEW; beyond, every p occurs with one algorithm of its collective, in turn.
 
-    Every ninth where sources are given: those algorithms have a sample of their own.
+    Only those that are light take turns; the others occur with three great p of their own.
     """
     algorithm = ALGORITHMS[name]
-    stride = 9 if algorithm.kind.has_sources else STRIDE
-    first = algorithms_for(algorithm.collective).index(algorithm)
-    cases = [Case(algorithm, p) for p in range(1, FEW + 1)]
-    great = [p for p in range(FEW + 1, MOST + 1) if (p + first) % stride == 0]
-    cases += [Case(algorithm, p) for p in great]
-    heavy = [case for case in cases if operations(case.schedule(LATENCIES[0])) > HEAVY]
-    one = next((case for case in heavy if case.p > 50), None)
-    return tuple(case for case in cases if case not in heavy or case is one)
+    turns = light(algorithm.collective)
+    great = [p for p in range(FEW + 1, MOST + 1) if turns[p % len(turns)] is algorithm]
+    place = algorithms_for(algorithm.collective).index(algorithm)
+    ranks = [*range(1, FEW + 1), *(great or (16 + place, 31 + place, 51 + place))]
+    return tuple(Case(algorithm, p) for p in ranks)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -220,10 +228,7 @@ def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> Non
     items = (1, 16) if combines(algorithm) else (1,)
     for count, root, item in product(lengths(p), roots(algorithm, p), items):
         nbytes = fitting(algorithm, p, count * item, item)
-        for segments, exactly in (
-            product(SEGMENTS, (True, False)) if "segment" in algorithm.parameters else [(1, True)]
-        ):
-            settings = Settings(p, nbytes, segments, exactly, LATENCIES[p % 7], p + nbytes)
+        for settings in segmentings(algorithm, p, nbytes, p + nbytes):
             more = {**sources_for(algorithm, p), **settings.of(algorithm)}
             schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             check_flow(schedule)
@@ -291,17 +296,11 @@ def test_the_declared_order_is_the_best(algorithm: Algorithm) -> None:
 
 def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int, Settings]]:
     """Every length, item, root and way to cut a message into segments, each but once."""
-    segmentings = [*product(SEGMENTS, (True, False))]
-    if "segment" not in algorithm.parameters:
-        segmentings = [(1, True)]
     for number, count in enumerate(lengths(p)):
         item = ITEMS[(p + number) % len(ITEMS)] if combines(algorithm) else 1
         nbytes = fitting(algorithm, p, count * item, item)
-        cuts = {
-            s.segment: s
-            for s in (Settings(p, nbytes, *how, LATENCIES[p % 7], p) for how in segmentings)
-        }
-        for root, settings in product(roots(algorithm, p), cuts.values()):
+        cuts = segmentings(algorithm, p, nbytes, p)
+        for root, settings in product(roots(algorithm, p), cuts):
             yield nbytes, item, root, settings
 
 

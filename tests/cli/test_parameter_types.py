@@ -129,7 +129,7 @@ def test_exact_numbers(collwise: Run, lam: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (["bench", "--op", "max"], ["broadcast with --op", "reduce and allreduce only"]),
+        (["bench", "--op", "max"], ["broadcast with --op", "it is for reduce, allreduce"]),
         (["bench", "--sources", "1,"], ["broadcast with --sources", "s_to_p only"]),
         (["bench", "--collective", "allreduce", "--root", "1"], ["allreduce with --root"]),
         (["bench", "--collective", "s_to_p", "--dtype", "int32"], ["s_to_p with --dtype"]),

@@ -63,7 +63,7 @@ def test_a_report_of_sources(tmp_path: Path) -> None:
     found = session(outcome(512, 1.5, sources=(0, 3)))
     page = write_report(found, tmp_path / "report.html").read_text(encoding="utf-8")
     ours = found.outcomes[0].ours
-    assert f'aria-label="Mesh: {ours}, 1 KiB of 2 sources to 5 ranks"' in page
+    assert f'aria-label="Mesh: {ours}, 512 B from each of 2 sources, 5 ranks"' in page
     assert f'aria-label="Timeline: {ours}, ' in page
     assert "Tree: " not in page
     assert "s_to_p of 512 bytes from each of 2 ranks: " in page

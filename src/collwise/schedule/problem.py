@@ -1,7 +1,8 @@
 """The problem that a schedule solves: a collective, its sizes, who has data, combining order."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -176,9 +177,7 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
-        if isinstance(sources, Iterable) and np.ndim(
-            sources
-        ):  # of more than there are ranks, one is wrong
+        with suppress(TypeError):  # of more than there are ranks, one is wrong
             sources = list(islice(sources, min(ranks + 1, sys.maxsize)))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):

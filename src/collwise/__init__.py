@@ -10,37 +10,56 @@
     comm = cw.Comm(MPI.COMM_WORLD)                # a drop-in for mpi4py's
     comm.Bcast(x, root=0)
 
-Importing it needs no MPI; `Comm`, `startall` and `waitall` do.
+Names are loaded when they are first used.  Importing it needs no MPI; `Comm`, `startall` and
+`waitall` do.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from collwise import errors
-from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.model import hybrid, postal, sources, topology
-from collwise.model.machine import Machine
-from collwise.model.presets import PRESETS
-from collwise.planner.choose import plan
-from collwise.planner.plans import Plan
-from collwise.profiles.profile import Profile
-from collwise.schedule.program import Schedule
-from collwise.simulator import Trace, simulate
-from collwise.timing import ideal
-from collwise.verifier import verify
-
-presets = PRESETS
-"""The papers' machines: name -> `collwise.model.presets.Preset`."""
 
 if TYPE_CHECKING:
+    from collwise.algorithms import ALGORITHMS, Algorithm
     from collwise.comm import Comm
+    from collwise.model import hybrid, postal, sources, topology
+    from collwise.model.machine import Machine
+    from collwise.model.presets import PRESETS
     from collwise.mpi.execution.interpreter import startall, waitall
+    from collwise.planner.choose import plan
+    from collwise.planner.plans import Plan
+    from collwise.profiles.profile import Profile
+    from collwise.schedule.program import Schedule
+    from collwise.simulator import Trace, simulate
+    from collwise.timing import ideal
+    from collwise.verifier import verify
 
-_ON_MPI = {
-    "Comm": "collwise.comm",
-    "startall": "collwise.mpi.execution.interpreter",
-    "waitall": "collwise.mpi.execution.interpreter",
+    presets = PRESETS
+    """The papers' machines: name -> `collwise.model.presets.Preset`."""
+
+_ON_MPI = ("Comm", "startall", "waitall")
+_MODULES = {
+    "ALGORITHMS": "algorithms",
+    "Algorithm": "algorithms",
+    "Comm": "comm",
+    "Machine": "model.machine",
+    "Plan": "planner.plans",
+    "Profile": "profiles.profile",
+    "Schedule": "schedule.program",
+    "Trace": "simulator",
+    "hybrid": "model.hybrid",
+    "ideal": "timing",
+    "plan": "planner.choose",
+    "postal": "model.postal",
+    "presets": "model.presets",
+    "simulate": "simulator",
+    "sources": "model.sources",
+    "startall": "mpi.execution.interpreter",
+    "topology": "model.topology",
+    "verify": "verifier",
+    "waitall": "mpi.execution.interpreter",
 }
+"""Where each public name is defined."""
 
 __all__ = [
     "ALGORITHMS",
@@ -67,6 +86,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ON_MPI:
-        return getattr(import_module(_ON_MPI[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import_module("collwise.mpi.runtime.world")  # first: it explains a missing MPI library
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    if name == "presets":
+        value = module.PRESETS
+    else:
+        value = module if module.__name__.endswith(f".{name}") else getattr(module, name)
+    return globals().setdefault(name, value)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,24 @@
 """`python -m collwise` is `collwise`."""
 
-from collwise.cli import main
+import os
+import signal
+from typing import NoReturn
 
-main()
+
+def _end(number: int, frame: object) -> NoReturn:
+    os.write(2, b"collwise: interrupted\n")
+    os._exit(130)
+
+
+def main() -> None:
+    """Run the command line, which explains an interruption as soon as it is loaded."""
+    if (handler := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+    from collwise.cli import main as command_line
+
+    signal.signal(signal.SIGINT, handler)
+    command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -4,12 +4,29 @@ An error says three things: what was asked, what was seen, what to do.  Its clas
 it is; the command line ends with its `exit_code`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 
 CALLED: Mapping[str, str] = MappingProxyType(
-    {"allgather": "s_to_p", "allgatherv": "s_to_p", "bcast": "broadcast"}
+    {
+        "allgather": "s_to_p",
+        "allgatherv": "s_to_p",
+        "bcast": "broadcast",
+        "add": "sum",
+        "+": "sum",
+        "plus": "sum",
+        "mul": "prod",
+        "multiply": "prod",
+        "product": "prod",
+        "*": "prod",
+        "maximum": "max",
+        "minimum": "min",
+        "and": "land",
+        "or": "lor",
+        "xor": "lxor",
+    }
 )
 """Our names by those of MPI and other libraries, in lower case and without separators."""
 
@@ -59,8 +76,8 @@ class UnknownName(CollwiseError, LookupError):
         names = sorted(known)
         if not isinstance(name, str):
             return cls(f"{kind} ({shown(name)})", "there is none", "known: " + ", ".join(names))
-        plain = name.lower().removeprefix("mpi_").replace("_", "").replace("-", "")
-        if (ours := CALLED.get(plain)) in names:
+        plain = re.sub(r"^mpi[_.]|[_\s-]", "", name.lower())
+        if (ours := CALLED.get(plain, plain)) in names:
             return cls(f"{kind} {name!r}", "there is none", f"write {ours}, as it is called here")
         short = [n.rpartition("/")[2] for n in names]
         near = get_close_matches(name, names, n=3, cutoff=0.5)

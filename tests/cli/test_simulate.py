@@ -315,7 +315,7 @@ def test_options_of_another_collective(collwise: Run, command: str, collective: 
         (["--t0", "1us"], ["a postal machine: --lam is missing"]),
         (["--hop", "1ns"], ["a wormhole machine: --send, --receive and --beta are missing"]),
         (["--t0", "1us", "--hop", "1ns"], ["options of several (--t0, --hop)"]),
-        (["--t0", "-1us", "--lam", "4"], ["a machine's t0_s: ", "is not above 0"]),
+        (["--t0", "-1us", "--lam", "4"], ["a postal machine with --t0: ", "is not above 0"]),
         (["--t0", "1 day", "--lam", "4"], ["'--t0'", "is no number", "or 1.8ms"]),
         (["--t0", "ms", "--lam", "4"], ["'--t0'", "is no number"]),
         (["--lam", "4ms"], ["'--lam'", "is no number"]),

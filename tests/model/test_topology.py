@@ -353,7 +353,7 @@ def test_what_parse_refuses(text: Any, error: type[CollwiseError], says: str) ->
             "a mesh of 2 × 2 with 2 embedded ranks, seen as a mesh: shape = (2,); give (rows, col",
         ),
         (snake, ((0, 4),), "a mesh of ranks: rows = 0; give an integer of at least 1"),
-        (near_square, (0,), "a mesh of ranks: ranks = 0; give an integer of at least 1"),
+        (near_square, (0,), "a mesh of ranks: ranks = 0; give an integer from 1 to 2147483648"),
     ],
 )
 def test_what_is_refused(make: Any, sizes: tuple[Any, ...], says: str) -> None:

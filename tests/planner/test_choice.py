@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
+from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner import choose
@@ -62,7 +63,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
     assert len({c.name for c in made.candidates} | set(made.excluded)) == len(
         algorithms_for("broadcast")
     )
-    with pytest.raises(KeyError, match="broadcast/quicksort"):
+    with pytest.raises(UnknownName, match="broadcast/quicksort"):
         made.candidate("broadcast/quicksort")
 
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from collwise.errors import UnknownName
 from collwise.measure.race import LIBRARY, LIBRARY_PERSISTENT
 from collwise.planner.choose import decided, plan
 from collwise.planner.plans import Candidate, Plan
@@ -77,7 +78,7 @@ def test_a_tie_is_the_librarys(estimate: Plan) -> None:
 
 
 def test_an_unknown_winner(estimate: Plan) -> None:
-    with pytest.raises(KeyError, match="broadcast/quicksort"):
+    with pytest.raises(UnknownName, match="broadcast/quicksort"):
         decided(estimate, {LIBRARY: 1e-6}, "broadcast/quicksort")
 
 

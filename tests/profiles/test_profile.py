@@ -258,7 +258,10 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zero t0": (_edited("points", 1, "t0_s", value=0), r"> 0.*\$\.points\[1\]\.t0_s"),
     "text for a number": (_edited("points", 1, "t0_s", value="1"), r"\$\.points\[1\]\.t0_s"),
     "zero bytes": (_edited("points", 0, "nbytes", value=0), r"\$\.points\[0\]\.nbytes"),
-    "an unknown mode": (_edited("points", 0, "mode", value="fast"), r"\$\.points\[0\]\.mode"),
+    "an unknown mode": (
+        _edited("points", 0, "mode", value="fast"),
+        r"its points\[0\]\.mode is 'fast', which is unknown",
+    ),
     "unsorted": (
         _edited("points", 0, "nbytes", value=1000),
         r"points\[1\]\.nbytes = 512 after 1000",
@@ -279,7 +282,10 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: _edited("wins", value=[json.loads(msgspec.json.encode(_race_result(8)))] * 2)(),
         "two of them are about the same",
     ),
-    "experiment 3": (_edited("medians", 0, "experiment", value=3), r"\$\.medians\[0\]\.experiment"),
+    "experiment 3": (
+        _edited("medians", 0, "experiment", value=3),
+        r"its medians\[0\]\.experiment is 3, which",
+    ),
 }
 
 

@@ -105,7 +105,7 @@ def test_a_rank_that_is_not(rank: int) -> None:
     with pytest.raises(InvalidArgument) as caught:
         schedule.rank(rank)
     assert str(caught.value) == (
-        f"the schedule of rank {rank}: there are 3 ranks; give a rank from 0 to 2"
+        f"the schedule of a rank, of 3: rank = {rank!r}; give an integer from 0 to 2"
     )
 
 

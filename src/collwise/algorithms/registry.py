@@ -10,7 +10,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
-from collwise.model.machine import Machine
+from collwise.model.machine import Machine, checked_machine
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
@@ -149,6 +149,7 @@ class Algorithm:
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
         """
+        checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
         problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
         return self.time_of(problem, machine, settings)

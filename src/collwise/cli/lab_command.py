@@ -7,6 +7,7 @@ from typing import Literal, NoReturn
 import click
 
 from collwise.cli import output
+from collwise.cli.parameter_types import BUDGET, FILE
 from collwise.system.launcher import ended_by_signals
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
@@ -19,7 +20,7 @@ _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
 @click.option(
     "--network",
     "network_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="A TOML file with groups of hosts, and links between them, instead.",
 )
 @click.option("--ranks", "-n", type=int, help="Ranks in all  [default: all hosts full].")
@@ -30,7 +31,7 @@ _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
     help="Whose launcher; none: run it once, on the first host  [default: what is installed].",
 )
 @click.option("--addresses", help="Address range of the hosts  [default: a free one].")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds at most.")
+@click.option("--timeout", type=BUDGET, help="Seconds at most.")
 @output.json_option
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENTS]...")
 def command(

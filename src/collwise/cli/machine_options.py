@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from collwise.cli.grouped_command import all_of, grouped
-from collwise.cli.parameter_types import EXACT, SECONDS
+from collwise.cli.parameter_types import EXACT, FILE, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.model.presets import PRESETS, Preset
@@ -63,7 +60,7 @@ machine_options = all_of(
     _measured(
         "--profile",
         "profile_path",
-        type=click.Path(path_type=Path),
+        type=FILE,
         help="Profile file to use  [default: the one saved for this machine].",
     ),
     _measured(
@@ -160,7 +157,14 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
             "give " + ", ".join(map(_typed, required)),
         )
     arguments = _KINDS[kind].arguments
-    return make(**{arguments[name]: value for name, value in parameters.items()})
+    try:
+        return make(**{arguments[name]: value for name, value in parameters.items()})
+    except InvalidArgument as problem:
+        for name in parameters:  # as the user knows it
+            if problem.asked == f"a machine's {arguments[name]}":
+                asked = f"a {kind} machine with {_typed(name)}"
+                raise InvalidArgument(asked, problem.seen, problem.remedy) from None
+        raise
 
 
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:

@@ -16,6 +16,9 @@ from collwise.system.quantities import parse_number, parse_size, parse_time
 
 T = TypeVar("T")
 
+LONGEST_S = 10_000_000
+"""Seconds, 115 days: clocks of the system cannot wait for much more."""
+
 
 class ParsedType(click.ParamType[T]):
     """A value that `parse` reads from text; a usage error (exit code 2) where it refuses."""
@@ -32,6 +35,16 @@ class ParsedType(click.ParamType[T]):
             return self.parse(value)
         except InvalidArgument as problem:
             self.fail(f"{problem.seen}; {problem.remedy}", param, ctx)
+
+
+class FilePath(click.Path):
+    """The path of a file, which has a name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path; a usage error for an empty name."""
+        if value == "":
+            self.fail("the name is empty; name a file", param, ctx)
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 def _items(text: str, what: str) -> list[str]:
@@ -52,11 +65,10 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
 def _parse_budget(text: str) -> float:
     """Seconds that a command may work, more than 0."""
     with suppress(InvalidArgument):
-        if (time := parse_time(text)) > 0:
+        if 0 < (time := parse_time(text)) <= LONGEST_S:
             return float(time)
-    raise InvalidArgument(
-        "a budget", f"{text!r} is no time to spend", "give seconds > 0, such as 5"
-    )
+    remedy = f"give seconds > 0, such as 5 (at most {LONGEST_S})"
+    raise InvalidArgument("a budget", f"{text[:20]!r} is no time to spend", remedy)
 
 
 def _parse_shape(text: str) -> tuple[int, int]:
@@ -112,6 +124,7 @@ def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> P
     return writable(ctx, param, path)
 
 
+FILE = FilePath(path_type=Path)
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,bytes,…", _parse_sizes)
 BUDGET = ParsedType("seconds", _parse_budget)

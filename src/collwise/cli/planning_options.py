@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -15,7 +14,7 @@ from collwise.cli.machine_options import (
     machine_from,
     machine_options,
 )
-from collwise.cli.parameter_types import COLLECTIVE, RANKS, drawable
+from collwise.cli.parameter_types import COLLECTIVE, FILE, RANKS, drawable
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     ProblemOptions,
@@ -31,7 +30,7 @@ LONG = 128
 
 picture_option = click.option(
     "--picture",
-    type=click.Path(path_type=Path),
+    type=FILE,
     callback=drawable,
     help="Draw the schedule into .svg or .png files: in time, as NAME-timeline; and in space, as"
     " NAME: its mesh with the load of the links, or its tree. What is combined by several ranks"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from collwise.cli.parameter_types import writable
+from collwise.cli.parameter_types import FILE, writable
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
@@ -14,7 +14,7 @@ from collwise.profiles.store import default_path, find
 profile_option = click.option(
     "--profile",
     "profile_path",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Profile file to use  [default: the one saved for this machine].",
 )
 
@@ -30,7 +30,7 @@ def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None)
 save_option = click.option(
     "--save",
     "save_path",
-    type=click.Path(path_type=Path),
+    type=FILE,
     callback=_can_be_saved,
     help="Where to save the profile  [default: beside others, by machine].",
 )

@@ -8,7 +8,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET, COLLECTIVES, SIZES, writable
+from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, SIZES, writable
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # the help needs no MPI
 @click.option(
     "--report",
     "report_path",
-    type=click.Path(path_type=Path),
+    type=FILE,
     callback=writable,
     default=Path("collwise-report.html"),
     help="Where to write the HTML report; missing folders are made.",

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -157,6 +158,9 @@ class Cluster:
         capture: return its output (or its standard output only) instead of letting it through.
         Standard input goes to it (to rank 0) unless all its output is captured.
         """
+        if timeout_s is not None and not 0 < timeout_s < threading.TIMEOUT_MAX:
+            seen, remedy = f"timeout_s = {timeout_s!r}", "give seconds > 0, or None"
+            raise InvalidArgument("running in a lab", seen, remedy)
         if self._process is None:
             raise InvalidArgument("running in a lab", "it is not started", "use `with Cluster(…)`")
         arguments = [str(argument) for argument in command]

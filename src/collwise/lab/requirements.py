@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from collwise.errors import LabUnavailable
 from collwise.lab.poll_shim import compiler
+from collwise.system.host import LAB
 
 _CAPABILITIES = {12: "CAP_NET_ADMIN", 21: "CAP_SYS_ADMIN"}
 _CAP_SYS_NICE = 23
@@ -31,6 +32,9 @@ def unmet() -> list[Requirement]:
     if system != "Linux":
         remedy = "run it on Linux (a virtual machine will do)"
         return [Requirement("Linux", system or "an unknown system", remedy)]
+    if (network := os.environ.get(LAB)) is not None:
+        remedy = "start it on the machine itself, and run all commands there"
+        return [Requirement("a machine of its own", f"this is a host of a lab ({network})", remedy)]
     capabilities = _effective_capabilities()
     lacking = [f"no {name}" for bit, name in _CAPABILITIES.items() if not capabilities >> bit & 1]
     nsenter = shutil.which("nsenter")

@@ -15,9 +15,14 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple, TypeAlias
 
-from collwise.errors import InvalidArgument
+import numpy as np
+
+from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact
 from collwise.system.integers import checked_integer
+
+MOST_DIMENSIONS = 1024
+"""Of a cube: more than any machine has, and few enough to be quick."""
 
 Strategy: TypeAlias = tuple[int, ...]
 """(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
@@ -167,7 +172,7 @@ def best_for(
     >>> best_for(start_up, lambda m: Fraction(35, 100) * m, 100, 6)
     (0, 0, 0, 0, 1, 1)
     """
-    d = _count(d, "d")
+    d = _dimensions(d)
     steps = _measured(cost, combine, nitems, d, to_root)
     return _fastest(steps) if nitems else (0,) * d
 
@@ -192,12 +197,16 @@ def short_message_rule(
 
 def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
     """A strategy as a tuple of 0 and 1, of length d if d is given; else raises InvalidArgument."""
-    chosen = tuple(strategy)
+    try:
+        chosen = tuple(strategy)
+    except TypeError:
+        remedy = "give S_0 … S_(d−1), such as (0, 1)"
+        raise InvalidArgument("a hybrid strategy", f"it is {shown(strategy)}", remedy) from None
     for j, choice in enumerate(chosen):
-        if choice not in (0, 1):
+        if not isinstance(choice, int | float | np.integer) or choice not in (0, 1):
             remedy = "give 1 where vectors are halved, 0 where they are exchanged whole"
             raise InvalidArgument("a hybrid strategy", f"S_{j} = {choice!r}", remedy)
-    if d is not None and len(chosen) != d:
+    if d is not None and len(chosen) != _dimensions(d):
         seen = f"{len(chosen)} choices for {d} directions"
         remedy = f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
         raise InvalidArgument("a hybrid strategy", seen, remedy)
@@ -253,6 +262,8 @@ def _hockney(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -> _Steps:
     """The steps for any curves, with ⌈n/2^h⌉ whole items after h halvings."""
     n = _count(nitems, "nitems")
+    if not isinstance(to_root, bool | np.bool_):
+        raise InvalidArgument("to_root", f"it is {shown(to_root)}", "give True or False")
     sizes = [-(-n >> h) for h in range(d + 1)]
     transfer = [_of(cost, "cost", m) for m in sizes]
     gathered = [_of(cost, "cost", m // 2) for m in sizes[:-1]] if to_root else []
@@ -262,6 +273,9 @@ def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -
 
 def _of(curve: Curve, name: str, m: int) -> Fraction:
     """The curve's value for m items, 0 for none.  Raises InvalidArgument if it is no cost."""
+    if not callable(curve):
+        remedy = "give a function from a number of items to a time"
+        raise InvalidArgument(name, f"it is {shown(curve)}", remedy)
     return _amount(curve(m), f"{name}({m})") if m else Fraction(0)
 
 
@@ -269,7 +283,7 @@ def _checked(
     nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number
 ) -> tuple[Fraction, int, Fraction, Fraction, Fraction]:
     """The same, exact.  Raises InvalidArgument if anything is negative or no number."""
-    n, d, alpha = _amount(nitems, "nitems"), _count(d, "d"), _amount(alpha, "alpha")
+    n, d, alpha = _amount(nitems, "nitems"), _dimensions(d), _amount(alpha, "alpha")
     return n, d, alpha, _amount(beta, "beta"), _amount(gamma, "gamma")
 
 
@@ -283,3 +297,8 @@ def _amount(x: Number, name: str) -> Fraction:
 
 def _count(x: int, name: str) -> int:
     return checked_integer(x, name, name, least=0)
+
+
+def _dimensions(d: int) -> int:
+    """The dimensions of a cube.  Raises InvalidArgument unless 0 <= d <= MOST_DIMENSIONS."""
+    return checked_integer(d, "the dimensions of a cube", "d", 0, MOST_DIMENSIONS)

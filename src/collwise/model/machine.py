@@ -14,6 +14,7 @@ from typing import NamedTuple
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
 from collwise.system.formatting import chosen_time
+from collwise.system.integers import checked_integer
 
 
 class Cost(NamedTuple):
@@ -120,6 +121,13 @@ def checked_machine(machine: object, asked: str) -> Machine:
     raise InvalidArgument(asked, f"the machine is {shown(machine)}", remedy)
 
 
+def checked_nbytes(nbytes: int) -> int:
+    """The size of a message.  Raises InvalidArgument unless it is an integer >= 0."""
+    if type(nbytes) is int and nbytes >= 0:
+        return nbytes
+    return checked_integer(nbytes, "the cost of a message", "nbytes", 0)
+
+
 @dataclass(frozen=True)
 class Postal(Machine):
     """The postal model with one t0 and one λ for every size."""
@@ -129,6 +137,7 @@ class Postal(Machine):
     kind = "postal"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
+        checked_nbytes(nbytes)
         return Cost(self.t0, self.lam * self.t0)
 
     def describe(self) -> str:  # noqa: D102
@@ -145,11 +154,11 @@ class Hockney(Machine):
     kind = "hockney"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
-        busy = self.alpha + nbytes * self.beta
+        busy = self.alpha + checked_nbytes(nbytes) * self.beta
         return Cost(busy, busy)
 
     def combine(self, nbytes: int) -> Fraction:  # noqa: D102
-        return nbytes * self.gamma
+        return checked_nbytes(nbytes) * self.gamma
 
     def describe(self) -> str:  # noqa: D102
         return (
@@ -170,7 +179,7 @@ class LogGP(Machine):
     independent_ports = False
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
-        body = max(nbytes - 1, 0) * self.G
+        body = max(checked_nbytes(nbytes) - 1, 0) * self.G
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
 
     def describe(self) -> str:  # noqa: D102
@@ -196,11 +205,11 @@ class Wormhole(Machine):
 
     def message(self, nbytes: int) -> Cost:
         """Cost of one message of `nbytes` between neighbours."""
-        sent = self.send + self.hop + nbytes * (self.copy + self.beta)
+        sent = self.send + self.hop + checked_nbytes(nbytes) * (self.copy + self.beta)
         return Cost(sent, sent + self.receive)
 
     def combine(self, nbytes: int) -> Fraction:  # noqa: D102
-        return nbytes * self.gamma
+        return checked_nbytes(nbytes) * self.gamma
 
     def planning_lam(self, nbytes: int) -> Fraction:
         """The λ between neighbours with a small denominator (`exact.rounded_latency`)."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact, rounded_latency
-from collwise.model.machine import Cost, Machine, not_negative_times, positive_time
+from collwise.model.machine import Cost, Machine, checked_nbytes, not_negative_times, positive_time
 from collwise.system.formatting import count
 
 PICOSECOND = Fraction(1, 10**12)
@@ -71,7 +71,7 @@ class Measured(Machine):
         return tuple(p.nbytes for segment in self.segments for p in segment)
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
-        return _measured_cost(self, nbytes)
+        return _measured_cost(self, checked_nbytes(nbytes))
 
     def lines(self) -> tuple[Line, ...]:
         """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
@@ -92,7 +92,7 @@ class Measured(Machine):
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
         if not self.combining:
             return None
-        return _measured_combine(self, nbytes)
+        return _measured_combine(self, checked_nbytes(nbytes))
 
     def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
         """The same machine, on which combining takes these times: (bytes, seconds), ascending.

@@ -84,9 +84,12 @@ def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
     Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
     """
     asked = f"sources among {checked_integer(ranks, 'sources', 'ranks')} ranks"
-    if not isinstance(sources, Iterable):
-        raise InvalidArgument(asked, f"sources = {sources!r}", "give a list of ranks")
-    checked_ranks = [checked_integer(rank, asked, "a source", 0, ranks - 1) for rank in sources]
+    try:
+        given = iter(sources)
+    except TypeError:
+        remedy = "give a list of ranks"
+        raise InvalidArgument(asked, f"sources = {sources!r}", remedy) from None
+    checked_ranks = [checked_integer(rank, asked, "a source", 0, ranks - 1) for rank in given]
     for rank, times in Counter(checked_ranks).items():
         if times > 1:
             raise InvalidArgument(asked, f"rank {rank} is given twice", "give each source once")

@@ -281,7 +281,7 @@ def decided(
     """The plan after a race: `winner` is a candidate's label, or that of the library's own.
 
     medians_s: measured medians in seconds by label.   library: the label of the library's own.
-    Raises KeyError if the winner is neither.
+    Raises UnknownName if the winner is neither.
     """
     measured = tuple(
         replace(c, measured_s=medians_s.get(c.label), verdict=_raced(c, medians_s, winner))

@@ -87,7 +87,9 @@ def _needed(collective: str, op: Operator, element: np.dtype[Any]) -> tuple[Orde
 
 def _check_fit(op: Operator, element: np.dtype[Any]) -> None:
     fits = ""
-    if op.kind == "bitwise" and element.kind not in "iubV":
+    if op.kind != "user" and element.kind not in "biufcV":  # text, dates, spans of time
+        fits = "numbers"
+    elif op.kind == "bitwise" and element.kind not in "iubV":
         fits = "bits of integers"
     elif op.name in ("max", "min") and element.kind == "c":
         fits = "numbers that are ordered"

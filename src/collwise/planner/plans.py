@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, describe
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
@@ -109,11 +109,11 @@ class Plan:
         return self.bound.time_s
 
     def candidate(self, label: str) -> Candidate:
-        """The candidate of this label; raises KeyError."""
+        """The candidate of this label; raises UnknownName."""
         for candidate in self.candidates:
-            if candidate.label == label:
+            if isinstance(label, str) and candidate.label == label:
                 return candidate
-        raise KeyError(label)
+        raise UnknownName.of("candidate", label, [one.label for one in self.candidates])
 
     @cached_property
     def schedule(self) -> Schedule:

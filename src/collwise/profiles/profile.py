@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument, shown
 from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import (
@@ -155,6 +155,8 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
         """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
+        if not isinstance(text, str | bytes):
+            raise InvalidArgument(f"read {name}", f"it is {shown(text)}", "give its text, or bytes")
 
         def damaged(
             seen: str, remedy: str = "restore it, or measure again: collwise measure"
@@ -181,7 +183,8 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         except UnicodeDecodeError as error:
             damaged(f"it is not UTF-8 text (at byte {error.start})")
         except msgspec.ValidationError as error:
-            damaged(str(error))
+            unknown = r"Invalid enum value (.*) - at `\$\.(.*)`$"
+            damaged(re.sub(unknown, r"its \2 is \1, which is unknown", str(error)))
         except msgspec.DecodeError as error:
             seen = str(error)
             if found := re.search(r"\(byte (\d+)\)", seen):
@@ -192,6 +195,8 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Profile":
         """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidArgument("a profile", f"its path is {shown(path)}", "give text or a Path")
         name = f"the profile {os.fspath(path)}"
         try:
             text = read_input(Path(path))

@@ -1,6 +1,8 @@
 """The problem that a schedule solves: a collective, its sizes, who has data, combining order."""
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -35,7 +37,7 @@ def satisfies(order: Order, required: Order) -> bool:
 
 
 def _known(order: Order) -> Order:
-    if order not in ORDERS:
+    if not isinstance(order, str) or order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
     return order
 
@@ -175,8 +177,8 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
-        if isinstance(sources, Iterable):  # of more than there are ranks, one is wrong
-            sources = list(islice(sources, ranks + 1))
+        with suppress(TypeError):  # of more than there are ranks, one is wrong
+            sources = list(islice(sources, min(ranks + 1, sys.maxsize)))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):
             each = list(nbytes)

@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from collwise.errors import InvalidArgument
 from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.problem import Problem
-from collwise.system.integers import Ints
+from collwise.system.integers import Ints, checked_integer
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,9 @@ class Schedule:
 
     def rank(self, rank: int) -> tuple[Operation, ...]:
         """The operations of one rank, in order: O(log p) times segments for most algorithms."""
-        if not 0 <= rank < self.ranks:
-            raise InvalidArgument(
-                f"the schedule of rank {rank}",
-                f"there are {self.ranks} ranks",
-                f"give a rank from 0 to {self.ranks - 1}",
-            )
+        if type(rank) is not int or not 0 <= rank < self.ranks:
+            asked = f"the schedule of a rank, of {self.ranks}"
+            rank = checked_integer(rank, asked, "rank", 0, self.ranks - 1)
         return self._renumbered(self.program.operations((rank - self.problem.root) % self.ranks))
 
     def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:

@@ -158,7 +158,10 @@ def simulations(
             )
         best = plan_for(problem, machine, reason=reason)
         progress(f"playing {best.algorithm}", 0.5)
-        return [simulator.run_with(best.algorithm, best.settings)], {}
+        why = f"not simulated beyond {LARGEST_COMPARED} ranks; name it with --algorithm"
+        others = {c.name: f"{c.verdict} by its formula; {why}" for c in best.candidates[1:]}
+        best_one = simulator.run_with(best.algorithm, best.settings)
+        return [best_one], {**others, **best.excluded}
     algorithms = algorithms_for(problem.collective)
     simulated: list[Simulation] = []
     refused: dict[str, InvalidArgument] = {}

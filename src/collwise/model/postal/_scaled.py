@@ -12,6 +12,9 @@ from typing import NamedTuple
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact
 
+LARGEST_LATENCY = 10**12
+"""A t0 of a nanosecond and a quarter of an hour under way; beyond, numbers fill the memory."""
+
 
 def latency(lam: Number) -> Fraction:
     """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < 1."""
@@ -19,6 +22,8 @@ def latency(lam: Number) -> Fraction:
     if value < 1:
         remedy = "lam is in units of t0 and at least 1"
         raise InvalidArgument("the latency lam", f"lam = {value}", remedy)
+    if value > LARGEST_LATENCY:
+        raise InvalidArgument("the latency lam", f"lam = {lam}", f"give at most {LARGEST_LATENCY}")
     return value
 
 

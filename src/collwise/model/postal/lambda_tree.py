@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number
 from collwise.model.postal._scaled import latency, staircase
 from collwise.system.integers import checked_integer
@@ -151,6 +151,9 @@ def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction
     asked = "tree_time(split_rule, n, lam)"
     n = checked_integer(n, asked, "n")
     num, den = latency(lam).as_integer_ratio()
+    if not callable(split_rule):
+        remedy = "give a function from the number of ranks to the number kept"
+        raise InvalidArgument(asked, f"split_rule is {shown(split_rule)}", remedy)
     times, keeps, todo = {1: 0}, {}, [n]
     while todo:
         m = todo[-1]

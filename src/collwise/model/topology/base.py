@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from math import prod
 
+import numpy as np
+
 from collwise.errors import InvalidArgument
 from collwise.system.integers import checked_integer
 
@@ -61,18 +63,23 @@ class Topology(ABC):
         """A few words for people."""
 
     def _check(self, source: int, target: int) -> None:
-        if not (0 <= source < self.size and 0 <= target < self.size):
+        integers = _is_integer(source) and _is_integer(target)
+        if not (integers and 0 <= source < self.size and 0 <= target < self.size):
             seen = f"there are {self.size} ({self.describe()})"
             remedy = f"give ranks from 0 to {self.size - 1}"
             raise InvalidArgument(f"a route from rank {source} to rank {target}", seen, remedy)
 
     def _check_link(self, link: int) -> None:
-        if not 0 <= link < self.links:
+        if not (_is_integer(link) and 0 <= link < self.links):
             raise self._no_link(link)
 
     def _no_link(self, link: int) -> InvalidArgument:
         seen = f"a {self.describe()} has no such link"
         return InvalidArgument(f"the ends of link {link}", seen, "give a link of one of its routes")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer)
 
 
 def checked_topology(topology: object, ranks: int, asked: str) -> Topology:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.model.topology.base import Topology
 from collwise.model.topology.numbering import near_square
 from collwise.system.integers import Shape, checked_integer, checked_shape
@@ -35,7 +35,12 @@ class Embedded(Topology):
     def __init__(
         self, topology: Topology, places: Iterable[int], shape: Shape | None = None
     ) -> None:
+        if not isinstance(topology, Topology):
+            remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"
+            raise InvalidArgument("ranks on a topology", f"topology = {shown(topology)}", remedy)
         asked = f"ranks on a {topology.describe()}"
+        if not isinstance(places, Iterable):
+            raise InvalidArgument(asked, f"places = {places!r}", "give a node for each rank")
         nodes = tuple(checked_integer(node, asked, "node", 0, topology.size - 1) for node in places)
         if not nodes:
             raise InvalidArgument(asked, "no places are given", "give a node for each rank")

@@ -57,6 +57,7 @@ class Mesh(Topology):
 
     def ends(self, link: int) -> tuple[int, int]:  # noqa: D102
         self._check_link(link)
+        link = int(link)
         node, way = divmod(link, 4)
         row, column = divmod(node, self.columns)
         row += (way == SOUTH) - (way == NORTH)

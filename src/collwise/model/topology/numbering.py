@@ -3,18 +3,19 @@
 from math import isqrt
 from typing import Any, overload
 
+from collwise.model.topology.base import MOST_NODES
 from collwise.system.integers import Ints, Shape, checked_integer, checked_shape
 
 
 def near_square(ranks: int) -> Shape:
     """The (rows, columns) nearest to a square, rows <= columns, with exactly `ranks` places.
 
-    Raises InvalidArgument if ranks < 1.
+    Raises InvalidArgument if ranks < 1, or of more ranks than MPI can number.
 
     >>> near_square(120), near_square(7)
     ((10, 12), (1, 7))
     """
-    ranks = checked_integer(ranks, "a mesh of ranks", "ranks")
+    ranks = checked_integer(ranks, "a mesh of ranks", "ranks", 1, MOST_NODES)
     rows = next(r for r in range(isqrt(ranks), 0, -1) if ranks % r == 0)
     return rows, ranks // rows
 

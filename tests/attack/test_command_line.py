@@ -1,0 +1,160 @@
+"""Command lines that nobody should type: exit code 0, 1 or 2, a message, no traceback, and soon."""
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import click
+import pytest
+
+from collwise.cli import COMMANDS
+from collwise.cli import collwise as command_line
+from collwise.cli.failures import failing_clearly
+from tests.attack.test_public_api import soon
+from tests.cli.running import example
+
+FEW, MANY = 300, 20_000
+
+ODD = (
+    *("", " ", "-1", "0", "1", "2", "7", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9/5"),
+    *("1/0", "0x10", "²", "٣", "λ", "🙂", "a\nb", "%s", "{}", "$HOME", "--", "-", "-n", "--json"),
+    *("64k", "1P", "1e6", "5ms", "-5ms", "10mbit", "None", "true", "all", "x" * 5000),
+    *("99999999999999999999", "4x8", "0x8", "8x", "mesh:2x4", "mesh:0x4", "torus:2", "hypercube:3"),
+    *("hypercube:99", "complete:8", "ring:8", "broadcast", "reduce", "MPI_Bcast", "allgatherv"),
+    *("sum", "MPI_SUM", "MPI.SUM", "add", "float64", "object", "U3", "datetime64[s]", "rank"),
+    *("0,1", "0-3", "3-0", "0-99999999", "0,0", "5,", ",", "equal", "cross", "chain", "lam=4"),
+    *("lam=", "=4", "segment=0", "segment=4k", "paragon", "cray", "postal_tree", "br_lin"),
+    *("/dev/zero", "/dev/null", "/", "pipe", "folder", "absent.json", "empty.json", "large.json"),
+    *("profile.json", "half.json", "folder/x.png", "pipe.png", "x.svg", "x.gif", "/proc/self/mem"),
+)
+POSTAL = "-n 8 --bytes 512 --t0 1ms --lam 4"
+RIGHT = [
+    line.split()
+    for line in (
+        f"plan {POSTAL}",
+        f"plan allreduce {POSTAL} --op max --dtype int32 --json",
+        "plan reduce -n 5 --bytes 4k --profile profile.json",
+        "plan s_to_p -n 8 --bytes 2k --pattern cross --sources 3 --preset paragon",
+        f"simulate {POSTAL}",
+        f"simulate {POSTAL} --algorithm chain_segmented --set segment=64",
+        "simulate s_to_p -n 8 --bytes 64 --sources 0,5 --topology mesh:2x4 --alpha 1 --beta 1ns",
+        "simulate -n 8 --bytes 64 --send 1us --receive 1us --hop 1ns --beta 1ns",
+        "simulate reduce -n 4 --bytes 64 --latency 5us --overhead 1us --gap 1us --per-byte 1ns",
+        f"simulate {POSTAL} --picture x.svg --algorithm chain",
+        # These start ranks, and are refused before they do.
+        "tune -n 2 --bytes 64 --budget 1 --save",
+        "bench -n 2 --bytes 64 --budget 1 --profile",
+        "measure -n 2 --budget 1 --save",
+    )
+]
+"""Command lines that are right, but for the end of the last ones."""
+
+
+@pytest.fixture
+def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with files of all kinds."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLLWISE_PROFILE", "COLLWISE_STATUS_FILE", "COLLWISE_TERMINAL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "folder").mkdir()
+    os.mkfifo("pipe")
+    os.mkfifo("pipe.png")
+    example().save("profile.json")
+    text = Path("profile.json").read_bytes()
+    Path("half.json").write_bytes(text[: len(text) // 2])
+    Path("empty.json").touch()
+    with Path("large.json").open("wb") as file:
+        file.truncate(1 << 34)  # a hole: it takes no room
+    return tmp_path
+
+
+def command_of(name: str) -> click.Command:
+    command = command_line.get_command(click.Context(command_line), name)
+    assert command is not None
+    return command
+
+
+def generated(chance: random.Random) -> list[str]:
+    """A command line: a right one in which some words are odd, gone, or more options given."""
+    if chance.random() < 0.02:
+        return [chance.choice(ODD) for _ in range(chance.randrange(4))]
+    words = list(chance.choice(RIGHT))
+    ends = [""] if words[-1].startswith("--") and words[-1] != "--json" else []
+    options = [one for one in command_of(words[0]).params if isinstance(one, click.Option)]
+    for _ in range(chance.choice([0, 1, 1, 1, 2, 2, 3])):
+        place = chance.randrange(1, len(words))
+        match chance.randrange(4):
+            case 0:
+                words[place] = chance.choice(ODD)
+            case 1:
+                del words[place]
+            case 2 if words[place].startswith("-") and place + 1 < len(words):
+                words[place + 1] = chance.choice(ODD)
+            case _:
+                option = chance.choice(options)
+                value = [] if option.is_flag else [chance.choice(ODD)]
+                words[place:place] = [chance.choice(option.opts), *value]
+    if words[:1] and words[0] in ("tune", "bench", "measure"):  # the last word is refused
+        last = "--profile" if words[0] == "bench" else "--save"
+        words = [word for word in words if word != "--"] + (
+            [last, ""] if words[-1] != last else ends
+        )
+    return words
+
+
+def problem_with(
+    words: list[str], capfd: pytest.CaptureFixture[str], codes: Counter[object]
+) -> str:
+    """What is wrong with how one command line ended; empty if nothing is."""
+    shown = " ".join(word[:40] for word in words)
+    capfd.readouterr()
+    code: object = None
+    try:
+        with soon(shown), failing_clearly():
+            command_line.main(words, prog_name="collwise", standalone_mode=False)
+            code = 0
+    except SystemExit as end:
+        code = end.code
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{shown}: {type(error).__name__}: {error}"
+    out, err = capfd.readouterr()
+    codes[code] += 1
+    if code not in (0, 1, 2):
+        return f"{shown}: exit code {code}"
+    if "Traceback" in err + out or "report it" in err:
+        return f"{shown}: {err[-400:]}"
+    if code and not err.strip():
+        return f"{shown}: exit code {code} without a word"
+    return ""
+
+
+def attack(count: int, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    chance = random.Random(seed)
+    before = {path: os.lstat(path).st_mode for path in ("/dev/null", "/dev/zero", "pipe.png")}
+    codes: Counter[object] = Counter()
+    problems = [problem_with(generated(chance), capfd, codes) for _ in range(count)]
+    assert not any(problems), "\n".join(filter(None, problems))
+    assert codes[0] > count // 50, "hardly any is right: the attack does not get far"
+    assert before == {path: os.lstat(path).st_mode for path in before}
+    assert not list(Path().rglob("*.tmp")), "half a file was left"
+
+
+@pytest.mark.usefixtures("odd_files")
+def test_odd_command_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    attack(FEW, 1, capfd)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.usefixtures("odd_files")
+def test_many_odd_command_lines(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    attack(MANY // 4, seed, capfd)
+
+
+def test_every_command_is_attacked_or_starts_something() -> None:
+    others = {"lab", "doctor"}  # they start hosts, and ask the machine
+    assert {"plan", "simulate", "tune", "bench", "measure"} == COMMANDS.keys() - others

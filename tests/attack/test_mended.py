@@ -1,0 +1,123 @@
+"""Odd inputs that once went wrong, one by one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collwise as cw
+from collwise import __main__ as entry
+from collwise.errors import InvalidArgument, LabUnavailable, UnknownName
+from collwise.lab import requirements
+from collwise.system.host import LAB
+from tests.cli.conftest import Run, collwise, folder  # noqa: F401
+from tests.cli.running import example
+
+MACHINE = cw.Machine.postal(t0_s="1/1000", lam=4)
+MACHINES = [
+    MACHINE,
+    cw.Machine.hockney(alpha_s=1, beta_s=1),
+    cw.Machine.loggp(L_s=4, o_s=1, g_s=1, G_s=1),
+    cw.Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1),
+    example().machine,
+]
+
+
+@pytest.mark.parametrize("nbytes", [-1, float("nan"), 1.5, None, "8"])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_cost_of_no_message(machine: cw.Machine, nbytes: int) -> None:
+    with pytest.raises(InvalidArgument, match="give an integer of at least 0"):
+        machine.message(nbytes)
+
+
+def test_a_rank_that_is_no_integer() -> None:
+    """It ran for ever."""
+    schedule = cw.plan("broadcast", ranks=8, nbytes=8, machine=MACHINE).schedule
+    with pytest.raises(InvalidArgument, match=r"rank = 1\.5; give an integer from 0 to 7"):
+        schedule.rank(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["U3", "S5", "datetime64[s]", "timedelta64[ms]"])
+def test_no_sum_of_text_or_dates(dtype: str) -> None:
+    with pytest.raises(InvalidArgument, match="sum is for numbers"):
+        cw.plan("reduce", ranks=4, nbytes=0, machine=MACHINE, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("op", "ours"),
+    [("MPI_SUM", "sum"), ("MPI.SUM", "sum"), ("add", "sum"), ("Max", "max"), ("product", "prod")],
+)
+def test_operators_by_other_names(op: str, ours: str) -> None:
+    with pytest.raises(UnknownName, match=f"write {ours}, as it is called here"):
+        cw.plan("reduce", ranks=4, nbytes=8, machine=MACHINE, op=op)
+
+
+def test_a_lab_in_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LAB, "8 hosts")
+    with pytest.raises(LabUnavailable, match=r"this is a host of a lab \(8 hosts\)"):
+        requirements.check()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "1e300"])
+def test_a_lab_without_end(collwise: Run, seconds: str) -> None:  # noqa: F811
+    collwise("lab", "--timeout", seconds, "true").refused("no time to spend")
+
+
+def test_an_empty_name(collwise: Run) -> None:  # noqa: F811
+    asked = ("plan", "-n", 8, "--bytes", 8, "--profile", "")
+    collwise(*asked).refused("the name is empty; name a file")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_a_profile_that_never_ends(collwise: Run, name: str) -> None:  # noqa: F811
+    os.mkfifo("pipe")
+    asked = ("plan", "-n", 8, "--bytes", 8, "--profile", name)
+    collwise(*asked).refused("not a regular file")
+
+
+def test_what_is_left_out_of_many_ranks(collwise: Run) -> None:  # noqa: F811
+    asked = ("simulate", "-n", 65536, "--bytes", 8, "--t0", 1, "--lam", 4)
+    out = collwise(*asked).out
+    assert "left out     broadcast/chain: " in out
+    assert "name it with --algorithm" in out
+
+
+def test_interrupted_while_it_loads(tmp_path: Path) -> None:
+    """Ctrl-C before the command line is there to explain it."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "collwise", "doctor"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "collwise: interrupted\n")
+    assert callable(entry.main)
+
+
+def test_every_public_name_is_there_without_mpi(tmp_path: Path) -> None:
+    """Without an MPI library `Comm` says so, in our words first."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
+    script = (
+        "import collwise as cw\n"
+        "for name in sorted({*cw.__all__} - {'Comm', 'startall', 'waitall'}):\n"
+        "    assert getattr(cw, name) is not None\n"
+        "try:\n    cw.Comm\n"
+        "except cw.errors.NoMPI as error:\n    print(error.asked, error.__cause__)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("running on MPI None\n", "")

@@ -1,0 +1,218 @@
+"""Every public function with odd arguments: a result, or one of our sentences, and soon."""
+
+import inspect
+import re
+import signal
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.errors import CollwiseError
+from tests.attack.odd_values import ODD, odd
+from tests.cli.running import example
+
+FEW, MANY = 3_000, 60_000
+LIMIT_S = 20
+MODULES = (cw.hybrid, cw.postal, cw.sources, cw.topology)
+
+MACHINE = cw.Machine.postal(t0_s=Fraction(1, 1000), lam=4)
+PLAN = cw.plan("broadcast", ranks=8, nbytes=512, machine=MACHINE)
+TRACE = cw.simulate(PLAN.schedule, MACHINE)
+MESH = cw.topology.Mesh(2, 4)
+
+INTERNAL = {"check", "save", "snake_position", "snake_rank", "with_combining", "with_race_results"}
+"""Called with what other parts of the package have checked, or to write files."""
+
+LINEAR = {"alpha_intersection", "greedy_tree", "reached"}
+"""Their work grows with numbers, which are right however large: they get none beyond `LARGE`."""
+LARGE = 10**6
+
+RIGHT: dict[str, Any] = {
+    "algorithm": "chain",
+    "collective": "broadcast",
+    "columns": 4,
+    "combine": lambda m: m,
+    "cost": lambda m: m + 1,
+    "count": 3,
+    "d": 3,
+    "dtype": "float64",
+    "link": 0,
+    "machine": MACHINE,
+    "nbytes": 512,
+    "op": "sum",
+    "order": "any",
+    "p": 8,
+    "rank": 3,
+    "ranks": 8,
+    "root": 0,
+    "rows": 2,
+    "schedule": PLAN.schedule,
+    "shape": (2, 4),
+    "source": 0,
+    "split_rule": lambda m: m // 2,
+    "strategy": (0, 1, 1),
+    "sources": [0, 1],
+    "target": 5,
+    "text": "mesh:2x4",
+    "topology": MESH,
+}
+"""Values that are right, by the name of the parameter."""
+
+
+def names_of(module: types.ModuleType) -> list[str]:
+    """The public names that a module defines or lists."""
+    listed = getattr(module, "__all__", None)
+    return listed or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
+
+
+def targets() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Everything public that can be called without an MPI library, by name."""
+    for name in ("plan", "simulate", "ideal", "verify"):
+        yield f"cw.{name}", getattr(cw, name)
+    for kind in ("postal", "hockney", "loggp", "wormhole"):
+        yield f"cw.Machine.{kind}", getattr(cw.Machine, kind)
+    for name in ("from_json", "load"):
+        yield f"cw.Profile.{name}", getattr(cw.Profile, name)
+    for module in MODULES:
+        for name in names_of(module):
+            if (
+                name not in INTERNAL
+                and callable(value := getattr(module, name))
+                and not inspect.isabstract(value)
+            ):
+                yield f"{module.__name__}.{name}", value
+    machines = [
+        MACHINE,
+        cw.Machine.hockney(alpha_s=1, beta_s=1, gamma_s=1),
+        cw.Machine.loggp(L_s=4, o_s=1, g_s=1, G_s=1),
+        cw.Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, gamma_s=1),
+        example().machine,
+    ]
+    topologies = [
+        MESH,
+        cw.topology.Torus(2, 2, 2),
+        cw.topology.Hypercube(3),
+        cw.topology.Complete(8),
+        cw.topology.Embedded(MESH, (1, 0, 2)),
+    ]
+    objects = [*machines, *topologies, PLAN, TRACE, PLAN.schedule, example()]
+    for one in objects:
+        for name, _ in inspect.getmembers(type(one), inspect.isfunction):
+            if not name.startswith("_") and name not in INTERNAL:
+                yield f"{type(one).__name__}.{name}", getattr(one, name)
+    for algorithm in cw.ALGORITHMS.values():
+        yield f"{algorithm.name}.schedule", algorithm.schedule
+        yield f"{algorithm.name}.predict", algorithm.predict
+
+
+def arguments(function: Callable[..., Any], random: Random) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments for a call: as many as it takes, mostly right, one of them odd at least."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    parameters = list(inspect.signature(function).parameters.values())
+    wrong = random.randrange(len(parameters)) if parameters else 0
+    for number, parameter in enumerate(parameters):
+        optional = parameter.default is not parameter.empty
+        if optional and number != wrong and random.random() < 0.6:
+            continue
+        right = RIGHT.get(parameter.name, parameter.default if optional else 1)
+        value = odd(random) if number == wrong or random.random() < 0.2 else right
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += [odd(random) for _ in range(random.randrange(4))]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= {"segment": value} if random.random() < 0.5 else {}
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            named[parameter.name] = value
+        else:
+            named[parameter.name] = value
+    if positional:  # then those before them come by their places
+        first = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        positional = [named.pop(name, 1) for name in first] + positional
+    return positional, named
+
+
+def is_large(value: Any) -> bool:
+    try:
+        return bool(abs(value) > LARGE)
+    except (TypeError, ValueError):
+        return False
+
+
+@contextmanager
+def soon(what: str) -> Iterator[None]:
+    """A call that takes longer is a hang."""
+
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError(f"{what} did not end within {LIMIT_S} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def problem_with(name: str, function: Callable[..., Any], random: Random) -> str:
+    """What is wrong with how one call ended; empty if nothing is."""
+    positional, named = arguments(function, random)
+    shown = ", ".join([*map(repr, positional), *(f"{k}={v!r}" for k, v in named.items())])
+    asked = f"{name}({shown[:300]})"
+    if name.rpartition(".")[2] in LINEAR and any(map(is_large, [*positional, *named.values()])):
+        return ""
+    try:
+        with soon(asked), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = function(*positional, **named)
+            if inspect.isgenerator(result):
+                next(result, None)
+    except CollwiseError as error:
+        complete = error.asked and error.seen and error.remedy
+        return "" if complete else f"{asked}: a sentence with a gap: {error}"
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{asked}: {type(error).__name__}: {str(error)[:200]}"
+    return ""
+
+
+def attack(calls: int, seed: int) -> list[str]:
+    random = Random(seed)
+    functions = list(targets())
+    assert len({name for name, _ in functions}) > 60
+    problems = (problem_with(*functions[n % len(functions)], random) for n in range(calls))
+    return [problem for problem in problems if problem]
+
+
+def test_odd_arguments() -> None:
+    problems = attack(FEW, seed=1)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_many_odd_arguments(seed: int) -> None:
+    problems = attack(MANY // 4, seed)
+    assert not problems, "\n".join(problems)
+
+
+def test_the_attack_is_odd_enough() -> None:
+    """It finds what is not refused: a function that trusts its argument."""
+
+    def trusting(ranks: int) -> int:
+        return ranks + 1
+
+    random = Random(0)
+    assert any(re.search("TypeError", problem_with("trusting", trusting, random)) for _ in ODD)

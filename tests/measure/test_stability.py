@@ -27,7 +27,6 @@ def _measurement(*fits: Fit, **changes: object) -> Measurement:
         "seed": 0,
         "budget_s": 20.0,
         "elapsed_s": 20.0,
-        "tolerance": 0.01,
         "fits": tuple(replace(fit, nbytes=2**i) for i, fit in enumerate(fits)),
         "segments": (0,) * len(fits),
         "medians": (),

@@ -132,6 +132,8 @@ def test_nothing_is_overwritten_too_early(algorithm: Algorithm, eager: bool, sha
         for root in roots(algorithm, p):
             at = root_of(algorithm, root)
             for count in (1, p + 2, 3 * p):
+                if 8 * count % algorithm.kind.unit(p, 8):
+                    continue
                 settings = settings_of(algorithm, p, segment=16)
                 schedule = algorithm.schedule(p, 8 * count, at, itemsize=8, **settings)
                 inputs = [np.arange(count) ** 2 + 100 * rank for rank in range(p)]
@@ -139,8 +141,9 @@ def test_nothing_is_overwritten_too_early(algorithm: Algorithm, eager: bool, sha
                 walk.run()
                 right = sum(inputs[1:], inputs[0])
                 for number, rank in enumerate(walk.ranks):
-                    if algorithm.collective != "reduce" or number == at:
-                        assert np.array_equal(rank.slots[Slot.OUTPUT], right), (p, at, count)
+                    for block in schedule.problem.output_of(number):
+                        part = slice(block.offset // 8, block.end // 8)
+                        assert np.array_equal(rank.slots[Slot.OUTPUT][part], right[part]), (p, at)
 
 
 def test_a_broadcasts_sends_wait_for_their_receives() -> None:

@@ -310,10 +310,10 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DamagedProfile, match="Is a directory"):
         Profile.load(tmp_path)
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, **_: object) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "stat", refuse)
     with pytest.raises(DamagedProfile, match="Permission denied"):
         Profile.load(tmp_path / "profile.json")
 
@@ -393,11 +393,11 @@ def test_the_environment_names_a_file(home: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_directory_that_may_not_be_searched(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path, *_: object) -> bool:
+    def refuse(path: Path, **_: object) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "exists", refuse)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "stat", refuse)
     with pytest.raises(DamagedProfile, match="Permission denied"):
         find(FINGERPRINT)
 

@@ -87,11 +87,13 @@ def writable(
     """Refuse a file that cannot be written: better now than after minutes of measuring."""
     if path is None:
         return None
-    absolute = path.absolute()
+    absolute = Path(os.path.realpath(path))
     folder = next(p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
     trouble = ""
     if os.path.isdir(absolute):  # noqa: PTH112
         trouble = "is a folder"
+    elif os.path.exists(absolute) and not os.path.isfile(absolute):  # noqa: PTH110, PTH113
+        trouble = "" if os.access(absolute, os.W_OK) else "may not be written"
     elif not folder.is_dir():
         trouble = f"cannot be made: {folder} is no folder"
     elif not os.access(folder, os.W_OK | os.X_OK):

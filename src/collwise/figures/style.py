@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import StringIO
+from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from collwise.errors import InvalidArgument
+from collwise.system.files import replace_file
 
 THEME = {
     "ink": ("#1f2933", "#e6eaee"),
@@ -147,10 +148,11 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
         instead = "give a name that ends in .png or .svg"
         raise InvalidArgument(asked, f"its suffix is {target.suffix!r}", instead)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         with look():
             undated = {"Date": None} if suffix == ".svg" else {}
-            figure.savefig(target, format=suffix[1:], metadata=undated)
+            image = BytesIO()
+            figure.savefig(image, format=suffix[1:], metadata=undated)
+        replace_file(target, image.getvalue())
     except OSError as error:
         raise InvalidArgument(asked, error.strerror or str(error), "name another file") from error
     return target

@@ -6,13 +6,15 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Literal, NamedTuple, TextIO
 
 import msgspec
 
 from collwise.errors import InvalidArgument, LabFailed, LabUnavailable
-from collwise.lab import addresses, control_messages, leftovers, requirements
+from collwise.lab import addresses, control_messages, requirements
 from collwise.lab.lab_report import Report
 from collwise.lab.mpi_launch import Library, check_command, find_library, launch
 from collwise.lab.network import Network
@@ -90,7 +92,6 @@ class Cluster:
         requirements.check()
         self.library, self._mpiexec = find_library(self._mpi)
         self.addresses, netmask = addresses.choose(self.network.hosts, self._range)
-        leftovers.remove(leftovers.find())
         self._control, theirs = control_messages.pair()
         arguments = (Path(__file__).resolve().parents[1], theirs.fileno(), os.getpid())
         with theirs:
@@ -170,10 +171,11 @@ class Cluster:
         message = {"run": arguments, "environment": variables, "folder": str(folder)}
         sys.stdout.flush()
         sys.stderr.flush()
+        new_file = partial(TemporaryFile, "w+", errors="replace", newline="")
         with contextlib.ExitStack() as files:
             stdin = files.enter_context(Path(os.devnull).open("rb")) if capture is True else None
-            stdout = files.enter_context(_temporary_file()) if capture else None
-            stderr = files.enter_context(_temporary_file()) if capture is True else None
+            stdout = files.enter_context(new_file()) if capture else None
+            stderr = files.enter_context(new_file()) if capture is True else None
             streams = [f.fileno() if f else n for n, f in enumerate((stdin, stdout, stderr))]
             try:
                 control_messages.send(self._control, message, streams)
@@ -184,7 +186,12 @@ class Cluster:
                 raise
             code = answer["ended"]
             code = code if code >= 0 else 128 - code
-            report = self._report(answer["report"])
+            own = {
+                "network": str(self.network),
+                "least_latency_s": self.network.least_latency_ns / 1e9,
+                "quiet": self._shim or not self._quiet,
+            }
+            report = msgspec.convert({**answer["report"], **own}, Report)
             return CompletedCommand(code, report, _content(stdout), _content(stderr))
 
     def check(
@@ -209,14 +216,6 @@ class Cluster:
             seen = f"there are {per_host * hosts} places"
             raise InvalidArgument(asked, seen, "raise --ranks-per-host or --hosts")
         return per_host, count
-
-    def _report(self, statistics: dict[str, Any]) -> Report:
-        own = {
-            "network": str(self.network),
-            "least_latency_s": self.network.least_latency_ns / 1e9,
-            "quiet": self._shim or not self._quiet,
-        }
-        return msgspec.convert({**statistics, **own}, Report)
 
     def _await_end(self, timeout_s: float | None, program: str) -> dict[str, Any]:
         answer = self._receive(timeout_s)
@@ -275,10 +274,6 @@ def _network(
         asked, seen = f"{hosts} emulated hosts", f"the network file has {network.hosts}"
         raise InvalidArgument(asked, seen, "leave out the number, or correct it")
     return network
-
-
-def _temporary_file() -> TextIO:
-    return os.fdopen(os.memfd_create("output"), "w+", errors="replace", newline="")
 
 
 def _content(file: TextIO | None) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from collwise.errors import CollwiseError
-from collwise.lab import leftovers, requirements
+from collwise.lab import requirements
 from collwise.lab.cluster import Cluster
 
 _LIMIT_S = 10.0
@@ -22,12 +22,7 @@ class LabFinding(NamedTuple):
 
 
 def checkup() -> Iterator[LabFinding]:
-    """Kill leftovers, check what a lab needs, and start one with two hosts."""
-    if orphans := leftovers.find():
-        leftovers.remove(orphans)
-        numbers = ", ".join(str(orphan.process) for orphan in orphans)
-        seen = f"its maker is gone; ended: processes {numbers}"
-        yield LabFinding("note", "leftovers of a lab", seen)
+    """Check what a lab needs, and start one with two hosts."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
         for one in missing:

@@ -15,6 +15,7 @@ import msgspec
 
 from collwise.errors import InvalidArgument
 from collwise.system import formatting
+from collwise.system.files import read_input
 from collwise.system.quantities import parse_rate, parse_time
 
 _HOSTS_PER_CORE = 16
@@ -94,7 +95,7 @@ class Network:
         """Read a file of groups and links.  Raises InvalidArgument, which names the place."""
         remedy = "correct it; docs/lab.md shows the form"
         try:
-            return cls._of(msgspec.toml.decode(path.read_bytes(), type=_File))
+            return cls._of(msgspec.toml.decode(read_input(path), type=_File))
         except OSError as problem:
             seen, remedy = problem.strerror or str(problem), "name another file"
         except msgspec.ValidationError as problem:

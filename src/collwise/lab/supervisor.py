@@ -1,7 +1,8 @@
 """The process that owns a lab: process 1 of a PID namespace, holder of all other namespaces.
 
 When it ends, for whatever reason, the kernel ends every process of the lab and frees its
-namespaces and devices.  It ends when its maker, the process that made the lab, ends or hangs up.
+namespaces and devices.  It ends when its maker, the process that made the lab, hangs up; its
+parent, which only waits, kills it when the maker ends.
 It runs without site-packages, so this module and what it imports use the standard library only.
 """
 
@@ -56,10 +57,16 @@ def main() -> None:
         if child == 0:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             kernel.prctl(kernel.PR_SET_NAME, b"collwise-lab")
-            Supervisor(control, maker).serve()
+            Supervisor(control).serve()
             os._exit(0)
-        # This process stays in the maker's PID namespace, so that the maker can wait for it.
+        # This process stays in the maker's PID namespace, so that the maker can wait for it.  It
+        # only waits, so nothing that happens to the lab keeps it from ending that with the maker.
         control.close()
+        poll = select.poll()
+        for process in (maker, os.pidfd_open(child)):
+            poll.register(process, select.POLLIN)
+        poll.poll()
+        os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
 
@@ -84,12 +91,11 @@ def _ending(control: socket.socket | None = None) -> Iterator[None]:
 class Supervisor:
     """Makes hosts and switch, then runs commands for the maker until it hangs up.
 
-    control: the socket to the maker.   maker: a process descriptor of it.
+    control: the socket to the maker.
     """
 
-    def __init__(self, control: socket.socket, maker: int) -> None:
+    def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._maker = maker
         self._command: int | None = None
         received = control_messages.receive(control)
         if received is None:
@@ -138,14 +144,12 @@ class Supervisor:
         return child, ours
 
     def serve(self) -> None:
-        """Do what the maker asks until it hangs up or ends, or the switch ends."""
+        """Do what the maker asks until it hangs up, or the switch ends."""
         poll = select.poll()
-        for descriptor in (self._control.fileno(), self._maker, self._wake):
+        for descriptor in (self._control.fileno(), self._wake):
             poll.register(descriptor, select.POLLIN)
         while True:
             ready = [descriptor for descriptor, _ in poll.poll()]
-            if self._maker in ready:
-                return
             if self._wake in ready:
                 os.read(self._wake, 4096)
             self._reap()

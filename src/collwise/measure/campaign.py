@@ -18,7 +18,6 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import groupby
 from math import isfinite
 from random import Random
 
@@ -34,7 +33,6 @@ from collwise.measure.fit import (
 )
 from collwise.measure.probe_costs import ProbeCosts
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
-from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.records import MedianTime
 
 SIZES = (
@@ -69,7 +67,6 @@ class Measurement:
     seed: int
     budget_s: float
     elapsed_s: float
-    tolerance: float
     fits: tuple[Fit, ...]
     """Sorted by way of sending (non-blocking first), then size."""
     segments: tuple[int, ...]
@@ -84,20 +81,6 @@ class Measurement:
     """Whether targets had to repeat, for want of ranks."""
     complete: bool = True
     """Whether everything is known within the tolerance: False if the budget ended before."""
-
-    def machine_for(self, *, blocking: bool) -> Measured:
-        """The machine as measured with one way of sending, exact."""
-        by_segment = groupby(zip(self.segments, self.fits, strict=True), key=lambda pair: pair[0])
-        pieces = (
-            [(f.nbytes, f.law.t0, f.law.lam) for _, f in pairs if f.blocking == blocking]
-            for _, pairs in by_segment
-        )
-        return measured(piece for piece in pieces if piece)
-
-    @property
-    def machine(self) -> Measured:
-        """The machine as an executor sees it, whose sends are non-blocking."""
-        return self.machine_for(blocking=False)
 
 
 class Campaign:
@@ -232,7 +215,6 @@ class Campaign:
             seed=self.seed,
             budget_s=self.budget_s,
             elapsed_s=self.elapsed_s,
-            tolerance=self.tolerance,
             fits=tuple(fits),
             segments=tuple(segments),
             medians=tuple(find_median(cell, self._samples[cell]) for cell in sorted(self._samples)),

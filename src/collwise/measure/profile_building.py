@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from collwise.measure.campaign import Measurement
-from collwise.measure.fit import Fit, Law
+from collwise.measure.fit import Fit
 from collwise.measure.stability import judge, judge_fit
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
@@ -51,7 +51,6 @@ def build_profile(
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:
     first, second = fit.experiments
-    disagreement = fit.disagreement
     return MeasuredSize(
         nbytes=fit.nbytes,
         mode=mode_name(fit.blocking),
@@ -59,18 +58,10 @@ def _point(fit: Fit, segment: int) -> MeasuredSize:
         lam=float(fit.law.lam),
         t0_interval_s=fit.t0_interval_s,
         lam_interval=fit.lam_interval,
-        t0_experiments_s=(_t0(first), _t0(second)),
-        lam_experiments=(_lam(first), _lam(second)),
-        disagreement=None if disagreement is None else float(disagreement),
+        t0_experiments_s=(first and seconds(first.t0), second and seconds(second.t0)),
+        lam_experiments=(first and float(first.lam), second and float(second.lam)),
+        disagreement=None if fit.disagreement is None else float(fit.disagreement),
         repetitions=fit.repetitions,
         segment=segment,
         verdict=judge_fit(fit),
     )
-
-
-def _t0(law: Law | None) -> float | None:
-    return None if law is None else seconds(law.t0)
-
-
-def _lam(law: Law | None) -> float | None:
-    return None if law is None else float(law.lam)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from collwise.model import postal
 from collwise.model.exact import seconds
-from collwise.model.machine import Cost, Machine
+from collwise.model.machine import Machine
 
 
 class Bound(NamedTuple):
@@ -34,12 +34,9 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    costs = {x: _cost(machine, x) for x in _corners(machine, nbytes)}
-    gap = min(cost.gap for cost in costs.values())
-    latency = min(cost.latency for cost in costs.values())
-    hops = _informing(ranks, gap, latency)
-    volume = nbytes * min(cost.gap / x for x, cost in costs.items())
-    volume += min(cost.latency - cost.gap for cost in costs.values())
+    least = _least(machine, nbytes)
+    hops = least.informing(ranks)
+    volume = nbytes * least.gap_per_byte + least.lag
     if hops >= volume:
         return Bound(hops, "T_λ(p)·t0, with the least t0 and λ·t0 of any size")
     return Bound(volume, "all bytes leave the root at its best rate, and the last one arrives")
@@ -52,14 +49,8 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    time = _informing(ranks, *_cost(machine, nbytes))
+    time = _least(machine, nbytes, nbytes).informing(ranks)
     return Bound(time, "T_λ(p)·t0, if everything goes in one message")
-
-
-def _informing(ranks: int, gap: Fraction, latency: Fraction) -> Fraction:
-    """T_λ(p)·t0 in seconds.  A gap above the latency counts as that: it can only be faster so."""
-    gap = min(gap, latency)
-    return postal.broadcast_time(ranks, latency / gap) * gap if gap else latency
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -83,17 +74,16 @@ def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
-    least = broadcast(machine, ranks, nbytes)
-    if ranks == 1 or nbytes == 0:
-        return least
-    corners = _corners(machine, nbytes)
-    rate = min(_cost(machine, x).gap / x for x in corners)
-    combine = min((machine.combine(x) or Fraction(0)) / x for x in corners)
-    share = Fraction(ranks - 1, ranks) * nbytes * (sent * rate + combine)
-    if share > least.time:
+    bound = broadcast(machine, ranks, nbytes)
+    if bound == NOTHING:
+        return NOTHING
+    least = _least(machine, nbytes)
+    rate = sent * least.gap_per_byte + least.combining_per_byte
+    share = Fraction(ranks - 1, ranks) * nbytes * rate
+    if share > bound.time:
         times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
         return Bound(share, f"some rank has its share: {times} of the bytes, and of combining")
-    return Bound(least.time, least.argument.replace("leave the root", "reach a rank"))
+    return Bound(bound.time, bound.argument.replace("leave the root", "reach a rank"))
 
 
 def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -107,30 +97,28 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    costs = {x: _cost(machine, x) for x in _corners(machine, nbytes)}
-    gap = min(cost.gap for cost in costs.values())
-    latency = min(cost.latency for cost in costs.values())
-    hops = Bound(
-        _informing(ranks, gap, latency), "T_λ(p)·t0, with the least t0 and λ·t0 of any size"
-    )
+    least = _least(machine, nbytes)
     share = Fraction(ranks - 1, ranks) * nbytes
-    sending = share * min(cost.gap / x for x, cost in costs.items())
-    arriving = min(cost.latency - cost.gap for cost in costs.values())
-    combining = share * min((machine.combine(x) or Fraction(0)) / x for x in costs)
-    sent = Bound(
-        sending + arriving, "(p − 1)/p of the bytes leave every rank, and the last message arrives"
+    sending, combining = share * least.gap_per_byte, share * least.combining_per_byte
+    return max(
+        Bound(least.informing(ranks), "T_λ(p)·t0, with the least t0 and λ·t0 of any size"),
+        Bound(
+            sending + least.lag,
+            "(p − 1)/p of the bytes leave every rank, and the last message arrives",
+        ),
+        Bound(
+            sending + combining,
+            "some rank has its share: (p − 1)/p of the bytes, and of combining",
+        ),
+        key=lambda bound: bound.time,
     )
-    combined = Bound(
-        sending + combining, "some rank has its share: (p − 1)/p of the bytes, and of combining"
-    )
-    return max(hops, sent, combined, key=lambda bound: bound.time)
 
 
 def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For reduce-scatters that cut no block: T_λ(p)·t0 for one block, with or without others."""
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    time = _informing_together(machine, ranks, nbytes // ranks, nbytes)
+    time = _least(machine, nbytes, nbytes // ranks).informing(ranks)
     return Bound(time, "T_λ(p)·t0, if every block goes in one message")
 
 
@@ -154,31 +142,41 @@ def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bo
     """
     if ranks == 1 or not given:
         return NOTHING
-    time = _informing_together(machine, ranks, max(given), sum(given))
+    time = _least(machine, sum(given), max(given)).informing(ranks)
     return Bound(time, "T_λ(p)·t0, if every contribution goes in one message")
 
 
-def _informing_together(machine: Machine, ranks: int, least: int, most: int) -> Fraction:
-    """T_λ(p)·t0 with the least t0 and the least λ·t0 of all sizes from `least` to `most`."""
-    sizes = {x for x in _corners(machine, most) if x > least} | {least}
-    costs = [_cost(machine, x) for x in sizes]
-    gap, latency = min(cost.gap for cost in costs), min(cost.latency for cost in costs)
-    return _informing(ranks, gap, latency)
+class _Least(NamedTuple):
+    """The least costs of any message size in a range, in exact seconds (lag: (λ − 1)·t0)."""
+
+    gap: Fraction
+    latency: Fraction
+    lag: Fraction
+    gap_per_byte: Fraction
+    combining_per_byte: Fraction
+
+    def informing(self, ranks: int) -> Fraction:
+        """T_λ(p)·t0.  A gap above the latency counts as that: it can only be faster so."""
+        gap = min(self.gap, self.latency)
+        return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
 
 
-def _cost(machine: Machine, nbytes: int) -> Cost:
-    """The least that a message costs: a rank with many ports sends any number of them at once."""
-    cost = machine.message(nbytes)
-    return Cost(Fraction(0), cost.latency) if machine.all_port else cost
+def _least(machine: Machine, most: int, least: int = 1) -> _Least:
+    """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
-
-def _corners(machine: Machine, nbytes: int) -> set[int]:
-    """Sizes among which the least t0, λ·t0, (λ − 1)·t0 and t0/x of all sizes 1 … nbytes are found.
-
-    All four are monotone between the sizes at which the laws change slope or jump.  The exception
+    All are monotone between the sizes at which the laws change slope or jump.  The exception
     is LogGP's t0/x where o > g: it can be least in between, so that a root may send faster than at
     either end.  The bound holds all the same, since no rank receives faster: a receipt of x bytes
     takes max(o, g) + (x − 1)G, which over x is monotone, and at the ends no less than t0/x.
     """
     knots = {x + d for x in machine.sizes() for d in (-1, 0)}
-    return {x for x in knots | {1, nbytes} if 1 <= x <= nbytes}
+    sizes = [x for x in knots | {least, most} if least <= x <= most]
+    latencies = [machine.message(x).latency for x in sizes]
+    gaps = [Fraction(0) if machine.all_port else machine.message(x).gap for x in sizes]
+    return _Least(
+        min(gaps),
+        min(latencies),
+        min(latency - gap for latency, gap in zip(latencies, gaps, strict=True)),
+        min(gap / x for gap, x in zip(gaps, sizes, strict=True) if x),
+        min((machine.combine(x) or Fraction(0)) / x for x in sizes if x),
+    )

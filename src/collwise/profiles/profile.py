@@ -28,7 +28,7 @@ from collwise.profiles.records import (
     RaceResult,
     Record,
 )
-from collwise.system.files import replace_file
+from collwise.system.files import read_input, replace_file
 
 ENVIRONMENT = "COLLWISE_PROFILE"
 """The environment variable that names the profile to use."""
@@ -153,12 +153,12 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
         name = f"the profile {os.fspath(path)}"
         try:
-            text = Path(path).read_bytes()
+            text = read_input(Path(path))
         except FileNotFoundError:
             remedy = "measure this machine: collwise measure"
             raise DamagedProfile(f"read {name}", "there is no such file", remedy) from None
-        except OSError as error:
-            seen = error.strerror or str(error)
+        except (OSError, ValueError) as error:  # ValueError: a name with a null character
+            seen = getattr(error, "strerror", None) or str(error)
             remedy = "name a file that can be read, or measure again: collwise measure"
             raise DamagedProfile(f"read {name}", seen, remedy) from error
         return _read(text, name)
@@ -174,7 +174,7 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
         _read(document, "the profile to be saved")
         try:
             replace_file(target, document.encode())
-        except (OSError, RuntimeError) as error:  # links in a circle were a RuntimeError once
+        except (OSError, ValueError, RuntimeError) as error:  # links in a circle were the last
             raise InvalidArgument(
                 f"save the profile as {target}",
                 getattr(error, "strerror", None) or str(error),

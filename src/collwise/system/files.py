@@ -1,24 +1,76 @@
-"""Files that are replaced as a whole or not at all."""
+"""Files that are read within bounds, and replaced as a whole or not at all."""
 
+import errno
 import os
 import secrets
+import shutil
+import stat
 from pathlib import Path
+
+MOST_READ = 64 << 20
+"""Bytes of the largest input that is read; a profile of everything has some hundred kilobytes."""
+
+_KINDS = {
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
+_OPEN_FILES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Folders whose entries, such as /dev/stdout, are files that somebody has open."""
+
+
+def read_input(path: Path) -> bytes:
+    """The content of a regular file, at once.
+
+    Raises OSError, also for other kinds of files, which may never end, and for files of more than
+    MOST_READ bytes.
+    """
+    if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
+        raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
+    with path.open("rb") as file:
+        content = file.read(MOST_READ + 1)
+    if len(content) > MOST_READ:
+        raise OSError(errno.EFBIG, f"it has more than {MOST_READ >> 20} MiB")
+    return content
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file (through symbolic links) by one with this content, all or nothing.
 
-    Raises OSError; the old file is then as it was.
+    Devices, named pipes with a reader and open files such as /dev/stdout are written in place.
+    Raises OSError; a regular file is then as it was.
     """
+    if path.exists():
+        kind = stat.S_IFMT(path.stat().st_mode)
+        if kind in _KINDS or path.parent in _OPEN_FILES:
+            _write_in_place(path, kind, content)
+            return
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    draft = path.with_name(f".{path.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with draft.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, draft)
         os.replace(draft, path)  # noqa: PTH105
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _write_in_place(path: Path, kind: int, content: bytes) -> None:
+    if kind in (stat.S_IFBLK, stat.S_IFSOCK):
+        raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
+    try:  # without blocking: a named pipe that nobody reads would keep us waiting for ever
+        target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, f"it is {_KINDS[kind]} that nobody reads") from None
+        raise
+    os.set_blocking(target, True)
+    with os.fdopen(target, "wb") as file:
+        file.write(content)

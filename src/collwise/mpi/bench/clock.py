@@ -1,4 +1,4 @@
-"""A clock that all ranks share, and starts at a common point of it.
+"""A clock that all ranks share, and common starts by it.
 
 On one kernel the monotonic clock is common to all processes.  Between hosts its offset to rank 0's
 is taken from the fastest of some exchanges, half a round trip each way.
@@ -45,24 +45,24 @@ class CommonClock:
         return time.perf_counter() + self.offset_s
 
     def _ask(self) -> None:
-        told = np.zeros(1)
+        reading = np.zeros(1)
         best = float("inf")
         for _ in range(_EXCHANGES):
             sent = time.perf_counter()
-            self._comm.Send(told, 0, 0)
-            self._comm.Recv(told, 0, 0)
+            self._comm.Send(reading, 0, 0)
+            self._comm.Recv(reading, 0, 0)
             back = time.perf_counter()
             if back - sent < best:
                 best = back - sent
-                self.offset_s = float(told[0]) - (sent + back) / 2
+                self.offset_s = float(reading[0]) - (sent + back) / 2
         self.uncertainty_s = best / 2
 
     def _answer(self, rank: int) -> None:
-        told = np.zeros(1)
+        reading = np.zeros(1)
         for _ in range(_EXCHANGES):
-            self._comm.Recv(told, rank, 0)
-            told[0] = time.perf_counter()
-            self._comm.Send(told, rank, 0)
+            self._comm.Recv(reading, rank, 0)
+            reading[0] = time.perf_counter()
+            self._comm.Send(reading, rank, 0)
 
 
 class StartingLine:
@@ -103,7 +103,7 @@ class StartingLine:
         return moment, on_time
 
     def adapt(self, late: float) -> None:
-        """Take notice of the share of late starts."""
+        """Change notice and tolerance by the share of late starts."""
         if late > 0.1 and self.notice_s >= self._longest_notice_s:
             self.tolerance_s = max(2 * self.tolerance_s, 10e-6)
         elif late > 0.1:

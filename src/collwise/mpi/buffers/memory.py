@@ -24,9 +24,11 @@ the string instructions that memcpy uses for kilobytes."""
 USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
 _WORD = np.dtype(np.uint64)
+_ALL = slice(None)
 PREDEFINED: "dict[int, Unit]" = {}
 """Predefined types that were met before, by their handles."""
 _NOWHERE = bytearray(1)
+_fromaddress = MPI.buffer.fromaddress
 
 
 class Unit(NamedTuple):
@@ -138,8 +140,8 @@ class Memory:
 
     def at(self, region: Region) -> Any:
         """A region as mpi4py takes it."""
-        memory = MPI.buffer.fromaddress(self.address + region.offset, region.span)
-        return [memory, region.elements, region.datatype]
+        offset, span, elements, datatype, _ = region
+        return [_fromaddress(self.address + offset, span), elements, datatype]
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""
@@ -162,9 +164,9 @@ def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, targe
         me = comm.Get_rank()
         return partial(comm.Sendrecv, source, me, tag, target, me, tag)
     memory, into = source[0], target[0]
-    size = _WORD.itemsize
-    if len(into) < LONG or memory.address % size or into.address % size or len(into) % size:
-        return partial(memoryview(into).__setitem__, slice(None), memoryview(memory))
+    nbytes, size = len(into), _WORD.itemsize
+    if nbytes < LONG or memory.address % size or into.address % size or nbytes % size:
+        return partial(memoryview(into).__setitem__, _ALL, memory)
     return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
 
 

@@ -75,12 +75,11 @@ def allgatherv_key(spec: Any) -> Hashable:
         return spec.dtype, spec.nbytes, None
     if type(spec) is not list and type(spec) is not tuple:
         return None
-    if len(spec) == 2 and type(spec[1]) is list:  # the usual form
-        data, counts, datatype = spec[0], spec[1], None
-    elif 2 <= len(spec) <= 4:
-        data, counts, _, datatype = allgatherv_spec(spec)
-    else:
+    if len(spec) == 2 and type(spec[1]) is list and type(spec[0]) is np.ndarray:
+        return spec[0].dtype, tuple(spec[1])  # the usual form, the fast way
+    if not 2 <= len(spec) <= 4:
         return None
+    data, counts, _, datatype = allgatherv_spec(spec)
     return _key(data, counts, datatype, None)
 
 
@@ -99,8 +98,8 @@ def allgather_key(spec: Any) -> Hashable:
 def _key(data: Any, counts: Any, datatype: Any, method: str | None) -> Hashable:
     """The type and the counts, or the type, the bytes of a whole array and the method.
 
-    A predefined type is told from all others; of a user's, whose handle may come to mean another
-    type, only the size is told, in a tuple, which does not say how many fill an array.
+    A predefined type is in the key by its handle; a user's only by its size, in a tuple, since its
+    handle may come to mean another type.  The size does not say how many fill an array.
     """
     kind: Hashable = datatype
     if datatype is None and type(data) is np.ndarray:

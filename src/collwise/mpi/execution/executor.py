@@ -52,7 +52,7 @@ class BoundedCache(dict[K, V]):
         self.clear()
 
 
-@dataclass
+@dataclass(slots=True)
 class Operands:
     """What the buffers of one call are to a rank's plan.
 

@@ -109,12 +109,15 @@ class BoundPlan:
 
     def run(self) -> None:
         """Execute everything."""
-        if ENGINE.running:
-            self.start()
-            self.wait()
-        else:
+        if not ENGINE.running:
             for act in self._everything:
                 act()
+            return
+        try:
+            self.start()
+            self.wait()
+        finally:
+            ENGINE.remove(self)  # where it was interrupted
 
     def start(self) -> None:
         """Execute what waits for nothing; `advance` or `wait` goes on from there."""

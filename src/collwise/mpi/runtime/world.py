@@ -1,4 +1,4 @@
-"""The MPI world this process is in: loaded safely, told apart from a broken one, described."""
+"""The MPI world that this process is in: loaded with clear errors, checked, and described."""
 
 import os
 import sys
@@ -94,11 +94,11 @@ def world() -> MPI.Intracomm:
     A launcher of another MPI leaves every rank in a world of its own: they would all do rank 0's
     work and wait for nobody.
     """
-    seen = launched()
+    launch = launched()
     comm = MPI.COMM_WORLD
-    if seen is not None and seen.size > 1 and comm.Get_size() == 1:
+    if launch is not None and launch.size > 1 and comm.Get_size() == 1:
         raise NoMPI(
-            f"{seen.size} ranks, started by {seen.launcher}",
+            f"{launch.size} ranks, started by {launch.launcher}",
             f"mpi4py runs on {library_line()}, in which each of them is alone",
             "use the mpiexec of that library (`collwise doctor` shows which), or install the"
             " launcher's library",

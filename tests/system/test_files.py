@@ -1,0 +1,142 @@
+"""Files: read within bounds, replaced as a whole or not at all; devices stay devices."""
+
+import os
+import resource
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from tests.cli.running import example
+
+from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument
+from collwise.figures.style import save as save_figure
+from collwise.lab.network import Network
+from collwise.profiles.profile import Profile
+from collwise.system import files
+from collwise.system.files import read_input, replace_file
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe.png"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def fifty_bytes_fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a disk with that much room: what is written beyond it is an OSError."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python caches half a module
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def save_picture(path: Path) -> None:
+    save_figure(Figure((1, 1)), path)
+
+
+def save_profile(path: Path) -> None:
+    example().save(path)
+
+
+def save_bytes(path: Path) -> None:
+    replace_file(path, b"x" * 1000)
+
+
+SAVERS = [save_picture, save_profile, save_bytes]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IFMT(path.lstat().st_mode)
+
+
+@pytest.mark.parametrize("save", SAVERS)
+def test_a_device_stays_one(tmp_path: Path, save: Callable[[Path], None]) -> None:
+    link = tmp_path / "null.png"
+    link.symlink_to("/dev/null")
+    save(link)
+    assert mode(link) == stat.S_IFLNK
+    assert mode(Path("/dev/null")) == stat.S_IFCHR
+    assert os.listdir(tmp_path) == ["null.png"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("save", SAVERS)
+def test_a_pipe_with_a_reader_gets_it(pipe: Path, save: Callable[[Path], None]) -> None:
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    save(pipe)
+    assert os.read(reader, 1 << 16)
+    os.close(reader)
+    assert mode(pipe) == stat.S_IFIFO
+
+
+@pytest.mark.parametrize("save", SAVERS)
+def test_a_pipe_that_nobody_reads_is_refused(pipe: Path, save: Callable[[Path], None]) -> None:
+    with pytest.raises((InvalidArgument, OSError), match="a named pipe that nobody reads"):
+        save(pipe)
+    assert mode(pipe) == stat.S_IFIFO
+
+
+@pytest.mark.parametrize("save", SAVERS)
+@pytest.mark.usefixtures("fifty_bytes_fit")
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, save: Callable[[Path], None]) -> None:
+    path = tmp_path / "old.svg"
+    path.write_bytes(b"old")
+    with pytest.raises((InvalidArgument, OSError), match="File too large"):
+        save(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["old.svg"]  # noqa: PTH208
+
+
+def test_what_a_shell_has_opened_is_written_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    with path.open("wb") as file:
+        replace_file(Path(f"/proc/self/fd/{file.fileno()}"), b"first ")
+        replace_file(Path(f"/dev/fd/{file.fileno()}"), b"second")
+        assert os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    assert path.read_bytes() == b"first second"
+
+
+def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
+    path, link = tmp_path / "kept", tmp_path / "link"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    replace_file(link, b"new")
+    assert link.is_symlink()
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o600)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("/dev/zero", "a device"), ("pipe.png", "a named pipe")]
+)
+@pytest.mark.parametrize("read", [Profile.load, Network.load])
+@pytest.mark.usefixtures("pipe")
+def test_inputs_that_may_never_end_are_refused(
+    tmp_path: Path, read: Callable[[Path], object], name: str, kind: str
+) -> None:
+    with pytest.raises(CollwiseError) as refused:
+        read(tmp_path / name)
+    assert refused.value.seen == f"it is {kind}, not a regular file"
+
+
+def test_a_large_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_READ", 1 << 20)
+    path = tmp_path / "large"
+    path.write_bytes(b" " * (1 << 20))
+    assert len(read_input(path)) == 1 << 20
+    path.write_bytes(b" " * ((1 << 20) + 1))
+    with pytest.raises(DamagedProfile, match="it has more than 1 MiB"):
+        Profile.load(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_names_that_no_file_can_have(name: str) -> None:
+    with pytest.raises(DamagedProfile):
+        Profile.load(name)
+    with pytest.raises(InvalidArgument):
+        example().save(name)

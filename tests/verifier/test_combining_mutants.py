@@ -544,7 +544,7 @@ def refusal(schedule: Schedule) -> InvalidSchedule | None:
 @pytest.mark.parametrize("algorithm", COMBINE, ids=lambda a: a.name)
 def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
     for number, mutation in enumerate(MUTATIONS):
-        verdicts = [judged(algorithm, mutation, 100 * number + seed) for seed in range(4)]
+        verdicts = [judged(algorithm, mutation, 100 * number + seed) for seed in range(2)]
         if mutation not in MAY_BE_RIGHT:
             assert True not in verdicts, mutation.__name__
 

@@ -206,7 +206,7 @@ def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch
     """On machines with independent ports not even a schedule is made."""
 
     def never(*_: object, **__: object) -> None:
-        raise AssertionError("planning made or played a schedule")
+        raise AssertionError("planning made or simulated a schedule")
 
     monkeypatch.setattr(choose, "ideal", never)
     monkeypatch.setattr(Algorithm, "schedule", never)
@@ -214,7 +214,7 @@ def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(Schedule, name, never)
     made = plan("broadcast", ranks=57, nbytes=5757, machine=MEASURED)
     assert "predicted" in str(made)
-    with pytest.raises(AssertionError, match="made or played"):
+    with pytest.raises(AssertionError, match="made or simulated"):
         plan("broadcast", ranks=57, nbytes=5757, machine=LOGGP)
 
 

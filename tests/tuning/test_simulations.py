@@ -135,11 +135,11 @@ def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> N
         found, excluded = simulations(problem, HOCKNEY, Mesh(4, 5))
         assert "s_to_p/br_lin" in {one.name for one in found}
         seen = excluded["s_to_p/xor"]
-        assert seen.endswith("at most 70 are played beside other algorithms")
+        assert seen.endswith("at most 70 are simulated beside other algorithms")
     else:
         simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
         monkeypatch.setattr(module, "MOST_EVENTS", 70)
-        with pytest.raises(InvalidArgument, match="messages, and at most 70 are played"):
+        with pytest.raises(InvalidArgument, match="messages, and at most 70 are simulated"):
             simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
 
 

@@ -18,8 +18,8 @@ from collwise.schedule.reduction import Alone
 from collwise.schedule.trees import Shape, Tree
 from collwise.timing import ideal, ideal_alike
 
-LARGEST_PLAYED = 130
-"""Ranks up to which schedules in which ranks differ are played rank by rank for their time."""
+LARGEST_SIMULATED = 130
+"""Ranks up to which schedules in which ranks differ are simulated rank by rank for their time."""
 
 Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
 
@@ -89,17 +89,17 @@ def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
     return value(tree.root_shape)
 
 
-def played(problem: Problem, machine: Machine, program: Program) -> Fraction:
-    """Exact seconds, from playing every rank's list."""
+def simulated_time(problem: Problem, machine: Machine, program: Program) -> Fraction:
+    """Exact seconds, from simulating every rank's list."""
     return ideal(Schedule(problem, program), machine).completion
 
 
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
-    """Seconds of an exchange: exact on up to LARGEST_PLAYED ranks, or where all ranks are alike."""
+    """Seconds of an exchange: exact on up to LARGEST_SIMULATED ranks, or where all ranks are alike."""
     exchange = Exchange(problem, stages)
-    if exchange.is_alike() or problem.ranks > LARGEST_PLAYED:
+    if exchange.is_alike() or problem.ranks > LARGEST_SIMULATED:
         return exchange_estimate(problem, machine, stages)
-    return played(problem, machine, exchange)
+    return simulated_time(problem, machine, exchange)
 
 
 def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
@@ -127,11 +127,11 @@ def circular_time(
     problem: Problem, machine: Machine, program: Callable[[Problem], Program]
 ) -> Fraction:
     """Seconds of a program of p blocks around a circle: exact where all are equally long, or on up
-    to LARGEST_PLAYED ranks; else the time for the next length where they are.
+    to LARGEST_SIMULATED ranks; else the time for the next length where they are.
     """
     unit = problem.itemsize * problem.ranks
-    if problem.nbytes % unit and problem.ranks <= LARGEST_PLAYED:
-        return played(problem, machine, program(problem))
+    if problem.nbytes % unit and problem.ranks <= LARGEST_SIMULATED:
+        return simulated_time(problem, machine, program(problem))
     even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
     return ideal_alike(program(even).operations(0), machine)
 

@@ -147,7 +147,7 @@ class Algorithm:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
-        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be played.
+        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be simulated.
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item

@@ -33,7 +33,7 @@ def command(question: Question, algorithm: str | None, picture: Path | None, as_
     (machine, origin, topology), reason = question.machine, question.reason
     note = question.waiting_note("planning")
     with output.progress(as_json or not note, note) as progress:
-        progress("playing schedules", 0.0)
+        progress("simulating schedules", 0.0)
         plan = plan_for(question.problem, machine, algorithm, topology=topology, reason=reason)
     pictures = None
     if picture is not None:

@@ -54,7 +54,9 @@ class Question(NamedTuple):
         formulas = topology is None and machine.independent_ports
         if problem.ranks < LONG or (formulas and not problem.kind.has_sources):
             return ""
-        return f"{doing} {problem}: schedules are played message by message, which may take a while"
+        return (
+            f"{doing} {problem}: schedules are simulated message by message, which may take a while"
+        )
 
 
 def planning_options(*own: Any) -> Callable[[Any], Any]:

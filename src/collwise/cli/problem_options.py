@@ -162,7 +162,7 @@ class ProblemOptions:
         if ranks * max(count, 1) > MOST_SIMULATED:
             raise InvalidArgument(
                 f"an s-to-p broadcast over {ranks} ranks from {count} sources",
-                "its schedules have to be played, message by message",
+                "its schedules have to be simulated, message by message",
                 f"give ranks times sources of at most {MOST_SIMULATED}",
             )
         if self.pattern is not None:

@@ -157,7 +157,7 @@ class Comm(MPI.Intracomm):
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
-        All ranks end with the same bits.
+        All ranks end with the same bits, unless `order="any"` gave that up.
         """
         if not self._combined("Allreduce", sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)

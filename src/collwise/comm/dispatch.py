@@ -1,7 +1,8 @@
 """Dispatch: what serves a call, an executor of ours or the library's own collective.
 
 For a call that was met before this is one lookup, by a key that determines what MPI guarantees to
-be equal on all ranks.  Methods return None when the call should fall through to MPI.
+be equal on all ranks.  `Call.run`, and what `persistent` and `plan` return, is None where the
+library's own collective serves.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -41,7 +41,7 @@ def predicted(
 ) -> Fraction:
     """The default score: the closed form where it is exact, else the schedule's ideal time.
 
-    On a topology, which may have too few links for all messages at once, schedules are played.
+    On a topology, which may have too few links for all messages at once, schedules are simulated.
     """
     if topology is None and machine.independent_ports:
         return algorithm.time_of(problem, machine, settings)
@@ -81,8 +81,9 @@ def plan(
     of an s-to-p broadcast, of every source's contribution, or a number for each.
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: where vectors are combined, the operator ("max", "noncommutative", …; None: "sum")
-    and the type of the elements (None: "float64"), which say what is legal.   order: to combine in
-    no weaker order ("rank").
+    and the type of the elements (None: "float64"), which say what is legal.
+    order: "rank", "same" or "any", instead of the order that op and dtype need; an operator that does
+    not commute always needs "rank".
     sources: of an s-to-p broadcast, the ranks that have data.   shape: (rows, columns) of the mesh
     in which its algorithms see the ranks, row by row; the topology's, or near a square.
     topology: the network's shape, on whose links messages meet; none: they never do.
@@ -205,7 +206,7 @@ def _candidates(
         choices = list(algorithm.choices(problem, machine))
         if not choices:
             excluded[algorithm.name] = (
-                "too many messages to play when planning"
+                "too many messages to simulate when planning"
                 if problem.kind.has_sources
                 else "does not apply at this size, or segments cannot help"
             )

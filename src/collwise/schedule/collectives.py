@@ -50,7 +50,7 @@ class Collective:
 
     @property
     def has_sources(self) -> bool:
-        """Whether only some ranks, the sources, have data, and contributions differ in length."""
+        """Whether the data comes from sources, each with its own number of bytes."""
         return self.input == "sources"
 
     def unit(self, ranks: int, itemsize: int) -> int:

@@ -1,4 +1,4 @@
-"""The building stones of programs: down a tree, scatter, collect, one after another.
+"""The building blocks of programs: down a tree, scatter, collect, one after another.
 
 Each is one definition read twice: `operations` for one rank, `columns` for all of them.
 """

@@ -24,7 +24,7 @@ LARGEST_PROVED = 256
 """Schedules of up to so many ranks are proved right before they run."""
 
 Progress = Callable[[str, float], None]
-"""Told what is being done and how far the session is, from 0 to 1 (on rank 0)."""
+"""Called with what is being done and how far the session is, from 0 to 1 (on rank 0)."""
 
 
 def check_raceable(task: Task) -> None:
@@ -40,7 +40,7 @@ def check_raceable(task: Task) -> None:
 class Session:
     """Measures and races on the ranks of a communicator.  Every method is collective.
 
-    seed: of everything that is drawn by lot.   Use it in a `with` statement: it holds a private
+    seed: of all random choices.   Use it in a `with` statement: it holds a private
     communicator, which its end frees.
     """
 
@@ -111,7 +111,7 @@ class Session:
         repetitions: int = 300,
         algorithm: str | None = None,
     ) -> Outcome:
-        """Plan one task, prove the candidates right, race them, decide.
+        """Plan one task, prove the candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
         Raises what planning and racing raise, on all ranks.

@@ -27,14 +27,14 @@ from collwise.timing import Timing
 LARGEST_COMPARED = 4096
 """Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
 MOST_EVENTS = 1 << 21
-"""Messages that are played event by event: a minute or two."""
+"""Messages that are simulated event by event: a minute or two."""
 MOST_IN_COLUMNS = 1 << 24
-"""Messages that are played in columns: some gigabytes."""
+"""Messages that are simulated in columns: some gigabytes."""
 COMPARED_SHARE = 8
 """Of several algorithms, each may have so many times fewer messages."""
 
 Progress = Callable[[str, float], None]
-"""Told what is being done and how far the work is, from 0 to 1."""
+"""Called with what is being done and how far the work is, from 0 to 1."""
 
 
 class Traffic(NamedTuple):
@@ -147,17 +147,17 @@ def simulations(
     simulator = _Simulator(problem, machine, topology, reason, COMPARED_SHARE if several else 1)
     if algorithm is not None:
         named = find(algorithm, problem.collective)
-        progress(f"playing {named.name}", 0.5)
+        progress(f"simulating {named.name}", 0.5)
         return [simulator.run(named, settings or {})], {}
     if not several:
         if topology is not None or not machine.independent_ports:
             raise InvalidArgument(
                 f"all algorithms for {problem.ranks} ranks",
-                "on this machine each has to be played to be compared",
+                "on this machine each has to be simulated to be compared",
                 "name one with --algorithm (and its parameters with --set)",
             )
         best = plan_for(problem, machine, reason=reason)
-        progress(f"playing {best.algorithm}", 0.5)
+        progress(f"simulating {best.algorithm}", 0.5)
         why = f"not simulated beyond {LARGEST_COMPARED} ranks; name it with --algorithm"
         others = {c.name: f"{c.verdict} by its formula; {why}" for c in best.candidates[1:]}
         best_one = simulator.run_with(best.algorithm, best.settings)
@@ -166,7 +166,7 @@ def simulations(
     simulated: list[Simulation] = []
     refused: dict[str, InvalidArgument] = {}
     for number, candidate in enumerate(algorithms):
-        progress(f"playing {candidate.name}", number / len(algorithms))
+        progress(f"simulating {candidate.name}", number / len(algorithms))
         try:
             simulated.append(simulator.run(candidate, {}))
         except InvalidArgument as refusal:
@@ -266,7 +266,7 @@ def _check_size(
     if about > most:
         raise InvalidArgument(
             f"a simulation of {schedule.algorithm}",
-            f"these are about {about:,} messages, and at most {most:,} are played"
+            f"these are about {about:,} messages, and at most {most:,} are simulated"
             + " beside other algorithms" * (share > 1),
             f"choose fewer ranks{', larger segments' * segmented} or another algorithm",
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
-from collwise.algorithms.reductions import from_root_on, played, register_combining
+from collwise.algorithms.reductions import from_root_on, register_combining, simulated_time
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
@@ -19,8 +19,8 @@ from collwise.schedule.reduction import UpTree
 
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of segments worth a try."""
-LARGEST_PLAYED = 4096
-"""Messages of a schedule that is played for its time."""
+LARGEST_SIMULATED = 4096
+"""Messages of a schedule that is simulated for its time."""
 
 
 def _register(
@@ -38,12 +38,12 @@ def _register(
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return played(problem, machine, build(problem, settings))
+        return simulated_time(problem, machine, build(problem, settings))
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The best of a few numbers of segments, for schedules that can be played quickly."""
+        """The best of a few numbers of segments, for schedules that can be simulated quickly."""
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
-        counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_PLAYED]
+        counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_SIMULATED]
         if problem.ranks == 1 or not counts:
             return []
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]

@@ -23,7 +23,7 @@ Holdings: TypeAlias = Mapping[int, Blocks]
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
 MOST = 1 << 16
-"""Contributions received, by all ranks together, up to which schedules are played when one is
+"""Contributions received, by all ranks together, up to which schedules are simulated when one is
 planned: a second's work, or a few, for each algorithm."""
 
 VECTORISED_FROM = 24
@@ -149,7 +149,7 @@ def register_s_to_p(
     build: Callable[[Problem, Settings], Deliveries],
     **more: Any,
 ) -> Algorithm:
-    """Register an s-to-p broadcast, its time predicted by playing it: it depends on the sources.
+    """Register an s-to-p broadcast, its time predicted by simulating it: it depends on the sources.
 
     more: other fields of `Algorithm`.   choices, if not among them: `simulable`.
     """

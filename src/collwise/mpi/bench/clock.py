@@ -68,7 +68,7 @@ class CommonClock:
 class StartingLine:
     """Common starts: rank 0 names a moment a little ahead, everybody waits for it.
 
-    The notice adapts: it doubles when somebody came late, and shrinks while nobody does.  Where
+    The notice doubles when more than a tenth of the starts were late, and shrinks below 2 %.  Where
     even the longest notice does not bring everybody in time (more ranks than cores), lateness up
     to `tolerance_s` is let pass; times count from the moment named, so nobody looks faster by it.
     """

@@ -95,7 +95,7 @@ def simulated_time(problem: Problem, machine: Machine, program: Program) -> Frac
 
 
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
-    """Seconds of an exchange: exact on up to LARGEST_SIMULATED ranks, or where all ranks are alike."""
+    """Seconds of an exchange: exact up to LARGEST_SIMULATED ranks, or where all ranks are alike."""
     exchange = Exchange(problem, stages)
     if exchange.is_alike() or problem.ranks > LARGEST_SIMULATED:
         return exchange_estimate(problem, machine, stages)

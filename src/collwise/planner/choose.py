@@ -82,8 +82,8 @@ def plan(
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: where vectors are combined, the operator ("max", "noncommutative", …; None: "sum")
     and the type of the elements (None: "float64"), which say what is legal.
-    order: "rank", "same" or "any", instead of the order that op and dtype need; an operator that does
-    not commute always needs "rank".
+    order: "rank", "same" or "any", instead of the order that op and dtype need; an operator that
+    does not commute always needs "rank".
     sources: of an s-to-p broadcast, the ranks that have data.   shape: (rows, columns) of the mesh
     in which its algorithms see the ranks, row by row; the topology's, or near a square.
     topology: the network's shape, on whose links messages meet; none: they never do.

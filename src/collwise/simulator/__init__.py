@@ -1,6 +1,6 @@
 """Schedules and measurements on assumed machines: nothing is sent, time is computed.
 
-This is the public interface of `timing`: `simulate` and `Trace` come from there.  `simulated_prober`
+It is the public interface of `timing`: `simulate` and `Trace` come from there.  `simulated_prober`
 measures an assumed machine; `data_values` runs a schedule on real values.
 """
 

@@ -111,7 +111,7 @@ class Session:
         repetitions: int = 300,
         algorithm: str | None = None,
     ) -> Outcome:
-        """Plan one task, prove the candidates right (up to LARGEST_PROVED ranks), race them, decide.
+        """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
         Raises what planning and racing raise, on all ranks.

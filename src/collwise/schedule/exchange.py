@@ -45,7 +45,8 @@ class Exchange(Program):
     alike on all of them.  If there are e ranks more than the product of the radices, ranks
     1, 3, …, 2e − 1 first hand their vectors to the rank before them.  In a reduce, of ranks
     with whole vectors only the first goes on; a reduce-scatter, all of whose stages are
-    divided, ends where the way back would begin."""
+    divided, ends where the way back would begin.
+    """
 
     problem: Problem
     stages: tuple[Stage, ...]

@@ -273,8 +273,8 @@ def test_a_strategy_for_another_cube(
 @pytest.mark.parametrize(
     ("strategy", "text"),
     [
-        (5, "strategy: strategy = 5; S_0, …, S_(d−1), 1 where vectors are halved, for the largest"),
-        (None, "strategy: strategy = None; S_0, …, S_(d−1), 1 where"),
+        (5, "a hybrid strategy: it is 5; give S_0 … S_(d−1), such as (0, 1)"),
+        (None, "a hybrid strategy: it is None; give S_0 … S_(d−1)"),
         ((0, 2), "a hybrid strategy: S_1 = 2; give 1 where vectors are halved, 0 where they are"),
         ("0x", "a hybrid strategy: S_1 = 'x'; give 1 where vectors are halved"),
     ],

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, Build, Parameter, Settings, register
-from collwise.errors import InvalidArgument
 from collwise.model import hybrid
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
@@ -172,10 +171,7 @@ def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
 def _strategy(value: Any) -> hybrid.Strategy:
     if isinstance(value, str):  # as a profile keeps it
         value = [int(c) if c in "01" else c for c in value if c not in "(), "]
-    try:
-        return hybrid.checked_strategy(value)
-    except TypeError:
-        raise InvalidArgument("strategy", f"strategy = {value!r}", STRATEGY.meaning) from None
+    return hybrid.checked_strategy(value)
 
 
 STRATEGY = Parameter(

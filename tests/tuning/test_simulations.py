@@ -149,11 +149,13 @@ def test_a_machine_on_which_nothing_can_be_played() -> None:
 
 
 def test_many_ranks() -> None:
-    """The best by the model only, where there is one; otherwise somebody has to choose."""
+    """The best by the model only, and what was left out; without a model somebody has to choose."""
     problem = Problem("broadcast", module.LARGEST_COMPARED + 1, 64)
     (one,), excluded = simulations(problem, POSTAL)
-    assert one.trace.completion == plan_for(problem, POSTAL).choice.predicted
-    assert not excluded
+    planned = plan_for(problem, POSTAL)
+    assert one.trace.completion == planned.choice.predicted
+    assert set(excluded) == {c.name for c in planned.candidates[1:]} | set(planned.excluded)
+    assert all("not simulated beyond" in excluded[c.name] for c in planned.candidates[1:])
     with pytest.raises(InvalidArgument, match="name one with --algorithm"):
         simulations(problem, LOGGP)
 

@@ -154,7 +154,7 @@ def test_long_work_says_so_at_the_start(
     ended = collwise(command, *asked, *one)
     assert ended.code == 0
     doing = "planning" if command == "plan" else "simulating"
-    told = f"{doing} {ended.out.splitlines()[0]}: schedules are played message by message"
+    told = f"{doing} {ended.out.splitlines()[0]}: schedules are simulated message by message"
     assert (ended.err.count("\n"), ended.err.startswith(told)) == (long, long)
     assert collwise(command, *asked, *one, "--json").err == ""
 

@@ -375,7 +375,7 @@ def test_what_to_do_about_too_much(collwise: Run, algorithm: str, segments: bool
 def test_too_many_sources(collwise: Run) -> None:
     for given in (("--sources", "all"), ("--sources", "0,"), ("--pattern=row", "--sources=7")):
         asked = ("simulate", "s_to_p", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
-        collwise(*asked).refused("played, message by message", "ranks times sources of at most")
+        collwise(*asked).refused("simulated, message by message", "ranks times sources of at most")
 
 
 @pytest.mark.parametrize("collective", collectives())

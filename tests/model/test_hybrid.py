@@ -434,11 +434,11 @@ def test_fig_8_short_vectors_drop_and_gain() -> None:
         ),
         (
             lambda: hybrid.version2(8, -1, 1, 1, 1),
-            "d: d = -1; give an integer of at least 0",
+            "the dimensions of a cube: d = -1; give an integer from 0 to 1024",
         ),
         (
             lambda: hybrid.best(8, 2.5, 1, 1, 1),  # type: ignore[arg-type]
-            "d: d = 2.5; give an integer of at least 0",
+            "the dimensions of a cube: d = 2.5; give an integer from 0 to 1024",
         ),
         (
             lambda: hybrid.best_for(fig_8, adding, -1, 3),

@@ -15,7 +15,7 @@ from collwise.algorithms.reductions import (
     best_strategy,
     by_strategy,
     exchange_estimate,
-    played,
+    simulated_time,
     twos,
 )
 from collwise.algorithms.registry import algorithms_for
@@ -346,7 +346,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
                 parts = by_strategy(problem, {"strategy": strategy})
                 exchange = Exchange(problem, parts)
                 estimate = exchange_estimate(problem, machine, parts)
-                spent = played(problem, machine, exchange)
+                spent = simulated_time(problem, machine, exchange)
                 assert estimate >= spent, (machine.describe(), problem, strategy)
                 if exchange.is_alike():
                     exact += 1

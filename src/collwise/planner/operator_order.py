@@ -71,7 +71,7 @@ def _needed(collective: str, op: Operator, element: np.dtype[Any]) -> tuple[Orde
     if not op.commutes:
         return "rank", "the operator does not commute"
     if find_collective(collective).output != "everyone":
-        return "any", "there is one result only"
+        return "any", "every element of the result is on one rank only"
     if op.kind == "user":
         return "same", "nobody knows whether the operator rounds"
     accumulates = op.name in ("sum", "prod")

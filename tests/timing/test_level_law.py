@@ -105,8 +105,7 @@ def test_one_level_is_the_postal_law(algorithm: Algorithm) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_vectorised_engine(seed: int) -> None:
-    """It gives the same times, or leaves a schedule that meets at ports to the other engine."""
-    random, answered = Random(seed), 0
+    random = Random(seed)
     for algorithm in ALGORITHMS.values():
         if algorithm.kind.combines:
             continue
@@ -115,15 +114,9 @@ def test_the_vectorised_engine(seed: int) -> None:
         given = {**sources_for(algorithm, ranks), **settings_of(algorithm, ranks)}
         schedule = algorithm.schedule(ranks, 150, **given)
         timing, fast = ideal(schedule, machine), vectorised_timing(schedule, machine)
-        waited = machine.shares_ports and times(timing) != times(
-            ideal(schedule, Machine.levels([b.law for b in machine.by_level], machine.placement))
-        )
-        assert fast is None if waited else True
-        if fast is not None:
-            answered += 1
-            assert sorted(fast.transfers) == sorted(timing.transfers)
-            assert fast.finish == timing.finish
-    assert answered > 5
+        assert fast is not None
+        assert sorted(fast.transfers) == sorted(timing.transfers)
+        assert fast.finish == timing.finish
 
 
 def test_thousands_of_ranks_are_simulated_quickly() -> None:

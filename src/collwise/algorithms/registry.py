@@ -11,6 +11,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
+from collwise.model.placement import Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
@@ -50,6 +51,8 @@ class Algorithm:
     """True if it may send less than everything in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
+    levels: bool = False
+    """True if it is made for machines with levels: it goes by the problem's placement."""
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
 
@@ -97,18 +100,20 @@ class Algorithm:
         order: Order | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
+        placement: Placement | None = None,
         **settings: Any,
     ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
         itemsize: bytes of an element, none of which is cut; `item` is its older name.
         order: in which contributions have to be combined; None for whichever the algorithm has.
-        sources, shape: as `Problem.of`.
+        sources, shape, placement: as `Problem.of`.
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
         itemsize = itemsize if item is None else item
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        given = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
         if order is not None:
             problem = replace(problem, order=order)
         return self.solve(problem, settings)
@@ -142,6 +147,7 @@ class Algorithm:
         item: int | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
+        placement: Placement | None = None,
         **settings: Any,
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
@@ -151,7 +157,8 @@ class Algorithm:
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        given = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from collwise.errors import InvalidArgument
-from collwise.model.exact import Number
+from collwise.model.exact import Number, rounded_latency
 from collwise.model.machine import (
     Cost,
     Machine,
@@ -140,6 +140,39 @@ class Levels(Machine):
             lam = f"{float(latency / gap):.4g}"
             laws.append(f"{self.crossing(number)} t0 = {chosen_time(gap)}, λ = {lam}{port}{size}")
         return f"{placed}; {'; '.join(laws)}"
+
+
+@dataclass(frozen=True)
+class Flat(Machine):
+    """A machine with levels as it looks to those who know one level of it only.
+
+    level: that of the messages, which also pass the ports of the level below; 0: each costs as
+    little as any does, so nothing is faster on the machine itself.
+    """
+
+    machine: Levels
+    level: int
+    kind = "flat"
+
+    def message(self, nbytes: int) -> Cost:  # noqa: D102
+        if not self.level:
+            return self.machine.message(nbytes)
+        gap, latency = self.machine.at(self.level, nbytes)
+        if self.level > 1:
+            gap = max(gap, self.machine.port(self.level - 1, nbytes))
+        return Cost(gap, max(gap, latency))
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        return self.machine.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.sizes()
+
+    def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
+        return rounded_latency(self.message(nbytes).lam)
+
+    def describe(self) -> str:  # noqa: D102
+        return f"level {self.level} of {self.machine.describe()}"
 
 
 def with_levels(

@@ -18,6 +18,7 @@ from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer
 from collwise.timing.laws import message_costs
+from collwise.timing.level_queues import with_ports
 from collwise.timing.port_queues import PortQueues, port_queues
 from collwise.timing.vectorised_laws import Ticks
 
@@ -125,18 +126,13 @@ def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming 
     width = int(messages.nbytes.max(initial=0)) + 1
     kinds, which = np.unique(levels * width + messages.nbytes, return_inverse=True)
     costs, unit = _costs_in_ticks(machine, [divmod(kind, width) for kind in kinds.tolist()])
-    columns: list[Ticks]
     try:
         columns = [np.array(row, np.int64)[which] for row in costs]
-        times = _times(messages, machine, columns[:3])
+        times = _times(messages, machine, columns)
     except OverflowError:
         columns = [np.array(row, object)[which] for row in costs]
-        times = _times(messages, machine, columns[:3])
-    if times is None or (
-        isinstance(machine, Levels) and _meet_at_ports(messages, machine, times[0], columns)
-    ):
-        return None
-    return VectorisedTiming(messages, *times, unit)
+        times = _times(messages, machine, columns)
+    return None if times is None else VectorisedTiming(messages, *times, unit)
 
 
 def _meet_at_ports(
@@ -196,11 +192,17 @@ def _times(
     if not len(messages):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
-    step, reach, busy = costs
+    step, reach, busy = costs[:3]
     times = vectorised_laws.down_trees(messages, step, reach)
     if times is None and not isinstance(machine, LogGP):
         law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
         times = law(messages, step, reach)
+    if (
+        times is not None
+        and isinstance(machine, Levels)
+        and _meet_at_ports(messages, machine, times[0], costs)
+    ):
+        times = with_ports(messages, costs, machine.placement)
     if times is None:
         return None
     start, received = times

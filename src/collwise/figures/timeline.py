@@ -53,8 +53,8 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
     """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
     A dot is a receipt; a large one, the last receipt of its rank.  Other bars show combining, and
-    thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of seconds, or in units of
-    t0 (exact seconds) if it is given.
+    thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of
+    seconds, or in units of t0 (exact seconds) if it is given.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)

@@ -46,6 +46,10 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "strategy": strategy_for(ranks),
         "algorithms": "binomial",
         "trees": "chain",
+        "reduces": "binomial",
+        "across": "recursive_doubling",
+        "broadcasts": "binomial",
+        "exchange": "bruck",
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

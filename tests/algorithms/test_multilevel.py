@@ -82,7 +82,7 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     assert not list(
         algorithm.choices(
             algorithm.problem(
-                16, 0, sources=[] if problem.kind.has_sources else None, placement=TWO.placement
+                16, 0, sources=[0] if problem.kind.has_sources else None, placement=TWO.placement
             ),
             TWO,
         )

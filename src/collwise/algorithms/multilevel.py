@@ -23,7 +23,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.levels import Flat, Levels
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
-from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
 from collwise.system.quantities import parse_size
 from collwise.timing.trace import fastest_timing
@@ -127,6 +127,11 @@ def check_order(algorithm: Algorithm, problem: Problem) -> None:
         )
 
 
+def in_order_of_placement(problem: Problem) -> Order:
+    """The ranks' own order where every group is a run of ranks, the first of which leads it."""
+    return "rank" if not problem.root and hierarchy_of(problem).lines_up else "same"
+
+
 def simulated(build: Callable[[Problem, Settings], Program]) -> Any:
     """The predicted time of what is built: that of its simulated schedule."""
 
@@ -175,8 +180,8 @@ def best_parts(
     among: their short names; None for all.
     """
     timed = []
-    for algorithm in algorithms_for(problem.collective):
-        if algorithm.levels or (among is not None and algorithm.short_name not in among):
+    for algorithm in algorithms_for(problem.collective, levels=False):
+        if among is not None and algorithm.short_name not in among:
             continue
         if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
             continue

@@ -204,10 +204,14 @@ def collectives() -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.collective for a in ALGORITHMS.values()))
 
 
-def algorithms_for(collective: str) -> tuple[Algorithm, ...]:
-    """The algorithms of a collective (or an alias), in registration order; raises UnknownName."""
+def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, ...]:
+    """The algorithms of a collective (or an alias), in registration order; raises UnknownName.
+
+    levels: False leaves out those that are made for machines with levels.
+    """
     name = find_collective(collective).name
-    return tuple(a for a in ALGORITHMS.values() if a.collective == name)
+    every = (a for a in ALGORITHMS.values() if a.collective == name)
+    return tuple(a for a in every if levels or not a.levels)
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:

@@ -176,7 +176,7 @@ def _plan(
     score: Score,
 ) -> Plan:
     collective, ranks, nbytes = problem.collective, problem.ranks, problem.nbytes
-    among = algorithms_for(collective)
+    among = algorithms_for(collective, levels=problem.placement is not None)
     if algorithm is not None:
         among = (find(algorithm, collective),)
     candidates, excluded = _candidates(among, problem, machine, topology, reason, score)
@@ -218,8 +218,6 @@ def _candidates(
         return _with_levels(among, problem, machine, reason, score)
     candidates, excluded = [], {}
     for algorithm in among:
-        if algorithm.levels and problem.placement is None and len(tuple(among)) > 1:
-            continue
         if not _keeps_order(algorithm, problem):
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue

@@ -6,6 +6,7 @@ With a flat tree across and binomial ones inside it is MagPIe [Kielmann1999]; mo
 [Karonis2002].  Both pick the trees by a rule, where we compare what is predicted.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from collwise.algorithms.broadcast.segmented_tree import (
@@ -50,8 +51,11 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     return [{"algorithms": text} for text in combined_choices(problem, machine, "broadcast")]
 
 
-def joined_tree(problem: Problem, text: str) -> TeamTree:
-    """The trees of all levels as one."""
+def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
+    """The trees of all levels as one.   names: of the algorithms whose trees they may be.
+
+    Raises InvalidArgument for others.
+    """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
     made: dict[tuple[int, int], Tree] = {}
@@ -59,8 +63,8 @@ def joined_tree(problem: Problem, text: str) -> TeamTree:
     def tree(level: int, members: int) -> Tree:
         if (level, members) not in made:
             one = parts[level - 1]
-            if one.algorithm.short_name not in TREES:
-                remedy = "give one of " + ", ".join(TREES)
+            if one.algorithm.short_name not in names:
+                remedy = "give one of " + ", ".join(names)
                 raise InvalidArgument("the trees of levels", f"{one.label} is none", remedy)
             team = Problem("broadcast", members, problem.nbytes)
             made[level, members] = TREES[one.algorithm.short_name](team, dict(one.settings))

@@ -71,11 +71,12 @@ def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
     lengths = [700, 64, 1, 333, 0]
     many = algorithm in TREES
     for p in range(1, 66):
-        if many or p < 20 or p % 32 in (31, 0, 1) or p % 9 == 7:
+        if p < 20 or (many and p % 2) or p % 32 in (31, 0, 1) or p % 9 == 7:
             for i in (2 * p, 2 * p + 1)[: 1 + (many and p < 20)]:
                 yield p, MACHINES[i % len(MACHINES)], lengths[i % len(lengths)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_the_ideal_times_for_every_p(algorithm: Algorithm) -> None:
     for p, machine, nbytes in sampled(algorithm):
@@ -106,6 +107,7 @@ def test_every_root(machine: Machine) -> None:
                 assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     """Long queues: hundreds of messages at one port."""

@@ -99,13 +99,20 @@ def rounds(sizes: Iterable[int]) -> list[list[int]]:
     return packed
 
 
-def outcomes(library: Library, sizes: Iterable[int], programs: Sequence[str]) -> Outcomes:
-    """Start ranks once, for all the checks of these programs on these numbers of ranks."""
+def outcomes(
+    library: Library, engine: str, sizes: Iterable[int], programs: Sequence[str]
+) -> Outcomes:
+    """Start ranks once, for all the checks of these programs on these numbers of ranks.
+
+    engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
+    """
     parts = rounds(sizes)
     ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
     limit_s = LIMIT_S * len(parts) * len(programs)
     try:
-        ran = library.run(ranks, "-m", "tests.mpi.programs", *words, *programs, limit_s=limit_s)
+        command = "-m", "tests.mpi.programs", *words, *programs
+        chosen = engine.replace("compiled", "")
+        ran = library.run(ranks, *command, limit_s=limit_s, COLLWISE_ENGINE=chosen)
         said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
         well = ran.returncode == 0 and not errors.strip()
     except subprocess.TimeoutExpired as late:

@@ -1,7 +1,9 @@
 """Every check of the rank programs, on communicators of 1, 2, 3, 4, 5, 7 and 8 ranks.
 
-One start of 8 ranks serves them all: the whole world, and parts of it.  On MPICH all these numbers
-run always, on Open MPI 2, 3 and 8.  `-m exhaustive` starts a world of each number, on both.
+One start of 8 ranks serves them all: the whole world, and parts of it.  The compiled engine always
+runs on all these numbers with MPICH, on 2, 3 and 8 with Open MPI; so does Python's with MPICH.
+`-m exhaustive` starts a world of each number, with both.  Where the compiled engine is not built,
+Python walks everywhere.
 """
 
 import ast
@@ -11,21 +13,22 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import LIBRARIES
 from tests.mpi.launching import Library, Outcomes, outcomes, rounds
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
-TOGETHER = {"mpich": RANKS, "openmpi": (2, 3, 8)}
+FEW = (2, 3, 8)
+TOGETHER = {
+    ("mpich", "compiled"): RANKS,
+    ("mpich", "python"): FEW,
+    ("openmpi", "compiled"): FEW,
+    ("openmpi", "python"): (),
+}
 STARTS = [
-    *(pytest.param(name, n, False, id=f"{name}-{n}") for name in LIBRARIES for n in TOGETHER[name]),
-    *(
-        pytest.param(name, n, True, id=f"{name}-{n}-alone", marks=pytest.mark.exhaustive)
-        for name in LIBRARIES
-        for n in RANKS
-    ),
+    *(pytest.param(*which, n, False) for which, sizes in TOGETHER.items() for n in sizes),
+    *(pytest.param(*w, n, True, marks=pytest.mark.exhaustive) for w in TOGETHER for n in RANKS),
 ]
-every_start = pytest.mark.parametrize(("mpi", "ranks", "alone"), STARTS, indirect=["mpi"])
+every_start = pytest.mark.parametrize(("mpi", "engine", "ranks", "alone"), STARTS, indirect=["mpi"])
 
 
 def checks() -> list[tuple[str, str]]:
@@ -46,22 +49,27 @@ class Start(NamedTuple):
     """Of ranks, once: for these numbers of them and the checks of these programs."""
 
     library: Library
+    engine: str
     sizes: tuple[int, ...]
     programs: tuple[str, ...]
 
 
 @pytest.fixture
-def start(mpi: Library, ranks: int, alone: bool, request: pytest.FixtureRequest) -> Start:
+def start(
+    mpi: Library, engine: str, ranks: int, alone: bool, request: pytest.FixtureRequest
+) -> Start:
     """For all the checks that somebody asked for."""
     asked = [
         item.callspec.params
         for item in request.session.items
         if isinstance(item, pytest.Function) and "start" in item.fixturenames
     ]
-    sizes = {one["ranks"] for one in asked if (one["mpi"], one["alone"]) == (mpi.name, False)}
+    together = (mpi.name, engine, False)
+    sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"], n["alone"]) == together}
     programs = {one["program"] for one in asked if "program" in one}
     programs = programs or {program for program, _ in checks()}
-    return Start(mpi, (ranks,) if alone else tuple(sorted(sizes)), tuple(sorted(programs)))
+    chosen = (ranks,) if alone else tuple(sorted(sizes))
+    return Start(mpi, engine, chosen, tuple(sorted(programs)))
 
 
 @lru_cache

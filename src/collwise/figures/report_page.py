@@ -6,17 +6,12 @@ from outside is escaped there; only a picture's SVG is inserted as it is.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from math import exp, inf, log
 from typing import TypeAlias
 
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup, escape
-
+from collwise.figures.page_templates import inline, template
 from collwise.figures.race_charts import comparable_races
 from collwise.figures.report_pictures import Picture
-from collwise.figures.style import THEME
 from collwise.measure.race import MARGIN, Race
 from collwise.measure.statistics import Interval, median_interval
 from collwise.profiles.fingerprint import LABELS
@@ -58,39 +53,20 @@ class Report:
 def render(report: Report) -> str:
     """The report as one self-contained HTML5 page."""
     profile = report.profile
-    return _template().render(
+    return template("report_page.html.jinja").render(
         report=report,
         profile=profile,
         provenance=profile.provenance,
         stable=profile.verdict == "stable",
         measured=_measured(report),
         outcome=_outcome(report),
-        pictures=[(p.title, p.caption, _inline(p, n)) for n, p in enumerate(report.pictures)],
+        pictures=[(p.title, p.caption, inline(p, n)) for n, p in enumerate(report.pictures)],
         race_results=list(_race_results(report)),
         ks=sorted({m.k for m in profile.medians}),
         experiments=_experiments(profile.medians),
         labels={k: v for k, v in LABELS.items() if getattr(profile.fingerprint, k)},
-        theme=THEME,
         margin=MARGIN,
     )
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "time": formatting.time,
-        "between": formatting.time_between,
-        "digits": formatting.significant,
-        "size": formatting.size,
-        "count": formatting.count,
-        "breakable": lambda cell: Markup(str(escape(cell)).replace("(", "<wbr>(")),
-        "mode": lambda mode: {"nonblocking": "non-blocking"}.get(mode, mode),
-    }
-    source = files("collwise.figures").joinpath("report_page.html.jinja")
-    return environment.from_string(source.read_text(encoding="utf-8"))
 
 
 def _measured(report: Report) -> str:
@@ -145,15 +121,6 @@ def _gains(races: Sequence[Race]) -> str:
 def _range(sizes: Sequence[int]) -> str:
     first, last = formatting.size(sizes[0]), formatting.size(sizes[-1])
     return first if len(sizes) == 1 else f"{first} to {last}"
-
-
-def _inline(picture: Picture, number: int) -> Markup:
-    """The SVG with a name for those who cannot see it, and identifiers of its own on the page."""
-    text = picture.svg
-    for before in (' id="', "url(#", ' href="#'):
-        text = text.replace(before, f"{before}p{number}-")
-    name = Markup('<svg role="img" aria-label="{}"').format(picture.title)
-    return Markup(text.replace("<svg", name, 1))  # the one thing that is not escaped
 
 
 Competitor: TypeAlias = tuple[str, Interval | None, float | None, int, str]

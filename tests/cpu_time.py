@@ -7,9 +7,9 @@ fails here: the table at the end of a long run shows where to look when it has g
 import os
 from collections import defaultdict
 from collections.abc import Generator
+from typing import Any
 
 import pytest
-from xdist.workermanage import WorkerController
 
 SHOWN = 15
 TABLE_FROM_S = 60
@@ -40,7 +40,7 @@ class CpuTime:
         if hasattr(session.config, "workeroutput"):  # a worker of xdist
             session.config.workeroutput["cpu"] = {"total": cpu_s(), "tests": self.tests}
 
-    def pytest_testnodedown(self, node: WorkerController) -> None:
+    def pytest_testnodedown(self, node: Any) -> None:
         told = getattr(node, "workeroutput", {}).get("cpu")
         if told is not None:  # a worker that crashed tells nothing
             self.tests |= told["tests"]

@@ -9,7 +9,7 @@ Python walks everywhere.
 import ast
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -59,7 +59,7 @@ def start(
     mpi: Library, engine: str, ranks: int, alone: bool, request: pytest.FixtureRequest
 ) -> Start:
     """For all the checks that somebody asked for."""
-    asked = [
+    asked: list[dict[str, Any]] = [
         item.callspec.params
         for item in request.session.items
         if isinstance(item, pytest.Function) and "start" in item.fixturenames

@@ -34,7 +34,8 @@ def main(rounds: Sequence[Sequence[int]] = ()) -> None:
             _run(world)
         else:
             part = sum(world.rank >= end for end in accumulate(sizes))
-            comm = world.Split(part if part < len(sizes) else MPI.UNDEFINED, world.rank)
+            colour = part if part < len(sizes) else MPI.UNDEFINED
+            comm = MPI.Intracomm(world.Split(colour, world.rank))
             if comm != MPI.COMM_NULL:
                 _run(comm)
                 comm.Free()
@@ -63,4 +64,5 @@ def _run(comm: MPI.Intracomm) -> None:
                 "name": function.__name__,
                 "complaints": [c for c in complaints if c],
             }
-            print("check:" + json.dumps(told), flush=True)
+            sys.stdout.write(f"check:{json.dumps(told)}\n")  # at once: another part may print, too
+            sys.stdout.flush()

@@ -182,7 +182,6 @@ def _no_garbage_collector() -> Iterator[None]:
 PARTS = 6
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("part", range(PARTS))
 @each
 def test_the_facts(algorithm: Algorithm, part: int) -> None:
@@ -236,7 +235,6 @@ def rows(columns: Any) -> list[list[int]]:
     return np.stack([column[order] for column in vars(columns).values()]).tolist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("p", range(1, 8))
 @each
 def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:

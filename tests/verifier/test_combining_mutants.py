@@ -548,7 +548,6 @@ def two_mutants(name: str, mutation: Mutation) -> list[bool | None]:
     return [judged(ALGORITHMS[name], mutation, first + seed) for seed in range(2)]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", COMBINE, ids=lambda a: a.name)
 def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
     for mutation in MUTATIONS:
@@ -557,7 +556,6 @@ def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
             assert True not in verdicts, mutation.__name__
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
 def test_every_mutation_breaks_something(mutation: Mutation) -> None:
     assert any(False in two_mutants(algorithm.name, mutation) for algorithm in COMBINE)

@@ -37,7 +37,7 @@ def command(question: Question, algorithm: str | None, picture: Path | None, as_
         plan = plan_for(question.problem, machine, algorithm, topology=topology, reason=reason)
     pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw_plan
+        from collwise.report.schedule_files import draw_plan
 
         pictures = draw_plan(plan, picture)
     if as_json:

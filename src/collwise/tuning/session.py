@@ -131,7 +131,7 @@ class Session:
             dtype=task.dtype,
             repetitions=repetitions,
         )
-        return Outcome.of(task, estimated, everything)
+        return Outcome.of(task, estimated, everything, self.world.placement)
 
     def compare(
         self,

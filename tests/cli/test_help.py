@@ -17,7 +17,6 @@ import sys
 from collwise.cli import main
 for arguments in (*[[name, "--help"] for name in {list(COMMANDS)}], ["--help"], ["--version"],
                   ["plan", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}],
-                  ["reproduce", "bruck1996", "B-c5", "--claims"],
                   ["simulate", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}]):
     sys.argv = ["collwise", *arguments]
     try:

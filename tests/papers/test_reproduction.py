@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from tests.figures.test_report_page import Page
+from tests.report.html_page import Page
 
 from collwise.errors import UnknownName
 from collwise.figures.style import note

@@ -28,6 +28,8 @@ from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
 log = logging.getLogger("collwise")
 
 EFFORTS = ("measure", "estimate")
+_ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
+"""For algorithms without settings, where no machine is known."""
 
 
 class Elements(NamedTuple):
@@ -135,15 +137,24 @@ class Decision:
         name, machine = self.algorithms.get(collective), self._machine_for(elements)
         if name == LIBRARY or not self.progress or problem.ranks == 1:
             return None
+        if (
+            name is not None
+            and elements
+            and not satisfies(find(name, collective).order(problem), problem.order)
+        ):
+            log.info("%s does not suit %s: %s; the best that does is run", name, problem, reason)
+            name = None
         if machine is None:
             if name is None:
                 return None
-            raise InvalidArgument(
-                f"{name} on this communicator",
-                "there is no profile of this machine to choose its settings by",
-                "run `collwise tune` first, or give Comm a machine",
-            )
-        if name is None and self.effort == "measure":
+            if find(name, collective).parameters:
+                raise InvalidArgument(
+                    f"{name} on this communicator",
+                    "there is no profile of this machine to choose its settings by",
+                    "run `collwise tune` first, or give Comm a machine",
+                )
+            machine = _ANY_MACHINE
+        if name is None and collective not in self.algorithms and self.effort == "measure":
             name = learned_choice(
                 self._race_results,
                 collective,
@@ -157,7 +168,8 @@ class Decision:
             if elements and not satisfies(find(name, collective).order(problem), problem.order):
                 return None  # the race was won with another operator
         simulated = problem.kind.has_sources and name is not None
-        score = unpredicted if simulated and not timed else predicted
+        nobody_asks = machine is _ANY_MACHINE or (simulated and not timed)
+        score = unpredicted if nobody_asks else predicted
         try:
             plan = plan_for(problem, machine, name, reason=reason, score=score)
         except NothingApplies as nothing:

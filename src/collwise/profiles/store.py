@@ -48,11 +48,12 @@ def default_path(fingerprint: Fingerprint) -> Path:
 def find(fingerprint: Fingerprint) -> Profile | None:
     """The saved profile of such a machine, None if there is none.
 
-    Raises DamagedProfile if the file cannot be read, and ForeignProfile if it is another machine's.
+    Raises DamagedProfile if the file cannot be read, or is the one that COLLWISE_PROFILE names and
+    not there, and ForeignProfile if it is another machine's.
     """
     path = default_path(fingerprint)
     try:
-        if not path.exists():
+        if not path.exists() and not os.environ.get(ENVIRONMENT):
             return None
     except OSError:
         pass  # something is there; `load` says what is wrong with it

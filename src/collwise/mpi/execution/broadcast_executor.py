@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
 from collwise.mpi.execution.executor import Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
@@ -25,10 +27,10 @@ class BroadcastExecutor(Executor):
         self._unread: BoundPlan | None = None
 
     def run(self, *buffers: Any) -> None:  # noqa: D102
-        if not self._unsegmented:
+        if not (self._unsegmented and type(buffers[0]) is np.ndarray):
             super().run(*buffers)
             return
-        # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
+        # mpi4py reads it for every message: faster, and an array that it took, it takes again.
         if self.private.broken:
             self.private.check()
         if self._unread is None:
@@ -37,11 +39,6 @@ class BroadcastExecutor(Executor):
         self._unread.pass_on(buffers[0])
         try:
             self._unread.run()
-        except (TypeError, ValueError, LookupError, BufferError):
-            raise
-        except BaseException as problem:
-            self.private.mark_broken(problem)
-            raise
         finally:
             self._unread.pass_on(None)
 
@@ -50,7 +47,8 @@ class BroadcastExecutor(Executor):
         buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
         unit = buffer.unit
         if self._unsegmented:
-            return Operands({Slot.OUTPUT: buffer.memory}, "direct", keep=buffer.keep)
+            layout = unit.datatype.handle if unit.datatype.is_predefined else None
+            return Operands({Slot.OUTPUT: buffer.memory}, "direct", layout, buffer.keep)
         if unit.contiguous:
             memory = Memory(buffer.address)
             return Operands({Slot.OUTPUT: memory}, "direct", "bytes", buffer.keep)

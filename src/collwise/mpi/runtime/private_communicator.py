@@ -5,6 +5,7 @@ interrupted half-way, after which messages may be left over and nothing on it ca
 """
 
 import weakref
+from contextlib import suppress
 from typing import Any, Protocol
 
 from mpi4py import MPI
@@ -14,10 +15,20 @@ from collwise.mpi.buffers.memory import SharedScratch
 
 
 class Freeable(Protocol):
-    """Something that holds MPI objects: a persistent request, an executor."""
+    """Something that holds MPI objects: a persistent request, an executor, a bound plan."""
 
     def Free(self) -> None:  # noqa: N802
         """Give these objects back to MPI."""
+
+
+class Completable(Freeable, Protocol):
+    """Something started that holds MPI objects."""
+
+    def complete(self) -> bool:
+        """Whether all its messages are complete.  Never blocks."""
+
+    def wait(self) -> None:
+        """Complete it."""
 
 
 BLOCKING_TAG = 0
@@ -41,6 +52,7 @@ class PrivateCommunicator:
         self._next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._left: list[Completable] = []
         _open.add(self)
         _free_before_mpi_ends()
 
@@ -53,6 +65,22 @@ class PrivateCommunicator:
     def own(self, holder: Freeable) -> None:
         """Free it with this communicator, or before MPI ends, unless somebody does earlier."""
         self._owned.add(holder)
+        self._sweep()
+
+    def leave(self, holder: Completable, *, running: bool) -> None:
+        """Free it as soon as it is complete: nobody has it any more."""
+        if running:
+            self._left.append(holder)
+        else:
+            holder.Free()
+
+    def _sweep(self) -> None:
+        for holder in self._left.copy():
+            if holder.complete():
+                self._left.remove(holder)
+                with suppress(MPI.Exception):  # nobody is there to hear of it
+                    holder.wait()
+                holder.Free()
 
     def check(self) -> None:
         """Raise BrokenCommunicator if a collective on this communicator was interrupted."""
@@ -69,7 +97,8 @@ class PrivateCommunicator:
 
     def free_owned(self) -> None:
         """Free the requests and executors that were made on it."""
-        for holder in list(self._owned):
+        self._sweep()
+        for holder in [*self._owned, *self._left]:
             holder.Free()
 
     def free(self) -> None:

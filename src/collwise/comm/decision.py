@@ -18,7 +18,7 @@ from collwise.mpi.runtime.world import World
 from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
-from collwise.planner.race_lookup import learned_choice
+from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
@@ -52,11 +52,13 @@ class Asked(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
+    placement: how the ranks lie on nodes.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     checking: whether calls are checked before they run.
     """
 
     profile: Profile | None = None
+    placement: str = ""
     machine: Machine | None = None
     effort: str = "measure"
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +91,14 @@ class Decision:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
         return Decision(
-            used, machine, effort, chosen, order, world.thread_multiple, checks_wanted()
+            used and used.at(len(world.hosts), world.placement),
+            world.placement,
+            machine,
+            effort,
+            chosen,
+            order,
+            world.thread_multiple,
+            checks_wanted(),
         )
 
     def served(self, ranks: int) -> Set[str]:
@@ -103,12 +112,11 @@ class Decision:
             return self.machine is not None or self.profile is not None
         return any(
             (result.collective, result.ranks) == (collective, ranks) and result.decision != LIBRARY
-            for result in self._race_results
+            for result in self._races(ranks)
         )
 
-    @property
-    def _race_results(self) -> Sequence[RaceResult]:
-        return self.profile.race_results if self.profile is not None else ()
+    def _races(self, ranks: int) -> Sequence[RaceResult]:
+        return () if self.profile is None else known_races(self.profile, ranks, self.placement)
 
     def _machine_for(self, elements: Elements | None) -> Machine | None:
         """The machine to plan for, with the time that combining such elements takes."""
@@ -132,51 +140,57 @@ class Decision:
         timed: False if nobody will look at the predicted time; then a schedule whose time has to be
         simulated is not, if the algorithm is known.
         """
+        plan, why = self.explained(asked, form, timed=timed)
+        level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
+        log.log(level, "%s: %s", asked.problem, why)
+        return plan
+
+    def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
+        """The same, and in one sentence who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective
-        name, machine = self.algorithms.get(collective), self._machine_for(elements)
-        if name == LIBRARY or not self.progress or problem.ranks == 1:
-            return None
-        if (
-            name is not None
-            and elements
-            and not satisfies(find(name, collective).order(problem), problem.order)
-        ):
-            log.info("%s does not suit %s: %s; the best that does is run", name, problem, reason)
-            name = None
+        name, machine, unsuited = self.algorithms.get(collective), self._machine_for(elements), ""
+        said: Verdict | None = None  # the model's choice
+        if name is not None and not _legal(name, problem):
+            unsuited, name = f"{name} is not legal here ({reason}); instead ", None
+        if name is not None:
+            said = Verdict(name, "algorithms={…} asks for it")
+        elif machine is None:
+            said = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
+        elif self.effort == "measure" and not unsuited:
+            said = verdict(self._races(problem.ranks), problem, form)
+        if not self.progress:
+            said = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
+        elif problem.ranks == 1:
+            said = Verdict(LIBRARY, "there is one rank")
+        if said is not None and said.algorithm == LIBRARY:
+            return None, f"{unsuited}{said}"
+        named = None if said is None else said.algorithm
+        asks = timed or not problem.kind.has_sources or named is None
         if machine is None:
-            if name is None:
-                return None
-            if find(name, collective).parameters:
+            if find(str(name), collective).parameters:
                 raise InvalidArgument(
                     f"{name} on this communicator",
                     "there is no profile of this machine to choose its settings by",
                     "run `collwise tune` first, or give Comm a machine",
                 )
-            machine = _ANY_MACHINE
-        if name is None and collective not in self.algorithms and self.effort == "measure":
-            name = learned_choice(
-                self._race_results,
-                collective,
-                form,
-                problem.ranks,
-                problem.nbytes,
-                len(problem.sources),
-            )
-            if name is None:
-                return None
-            if elements and not satisfies(find(name, collective).order(problem), problem.order):
-                return None  # the race was won with another operator
-        simulated = problem.kind.has_sources and name is not None
-        nobody_asks = machine is _ANY_MACHINE or (simulated and not timed)
-        score = unpredicted if nobody_asks else predicted
+            machine, asks = _ANY_MACHINE, False
+        score = predicted if asks else unpredicted
         try:
-            plan = plan_for(problem, machine, name, reason=reason, score=score)
+            plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
-            log.info("the library's own serves: %s", nothing)
-            return None
-        log.debug("%s: %s", problem, plan.choice.label)
-        return plan
+            return None, f"{unsuited}the library's own: {nothing}"
+        if said is None or said.race is None:
+            why = plan.choice.verdict.removeprefix("chosen: ")
+            return plan, f"{unsuited}{plan.choice.label}: {why}"
+        return settled(plan, said), str(said)
+
+
+def _legal(name: str, problem: Problem) -> bool:
+    """Whether an algorithm, or the library, combines in an order that the problem allows."""
+    if name == LIBRARY or not problem.kind.combines:
+        return True
+    return satisfies(find(name, problem.collective).order(problem), problem.order)
 
 
 def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:

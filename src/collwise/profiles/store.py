@@ -53,10 +53,14 @@ def find(fingerprint: Fingerprint) -> Profile | None:
     """
     path = default_path(fingerprint)
     try:
-        if not path.exists() and not os.environ.get(ENVIRONMENT):
-            return None
+        missing = not path.exists()
     except OSError:
-        pass  # something is there; `load` says what is wrong with it
+        missing = False  # something is there; `load` says what is wrong with it
+    if missing and os.environ.get(ENVIRONMENT):
+        remedy = f"correct {ENVIRONMENT}, or make the file: collwise tune"
+        raise DamagedProfile(f"read the profile {path}", "there is no such file", remedy)
+    if missing:
+        return None
     profile = Profile.load(path)
     profile.check(fingerprint)
     return profile

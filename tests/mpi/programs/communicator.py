@@ -3,6 +3,7 @@
 Whatever is wrong, all ranks hear the same words, and whoever goes on finds everything in order.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument, UnknownName
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -112,6 +113,19 @@ def requests_that_were_freed_refuse(comm: MPI.Intracomm) -> None:
     kept.Start()
     private.free()  # frees what was made on it, running or not
     refused(comm, InvalidArgument, kept.Start)
+
+
+@check
+def a_profile_that_is_named_and_not_there_is_refused(comm: MPI.Intracomm) -> None:
+    if comm.rank == 0:
+        os.environ["COLLWISE_PROFILE"] = "no-such-profile.json"
+    try:
+        told = refused(comm, DamagedProfile, partial(cw.Comm, comm))
+    finally:
+        os.environ.pop("COLLWISE_PROFILE", None)
+    assert "read the profile no-such-profile.json: there is no such file; " in told
+    assert "COLLWISE_PROFILE" in told
+    works(cw.Comm(comm))
 
 
 @check

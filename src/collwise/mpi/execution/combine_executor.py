@@ -19,9 +19,10 @@ from collwise.mpi.buffers.memory import (
     allocate,
 )
 from collwise.mpi.buffers.mpi_operators import Operator
-from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
+from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.executor import Bound, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
-from collwise.mpi.execution.interpreter import BoundPlan
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
@@ -36,12 +37,13 @@ _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.ite
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
-    in_place: the input lies where the output will be.   ufunc: a ufunc combines.   on_host: in the
-    user's memory; otherwise MPI copies it from there and back.
+    in_place: the input lies where the output will be.   three_places: a combine may leave its
+    result in a third place, since it is no `MPI_Reduce_local`.   on_host: in the user's memory;
+    otherwise MPI copies it from there and back.
     """
 
     in_place: bool
-    ufunc: bool
+    three_places: bool
     on_host: bool
 
 
@@ -54,7 +56,7 @@ class _Staging(NamedTuple):
 
     vector: NDArray[Any]
     result: NDArray[Any]
-    bound: BoundPlan
+    bound: Bound
     words: np.dtype[Any] | None
 
     def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
@@ -84,11 +86,12 @@ class CombineExecutor(Executor):
         self._in_place = None if self._is_part else in_place(self._operations)
         self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
 
-    def run(self, *buffers: Any) -> None:  # noqa: D102
+    def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
         sendbuf, recvbuf = buffers
-        if self.problem.nbytes <= SHORT and self._run_staged(sendbuf, recvbuf):
-            return
-        super().run(sendbuf, recvbuf)
+        staged = COMPILED is None and self.problem.nbytes <= SHORT
+        if staged and self._run_staged(sendbuf, recvbuf):
+            return None
+        return super().run(sendbuf, recvbuf)
 
     def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
         """Run it by way of memory of ours; False if these are no ordinary arrays of its size."""
@@ -156,10 +159,15 @@ class CombineExecutor(Executor):
                 f"the elements of rank {self.private.rank} have {unit.size}",
                 "plan with the size of the elements",
             )
-        operator = Operator.of(self._op, unit, slots.values())
-        variant = _Variant(shared and on_host, operator.ufunc is not None, on_host)
+        has_loop = None if COMPILED is None else COMPILED.has_loop
+        operator = Operator.of(self._op, unit, slots.values(), has_loop)
+        variant = _Variant(shared and on_host, operator.three_places, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
-        return Operands(slots, variant, layout, keep, unit, operator)
+        distances: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
+        if self._owed:
+            result = USER if USER in slots else Slot.OUTPUT
+            distances[result] = True, address - received.address
+        return Operands(slots, variant, layout, keep, unit, operator, distances=distances)
 
     def _plan(self, variant: _Variant) -> RankPlan:
         operations, after = self._operations, []
@@ -170,7 +178,7 @@ class CombineExecutor(Executor):
             after = [Copy(Slot.OUTPUT, USER, (self._result,))]
         if not variant.on_host:
             operations = (Copy(USER_INPUT, Slot.INPUT, (self.problem.whole,)), *operations)
-        if not variant.ufunc:
+        if not variant.three_places:
             operations = tuple(reduce_local_form(operations))
         return rank_plan(operations, after)
 

@@ -14,7 +14,6 @@ from mpi4py import MPI
 from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
 from collwise.schedule.operations import Combine, Copy, Message, Send
 
@@ -88,7 +87,7 @@ class BoundPlan:
 
     An error before the first message is started leaves nothing behind.  After a message that was
     too long the rest is executed nevertheless, since others wait for it, and the error is raised in
-    the end, as by MPI libraries.  Any other error breaks the private communicator.
+    the end, as by MPI libraries.   left_over: whether another error interrupted it half-way.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class BoundPlan:
         plan: RankPlan,
         slots: Mapping[int, Memory],
         scratch: ScratchLayout,
-        private: PrivateCommunicator,
+        comm: MPI.Intracomm,
         tag: int,
         operator: Operator | None,
         types: Iterable[MPI.Datatype],
@@ -105,9 +104,9 @@ class BoundPlan:
         keep: Any,
     ) -> None:
         self.slots, self.scratch, self.late = slots, scratch, late
-        self._private, self._comm, self._tag = private, private.comm, tag
-        self._operator, self._keep = operator, keep
+        self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
         self._problem: BaseException | None = None
+        self.left_over = False
         self.types = list(types)
         self._late_acts: list[_LateAct] = []
         self._scratch_at: int | None = None
@@ -132,6 +131,7 @@ class BoundPlan:
         ]
         self._last = self._straight(phases[forwarding:])
         self._everything = self._straight(phases)
+        self.begin, self.end = self.start, self.wait
         self._at = len(self.phases)
 
     def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
@@ -198,7 +198,7 @@ class BoundPlan:
     def wait(self) -> None:
         """Execute the rest, after `start`; other running schedules advance meanwhile."""
         alone = ENGINE.take_back(self)  # nothing else is running, so MPI may block
-        while self._at < len(self.phases) and not self._private.broken:
+        while self._at < len(self.phases) and not self.left_over:
             if not alone:
                 ENGINE.advance()
                 continue
@@ -214,7 +214,7 @@ class BoundPlan:
             wait_with_progress(self._messages)
             ENGINE.remove(self)
         kept, self._problem = self._problem, None
-        if not self._private.broken:
+        if not self.left_over:
             self._do(self._last, begun=True)
         if kept is not None:
             raise kept
@@ -229,15 +229,14 @@ class BoundPlan:
             if _too_long(problem):
                 self._do(acts[number + 1 :], begun=True)
             elif begun or number or not isinstance(problem, Exception):
-                self._private.mark_broken(problem)
+                self.left_over = True
             raise
 
     def _note(self, problem: BaseException) -> bool:
         """Keep an error for the end; whether nothing can be done any more."""
         self._problem = self._problem or problem
-        if over := not _too_long(problem):
-            self._private.mark_broken(problem)
-        return over
+        self.left_over = self.left_over or not _too_long(problem)
+        return self.left_over
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

@@ -6,9 +6,8 @@ from typing import Any, Literal
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.execution.interpreter import BoundPlan
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.runtime.progress import ENGINE, wait_with_progress
+from collwise.mpi.runtime.private_communicator import Executable, PrivateCommunicator
+from collwise.mpi.runtime.progress import advance, wait_with_progress
 
 
 class PersistentCollective:
@@ -19,9 +18,10 @@ class PersistentCollective:
     that they take stays as it is.
     """
 
-    def __init__(self, private: PrivateCommunicator, bound: BoundPlan) -> None:
+    def __init__(self, private: PrivateCommunicator, bound: Executable) -> None:
         self._private = private
         self._bound = bound
+        self._begin, self._end = bound.begin, bound.end
         self._active: bool | None = False  # None: it was freed
         private.own(self)
 
@@ -42,14 +42,22 @@ class PersistentCollective:
         """
         if self._active is not False or self._private.broken:
             self._refuse()
-        self._bound.start()
         self._active = True
+        try:
+            self._begin()
+        except BaseException as problem:
+            self._failed(problem)
+            raise
 
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
         """Return when this rank's part is complete; at once if it is not started, or was freed."""
         if self._active:
+            try:
+                self._end()
+            except BaseException as problem:
+                self._failed(problem)
+                raise
             self._active = False
-            self._bound.wait()
         return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
@@ -58,8 +66,12 @@ class PersistentCollective:
 
     def Get_status(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
         """Whether `Wait` would return at once."""
-        ENGINE.advance()
-        return not self._active or self._bound.complete()
+        advance()
+        try:
+            return not self._active or self._bound.complete()
+        except BaseException as problem:
+            self._failed(problem)
+            raise
 
     def Free(self) -> None:  # noqa: N802
         """Give the requests back to MPI; a running collective is completed first.
@@ -87,6 +99,10 @@ class PersistentCollective:
         """Give back what MPI holds, if nobody did; a running collective goes on, as MPI's do."""
         if self._active is not None and not MPI.Is_finalized():
             self._private.leave(self._bound, running=self.active)
+
+    def _failed(self, problem: BaseException) -> None:
+        self._active = False
+        self._private.judge(self._bound, problem)
 
     def _refuse(self) -> None:
         if self._active is None:

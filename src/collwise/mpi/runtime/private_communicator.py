@@ -5,6 +5,7 @@ interrupted half-way, after which messages may be left over and nothing on it ca
 """
 
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -21,14 +22,21 @@ class Freeable(Protocol):
         """Give these objects back to MPI."""
 
 
-class Completable(Freeable, Protocol):
-    """Something started that holds MPI objects."""
+class Executable(Freeable, Protocol):
+    """A plan that is executed on its memory.
 
-    def complete(self) -> bool:
-        """Whether all its messages are complete.  Never blocks."""
+    left_over: whether an error interrupted it, with messages under way.   complete: whether all its
+    messages are complete; never blocks.   begin, end: start and complete it.
+    """
 
-    def wait(self) -> None:
-        """Complete it."""
+    @property
+    def begin(self) -> Callable[[], object]: ...  # noqa: D102
+    @property
+    def complete(self) -> Callable[[], bool]: ...  # noqa: D102
+    @property
+    def end(self) -> Callable[[], object]: ...  # noqa: D102
+    @property
+    def left_over(self) -> bool: ...  # noqa: D102
 
 
 BLOCKING_TAG = 0
@@ -39,7 +47,8 @@ _FIRST_PERSISTENT_TAG = 1
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.
+    broken: why a collective on it was interrupted; empty if none was.   when_broken: is called
+    then.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -48,11 +57,12 @@ class PrivateCommunicator:
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
+        self.when_broken: Callable[[], object] = _nothing
         self.scratch = SharedScratch()
         self._next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._left: list[Completable] = []
+        self._left: list[Executable] = []
         _open.add(self)
         _free_before_mpi_ends()
 
@@ -67,7 +77,7 @@ class PrivateCommunicator:
         self._owned.add(holder)
         self._sweep()
 
-    def leave(self, holder: Completable, *, running: bool) -> None:
+    def leave(self, holder: Executable, *, running: bool) -> None:
         """Free it as soon as it is complete: nobody has it any more."""
         if running:
             self._left.append(holder)
@@ -76,11 +86,12 @@ class PrivateCommunicator:
 
     def _sweep(self) -> None:
         for holder in self._left.copy():
-            if holder.complete():
-                self._left.remove(holder)
-                with suppress(MPI.Exception):  # nobody is there to hear of it
-                    holder.wait()
-                holder.Free()
+            with suppress(MPI.Exception):  # nobody is there to hear of it
+                if not holder.complete():
+                    continue
+                holder.end()
+            self._left.remove(holder)
+            holder.Free()
 
     def check(self) -> None:
         """Raise BrokenCommunicator if a collective on this communicator was interrupted."""
@@ -94,6 +105,12 @@ class PrivateCommunicator:
     def mark_broken(self, cause: BaseException) -> None:
         """From now on every call raises; messages may still be under way."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
+        self.when_broken()
+
+    def judge(self, bound: Executable, problem: BaseException) -> None:
+        """Mark it broken if an error interrupted a plan half-way."""
+        if bound.left_over:
+            self.mark_broken(problem)
 
     def free_owned(self) -> None:
         """Free the requests and executors that were made on it."""
@@ -107,6 +124,10 @@ class PrivateCommunicator:
         if self.comm != MPI.COMM_NULL:
             self.comm.Free()
         _open.discard(self)
+
+
+def _nothing() -> None:
+    """Nobody has to know."""
 
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()

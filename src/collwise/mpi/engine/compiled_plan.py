@@ -111,8 +111,7 @@ class CompiledPlan:
     @property
     def left_over(self) -> bool:
         """Whether an error interrupted it, with messages under way."""
-        left_over: bool = self.program.left_over()
-        return left_over
+        return self.program.broken
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

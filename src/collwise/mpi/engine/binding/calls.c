@@ -33,7 +33,7 @@ struct entry {
 typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
-    PyObject *failed; /* called with the error of a program that leaves messages over */
+    PyObject *failed; /* called with the error of a program */
     struct entry *entries;
     unsigned size, used;
 } Calls;
@@ -263,29 +263,11 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     outcome = progress_run(program);
     Py_END_ALLOW_THREADS
     owner->busy = 0;
-    int error = program->error, left_over = program->left_over;
+    PyObject *result = outcome == FAILED ? program_failed(program, self->failed, "__call__")
+                                         : Py_NewRef(Py_True);
     Py_DECREF((PyObject *)owner);
     release(call);
-    if (outcome != FAILED) {
-        Py_RETURN_TRUE;
-    }
-    mpi_error(error);
-    if (!left_over) {
-        return NULL;
-    }
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *answer = PyObject_CallFunctionObjArgs(self->failed, value, NULL);
-    if (answer) {
-        Py_DECREF(answer);
-        PyErr_Restore(type, value, trace);
-    } else { /* what it raises is raised instead */
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    }
-    return NULL;
+    return result;
 }
 
 static PyObject *serve(Calls *self, struct call *call) {

@@ -278,11 +278,6 @@ static PyObject *program_test(Program *self, PyObject *unused) {
     return executed(self, progress_test);
 }
 
-static PyObject *program_left_over(Program *self, PyObject *unused) {
-    (void)unused;
-    return PyBool_FromLong(self->program && self->program->left_over);
-}
-
 static PyObject *program_give_back(Program *self, PyObject *unused) {
     (void)unused;
     if (self->program && !usable(self)) {
@@ -292,13 +287,22 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *program_broken(Program *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(self->program && self->program->broken);
+}
+
+static PyGetSetDef properties[] = {
+    {"broken", (getter)program_broken, NULL, "Whether an error left messages behind.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMethodDef methods[] = {
     {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
     {"run", (PyCFunction)program_run_object, METH_NOARGS, "Execute everything."},
     {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
     {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
-    {"left_over", (PyCFunction)program_left_over, METH_NOARGS, "Whether it failed half-way."},
     {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},
     {NULL, NULL, 0, NULL},
 };
@@ -308,6 +312,7 @@ static PyType_Slot slots[] = {
     {Py_tp_new, program_new_object},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
     {0, NULL},
 };
 

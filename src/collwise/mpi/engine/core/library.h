@@ -35,15 +35,14 @@ typedef uint64_t handle;
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
-    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) \
-    _(Error_class, ERROR_CLASS)
+    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) _(Error_class, ERROR_CLASS)
 
 typedef void (*function)(void);
 
 struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
-    int too_long;    /* the class of the error that a message was longer than its buffer */
+    int truncated;   /* the class of the error that a message was too long for its buffer */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)
 #undef FIELD

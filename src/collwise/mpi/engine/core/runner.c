@@ -78,42 +78,40 @@ static int executed(struct program *program, const struct instruction *one, int 
     }
 }
 
-static enum outcome failed(struct program *program, int error) {
-    program->error = error;
-    program->left_over = program->begun;
-    return FAILED;
-}
-
-/* What an error of a wait is to the rest: nothing, if the message was too long.  Others wait for the
-   rest, and the error is told in the end, as MPI libraries do. */
-static int kept(struct program *program, int error) {
-    int kind = 0;
-    if (!error || CALL(Error_class, ERROR_CLASS, program->library, (error, &kind)) ||
-        kind != program->library->too_long) {
-        return error;
+/* Whether the rest can be executed after a call to MPI.   begun: messages were started before it. */
+static int goes_on(struct program *program, int error, int begun) {
+    int class = error;
+    if (!error) {
+        return 1;
     }
-    program->kept = program->kept ? program->kept : error;
+    program->error = program->error ? program->error : error;
+    int known = !CALL(Error_class, ERROR_CLASS, program->library, (error, &class));
+    if (known && class == program->library->truncated) {
+        return 1;
+    }
+    program->broken = begun;
     return 0;
 }
 
-static enum outcome done(struct program *program) {
-    if (program->kept) {
-        program->error = program->kept;
-        return FAILED;
-    }
-    return DONE;
+static enum outcome at_end(const struct program *program) {
+    return program->error ? FAILED : DONE;
+}
+
+/* Execute what waits for nothing, and move on.   but: see `executed`. */
+static int passes(struct program *program, const struct instruction *one, int but) {
+    int error = executed(program, one, but);
+    return goes_on(program, error, program->begun);
 }
 
 enum outcome program_step(struct program *program, int end) {
-    if (program->error) {
+    if (program->broken) {
         return FAILED;
     }
     for (; program->at < end; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
         if (one->kind != AWAIT) {
-            int error = executed(program, one, 0);
-            if (error) {
-                return failed(program, error);
+            if (!passes(program, one, 0)) {
+                return FAILED;
             }
             continue;
         }
@@ -121,65 +119,65 @@ enum outcome program_step(struct program *program, int end) {
             int complete = 0;
             int error = CALL(Test, TEST, program->library,
                              (program_request(program, OF(n)), &complete, program->status));
-            if (error && kept(program, error)) {
-                return failed(program, error);
+            if (!goes_on(program, error, 1)) {
+                return FAILED;
             }
-            if (!error && !complete) {
+            if (!complete && !error) {
                 return PENDING;
             }
         }
     }
-    return end == program->instructions_number ? done(program) : DONE;
+    return end < program->instructions_number ? DONE : at_end(program);
 }
 
 enum outcome program_finish(struct program *program) {
-    if (program->error) {
+    if (program->broken) {
         return FAILED;
     }
     for (; program->at < program->instructions_number; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
-        int last = program->at + 1 == program->instructions_number;
-        int error = 0;
-        if (one->kind != AWAIT) {
-            int but = !last && (one + 1)->at_once;
-            error = executed(program, one, but);
-            if (!error && but) {
-                error = kept(program, passed(program, OF(one->number - 1)));
-                program->begun = 1;
-                program->at++;
+        if (one->kind == AWAIT) {
+            for (int n = 0; n < one->number; n++) {
+                int error = CALL(Wait, WAIT, program->library,
+                                 (program_request(program, OF(n)), program->status));
+                if (!goes_on(program, error, 1)) {
+                    return FAILED;
+                }
             }
+            continue;
         }
-        for (int n = 0; !error && one->kind == AWAIT && n < one->number; n++) {
-            error = kept(program, CALL(Wait, WAIT, program->library,
-                                       (program_request(program, OF(n)), program->status)));
+        int last = program->at + 1 == program->instructions_number;
+        int but = !last && (one + 1)->at_once;
+        if (!passes(program, one, but)) {
+            return FAILED;
         }
-        if (error) {
-            return failed(program, error);
+        if (but) {
+            int begun = program->begun;
+            program->begun = 1;
+            if (!goes_on(program, passed(program, OF(one->number - 1)), begun)) {
+                return FAILED;
+            }
+            program->at++;
         }
     }
-    return done(program);
-}
-
-static void reset(struct program *program) {
-    program->at = program->error = program->begun = program->kept = program->left_over = 0;
+    return at_end(program);
 }
 
 enum outcome program_begin(struct program *program) {
-    reset(program);
+    program->at = program->begun = program->error = program->broken = 0;
     for (; program->at < program->instructions_number; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
         if (one->kind == AWAIT) {
             break;
         }
-        int error = executed(program, one, 0);
-        if (error) {
-            return failed(program, error);
+        if (!passes(program, one, 0)) {
+            return FAILED;
         }
     }
     return DONE;
 }
 
 enum outcome program_run(struct program *program) {
-    reset(program);
+    program->at = program->begun = program->error = program->broken = 0;
     return program_finish(program);
 }

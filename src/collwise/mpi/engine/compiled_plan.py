@@ -111,7 +111,8 @@ class CompiledPlan:
     @property
     def left_over(self) -> bool:
         """Whether an error interrupted it, with messages under way."""
-        return self.program.broken
+        broken: bool = self.program.broken
+        return broken
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

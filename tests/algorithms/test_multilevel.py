@@ -9,7 +9,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.multilevel import part
+from collwise.algorithms.composition import part
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.levels import Flat, Levels
 from collwise.model.machine import Machine

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collwise.algorithms.multilevel import (
+from collwise.algorithms.composition import (
     best_parts,
     in_order_of_placement,
     part,

@@ -16,7 +16,7 @@ from collwise.algorithms.broadcast.segmented_tree import (
     segment_choices,
     tree_time,
 )
-from collwise.algorithms.multilevel import (
+from collwise.algorithms.composition import (
     combined_choices,
     part,
     parts_of,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collwise.algorithms.broadcast import multilevel as broadcasts
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.multilevel import (
+from collwise.algorithms.composition import (
     combined_choices,
     in_order_of_placement,
     parts_of,

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from collwise.algorithms.broadcast.multilevel import joined_tree
 from collwise.algorithms.broadcast.segmented_tree import TREES
-from collwise.algorithms.multilevel import (
+from collwise.algorithms.composition import (
     Part,
     best_parts,
     part,

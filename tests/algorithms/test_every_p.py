@@ -304,10 +304,22 @@ def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int,
             yield nbytes, item, root, settings
 
 
+in_blocks = pytest.mark.parametrize(
+    "block",
+    [range(low, min(low + 10, MOST + 1)) for low in range(1, MOST + 1, 10)],
+    ids=lambda block: f"p{block[0]}-{block[-1]}",
+)
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("p", range(1, MOST + 1))
+@in_blocks
 @each
-def test_everything(algorithm: Algorithm, p: int) -> None:
+def test_everything(algorithm: Algorithm, block: range) -> None:
+    for p in block:
+        check_everything(algorithm, p)
+
+
+def check_everything(algorithm: Algorithm, p: int) -> None:
     """Every size, root and segmenting is right; for root 0, every machine's time is predicted."""
     for nbytes, item, root, settings in whole_product(algorithm, p):
         sources = sources_for(algorithm, p)
@@ -331,13 +343,18 @@ def test_everything(algorithm: Algorithm, p: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("p", range(1, MOST + 1))
+@in_blocks
 @pytest.mark.parametrize(
     "algorithm",
     [a for a in ALGORITHMS.values() if combines(a) and a.parameters],
     ids=lambda a: a.name,
 )
-def test_everything_for_all_settings(algorithm: Algorithm, p: int) -> None:
+def test_everything_for_all_settings(algorithm: Algorithm, block: range) -> None:
+    for p in block:
+        check_all_settings(algorithm, p)
+
+
+def check_all_settings(algorithm: Algorithm, p: int) -> None:
     """Every λ that the issue names, every radix, and strategies of every number of halvings."""
     d = twos(p)
     for lam in [*LATENCIES, Fraction(3), Fraction(7)]:

@@ -1,9 +1,11 @@
 """Odd inputs that once went wrong, one by one."""
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from collwise import __main__ as entry
 from collwise.errors import InvalidArgument, LabUnavailable, UnknownName
 from collwise.lab import requirements
 from collwise.system.host import LAB
+from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run, collwise, folder  # noqa: F401
 from tests.cli.running import example
 
@@ -121,3 +124,23 @@ def test_every_public_name_is_there_without_mpi(tmp_path: Path) -> None:
         check=False,
     )
     assert (ran.stdout, ran.stderr) == ("running on MPI None\n", "")
+
+
+@pytest.mark.parametrize("algorithm", cw.ALGORITHMS.values(), ids=lambda one: one.name)
+def test_the_time_on_more_ranks_than_there_are(algorithm: cw.Algorithm) -> None:
+    """A closed form, or a refusal: several took minutes, or all memory."""
+    values = {"segment": 64, "lam": 4, "strategy": (0,) * 31, "radix": 4, "alpha": "1/2", "k": 3}
+    settings: dict[str, Any] = {name: values[name] for name in algorithm.parameters}
+    nbytes = 8 * 2**31 if algorithm.collective == "reduce_scatter_block" else 8
+    if algorithm.collective == "s_to_p":
+        settings["sources"] = [0, 5]
+    with soon(algorithm.name):
+        assert algorithm.schedule(2**31, nbytes, **settings)
+        with contextlib.suppress(InvalidArgument):
+            assert algorithm.predict(MACHINE, 2**31, nbytes, **settings) > 0
+
+
+def test_too_many_segments(collwise: Run) -> None:  # noqa: F811
+    """They were listed before they were counted."""
+    asked = "simulate -n 8 --bytes 1G --t0 1 --lam 4 --algorithm chain_segmented --set segment=64"
+    collwise(*asked.split()).refused("these are about 117,440,512 messages")

@@ -20,6 +20,8 @@ LIBRARY: dict[str, Any] = {
     "library": "MPICH 5.0.2",
     "standard": "4.1",
     "multiple": True,
+    "engine": "compiled",
+    "why": "",
     "size": 1,
     "persistent": True,
 }
@@ -82,7 +84,10 @@ def test_no_library(look: Look) -> None:
 
 
 def test_an_old_library(look: Look) -> None:
-    found = look(LIBRARY | {"multiple": False, "persistent": False})
+    reason = {"engine": "python", "why": "it is not built (no module)"}
+    found = look(LIBRARY | {"multiple": False, "persistent": False} | reason)
+    assert found["engine"][0][:3] == ("note", "engine", "Python: it is not built (no module)")
+    assert "C compiler" in found["engine"][0].remedy
     assert found["MPI library"][0].status == "ok"
     assert found["threads"][0].status == "note"
     assert "less than MPI_THREAD_MULTIPLE" in found["threads"][0].seen

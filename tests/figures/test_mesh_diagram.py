@@ -104,6 +104,15 @@ def test_links_around_a_torus_are_stubs() -> None:
     assert 3 < end_x < from_x < 3.7
 
 
+def test_a_torus_is_in_the_middle() -> None:
+    """Together with the scale beside it."""
+    figure = mesh_diagram(*one_way(Torus(4, 4), [(0, 1), (0, 5)]), Torus(4, 4))
+    figure.draw_without_rendering()
+    axes, bar = (axes.get_window_extent() for axes in figure.axes)
+    assert axes.x0 == pytest.approx(figure.bbox.width - bar.x1, abs=0.12 * figure.bbox.width)
+    assert bar.x0 - axes.x1 < 0.1 * figure.bbox.width
+
+
 def test_nodes_without_a_rank_pass_on() -> None:
     """Ranks 0 and 1 at the ends of a row of three."""
     topology = Embedded(Mesh(1, 3), [2, 0])

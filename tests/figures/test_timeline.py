@@ -11,6 +11,7 @@ from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _label_place, t
 from collwise.model.machine import Machine
 from collwise.model.presets import find
 from collwise.model.topology import Mesh
+from collwise.system.formatting import scale_for
 from collwise.timing import ideal
 from tests.figures.examples import MACHINE, T0, drawn, legend, texts, xs, ys
 
@@ -148,6 +149,31 @@ def test_a_label_gives_way_to_dots() -> None:
     assert _label_place(0, 10, [0, 10], 4, 1) == 5
     assert _label_place(0, 10, [3, 7], 4, 1) is None
     assert _label_place(0, 3, [], 4, 1) is None
+
+
+def test_combining_is_drawn() -> None:
+    """Where it takes time: from the last receipt on, beside the sends."""
+    figure = timeline(*LABELLED["doubling"])
+    assert "combining" not in legend(figure)
+    machine = Machine.hockney(alpha_s=1, beta_s="1/8", gamma_s="1/16")
+    timing = ideal(DOUBLING, machine)
+    figure = timeline(timing, DOUBLING)
+    assert "combining" in legend(figure)
+    boxes = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    drawn_boxes = {
+        (float(corners[0, 0]), float(corners[1, 0]), round(float(corners[:4, 1].mean())))
+        for collection in boxes
+        for corners in (np.asarray(path.vertices) for path in collection.get_paths())
+    }
+    scale = scale_for(timing.completion)
+    combines = {(scale.value(c.start), scale.value(c.end), c.rank) for c in timing.combines}
+    assert len(combines) == 4 * 16
+    assert combines <= drawn_boxes
+
+
+def test_the_last_row_is_whole() -> None:
+    figure = timeline(*drawn("binomial", 1024), T0)
+    assert figure.axes[0].get_ylim()[0] > 1030
 
 
 def test_what_was_timed() -> None:

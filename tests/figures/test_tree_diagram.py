@@ -92,13 +92,14 @@ def test_labels_are_whole_and_apart(name: str, ranks: int) -> None:
 
 
 def test_several_messages_into_a_rank() -> None:
-    """The first one is drawn; beside the node stands when the last is there."""
+    """The first one is drawn, where the scale says, and below the node stands the same time."""
     timing, schedule = drawn("chain_segmented", 3, nbytes=4, segment=1)
     figure = tree_diagram(timing, schedule, T0)
     assert "only the first of up to 4 messages" in figure.get_supxlabel()
-    assert _nodes(figure)["1"][1] == 2
-    assert "5" in texts(figure)
-    assert "7" in texts(figure)
+    assert "below it: when it receives its first message" in figure.get_supxlabel()
+    assert [_nodes(figure)[rank][1] for rank in ("1", "2")] == [2, 4]
+    assert {"2", "4"} < set(texts(figure))
+    assert not {"5", "7"} & set(texts(figure))
 
 
 def test_scatter_and_allgather() -> None:

@@ -86,11 +86,16 @@ class Outcomes:
     end: str
 
 
-def outcomes(library: Library, ranks: int, programs: Sequence[str]) -> Outcomes:
-    """Start ranks once, for all the checks of these programs."""
+def outcomes(library: Library, engine: str, ranks: int, programs: Sequence[str]) -> Outcomes:
+    """Start ranks once, for all the checks of these programs.
+
+    engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
+    """
     limit_s = LIMIT_S * len(programs)
     try:
-        ran = library.run(ranks, "-m", "tests.mpi.programs", *programs, limit_s=limit_s)
+        command = "-m", "tests.mpi.programs", *programs
+        chosen = engine.replace("compiled", "")
+        ran = library.run(ranks, *command, limit_s=limit_s, COLLWISE_ENGINE=chosen)
         said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
         well = ran.returncode == 0 and not errors.strip()
     except subprocess.TimeoutExpired as late:

@@ -1,5 +1,6 @@
 """Every check of the rank programs, at 1, 2, 3, 4, 5, 7 and 8 ranks: on MPICH always, on Open MPI
-at 2, 3 and 8, and at the others with `-m exhaustive`."""
+and where Python walks at 2, 3 and 8, and at the others with `-m exhaustive`.  Where the compiled
+engine is not built, Python walks everywhere."""
 
 import ast
 from functools import lru_cache
@@ -7,18 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LIBRARIES
 from tests.mpi.launching import Library, Outcomes, outcomes
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
-ALWAYS = {"mpich": RANKS, "openmpi": (2, 3, 8)}
+FEW = (2, 3, 8)
+ALWAYS = {
+    ("mpich", "compiled"): RANKS,
+    ("mpich", "python"): FEW,
+    ("openmpi", "compiled"): FEW,
+    ("openmpi", "python"): (),
+}
 STARTS = [
-    pytest.param(name, ranks, marks=[pytest.mark.exhaustive] * (ranks not in ALWAYS[name]))
-    for name in LIBRARIES
+    pytest.param(name, engine, ranks, marks=[pytest.mark.exhaustive] * (ranks not in always))
+    for (name, engine), always in ALWAYS.items()
     for ranks in RANKS
 ]
-every_start = pytest.mark.parametrize(("mpi", "ranks"), STARTS, indirect=["mpi"])
+every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
 
 
 def checks() -> list[tuple[str, str]]:
@@ -47,17 +53,17 @@ def programs(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 @lru_cache
-def run(library: Library, ranks: int, programs: tuple[str, ...]) -> Outcomes:
-    return outcomes(library, ranks, programs)
+def run(library: Library, engine: str, ranks: int, programs: tuple[str, ...]) -> Outcomes:
+    return outcomes(library, engine, ranks, programs)
 
 
 @pytest.mark.mpi
 @every_start
 @pytest.mark.parametrize(("program", "name"), checks())
 def test_on_ranks(
-    mpi: Library, ranks: int, programs: tuple[str, ...], program: str, name: str
+    mpi: Library, engine: str, ranks: int, programs: tuple[str, ...], program: str, name: str
 ) -> None:
-    told = run(mpi, ranks, programs)
+    told = run(mpi, engine, ranks, programs)
     found = told.complaints.get((program, name))
     assert found is not None, f"the ranks did not come to this check; {told.end}"
     assert found == [], "\n".join(found)
@@ -65,5 +71,7 @@ def test_on_ranks(
 
 @pytest.mark.mpi
 @every_start
-def test_ranks_end_without_a_warning(mpi: Library, ranks: int, programs: tuple[str, ...]) -> None:
-    assert run(mpi, ranks, programs).end == ""
+def test_ranks_end_without_a_warning(
+    mpi: Library, engine: str, ranks: int, programs: tuple[str, ...]
+) -> None:
+    assert run(mpi, engine, ranks, programs).end == ""

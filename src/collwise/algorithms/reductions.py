@@ -46,6 +46,10 @@ def register_exchange(name: str, summary: str, time: str, stages: Stages, **more
         predicted=lambda problem, machine, settings: exchange_time(
             problem, machine, stages(problem, settings)
         ),
+        simulated=lambda problem, settings: max(
+            sum(stage.radix for stage in stages(problem, settings)),
+            problem.ranks * (problem.kind.output == "own block"),  # it names every rank's block
+        ),
         **more,
     )
 

@@ -17,6 +17,8 @@ from collwise.schedule.program import Program, Schedule
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
+MOST_SIMULATED = 1 << 18
+"""Operations that are simulated for the time of one schedule: about ten seconds."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
@@ -48,6 +50,8 @@ class Algorithm:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
     """True if it may send less than everything in one message."""
+    simulated: Callable[[Problem, Settings], int] = lambda problem, settings: 0
+    """About how many operations are simulated for its time, where no formula gives it."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
     repositions: str = ""
@@ -147,7 +151,8 @@ class Algorithm:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
 
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
-        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be simulated.
+        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be simulated;
+        and where a recurrence over so many ranks or segments would take minutes.
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
@@ -165,6 +170,13 @@ class Algorithm:
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
+        if (about := self.simulated(problem, read)) > MOST_SIMULATED:
+            raise InvalidArgument(
+                f"the time of {describe(self.name, read)}",
+                f"about {about:,} operations would have to be simulated for it",
+                f"choose fewer ranks{', larger segments' * ('segment' in read)}"
+                " or another algorithm",
+            )
         return self.predicted(problem, machine, read)
 
 
@@ -207,6 +219,11 @@ def describe(name: str, settings: Settings) -> str:
     if not settings:
         return name
     return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def segments(problem: Problem, settings: Settings) -> int:
+    """In how many messages a rank sends everything on: 1 without the setting `segment`."""
+    return -(-problem.nbytes // int(settings.get("segment", problem.nbytes or 1)))
 
 
 def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:

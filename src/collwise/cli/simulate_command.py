@@ -74,7 +74,7 @@ def command(
 
     if settings and algorithm is None:
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
-    (machine, origin, topology), reason = question.machine, question.reason
+    (machine, origin, topology, _), reason = question.machine, question.reason
     with output.progress(as_json, question.waiting_note("simulating")) as progress:
         simulated, excluded = simulations(
             question.problem,

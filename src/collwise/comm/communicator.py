@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence, Set
 from inspect import Parameter, signature
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
@@ -15,6 +15,7 @@ from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.mpi.buffers.vector_layout import vector_key
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import describe
@@ -30,6 +31,11 @@ _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Int
 _REDUCE_SCATTER_BLOCK = MPI.Intracomm.Reduce_scatter_block
 _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 """The library's own collectives, called as directly as possible."""
+_LIBRARY_ONLY = None if COMPILED is None else COMPILED.Calls((), repr)
+
+
+Missed: TypeAlias = Literal[True] | bytes | None
+"""True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
 
 
 class Comm(MPI.Intracomm):
@@ -55,6 +61,8 @@ class Comm(MPI.Intracomm):
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
+    _fast = _LIBRARY_ONLY
+    """The calls that need nothing of Python; None where Python walks."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
         return super().__new__(cls, comm)
@@ -79,8 +87,8 @@ class Comm(MPI.Intracomm):
         )
         names = decision.served(self.Get_size())
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._decision, self._dispatch = decision, Dispatch(decision, self)
-        self._calls = self._dispatch.calls
+        self._decision, self._dispatch = decision, Dispatch(decision, self, self._served)
+        self._fast = self._dispatch.fast
         if decision.checking:
             check_calls(self)
 
@@ -97,27 +105,53 @@ class Comm(MPI.Intracomm):
     ) -> Plan | None:
         """The plan for a collective of so many bytes; None where the library's own serves.
 
+        `explain` says why, and so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
         combined, as `collwise.plan` takes them.   sources: of an allgather ("s_to_p"), the ranks
         that have data; nbytes is what each of them has, or a number for each.
         Equal on all ranks; not collective.
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
+        asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
+        return self._dispatch.plan(asked, form) if self._served else None
+
+    def explain(
+        self,
+        collective: str,
+        nbytes: int | Sequence[int],
+        root: int = 0,
+        form: Form = "blocking",
+        **more: Any,
+    ) -> str:
+        """In one sentence: what would serve such a call, a plan or the library's own, and why.
+
+        Arguments and what is raised: as `plan`.
+        """
+        asked = self._asked(collective, nbytes, root, form, **more)
+        return self._decision.explained(asked, form)[1]
+
+    def _asked(
+        self,
+        collective: str,
+        nbytes: int | Sequence[int],
+        root: int,
+        form: Form,
+        op: str | None = None,
+        dtype: Any = None,
+        sources: Sequence[int] | None = None,
+    ) -> Asked:
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
         ranks = self.Get_size()
         given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
         problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
-        if not self._served:
-            return None
         if not problem.kind.combines:
-            return self._dispatch.plan(Asked(problem), form)
+            return Asked(problem)
         name = np.dtype(DTYPE if dtype is None else dtype).name
         elements = Elements(OP if op is None else op, name, problem.itemsize)
-        asked = self._decision.combine(
+        return self._decision.combine(
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )
-        return self._dispatch.plan(asked, form)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
         """The ranks that have data, and how many bytes each, where every rank knows its own only.
@@ -137,13 +171,14 @@ class Comm(MPI.Intracomm):
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
+        missed = None if self._fast is None else self._fast.bcast(self, buf, root)
+        if missed is True:
+            return
         if ENGINE.running:
             ENGINE.advance()
         if "Bcast" in self._served:
             key = broadcast_key(buf, root)
-            run = (self._calls.get(key) or self._dispatch.find("Bcast", key, buf, root)).run
-            if run is not None:
-                run(buf)
+            if self._dispatch.serve("Bcast", key, missed, (buf, root)):
                 return
         _BCAST(self, buf, root)
 
@@ -151,7 +186,9 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        if not self._combined("Reduce", sendbuf, recvbuf, op, root):
+        fast = self._fast
+        missed = None if fast is None else fast.reduce(self, sendbuf, recvbuf, op, root)
+        if not self._combined("Reduce", missed, sendbuf, recvbuf, op, root):
             _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -159,7 +196,9 @@ class Comm(MPI.Intracomm):
 
         All ranks end with the same bits, unless `order="any"` gave that up.
         """
-        if not self._combined("Allreduce", sendbuf, recvbuf, op):
+        fast = self._fast
+        missed = None if fast is None else fast.allreduce(self, sendbuf, recvbuf, op)
+        if not self._combined("Allreduce", missed, sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
@@ -170,12 +209,15 @@ class Comm(MPI.Intracomm):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        if not self._combined("Reduce_scatter_block", sendbuf, recvbuf, op):
+        fast = self._fast
+        missed = None if fast is None else fast.reduce_scatter_block(self, sendbuf, recvbuf, op)
+        if not self._combined("Reduce_scatter_block", missed, sendbuf, recvbuf, op):
             _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        if not self._gathered("Allgather", sendbuf, recvbuf):
+        missed = None if self._fast is None else self._fast.allgather(self, sendbuf, recvbuf)
+        if not self._gathered("Allgather", missed, sendbuf, recvbuf):
             _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
@@ -185,33 +227,39 @@ class Comm(MPI.Intracomm):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        if not self._gathered("Allgatherv", sendbuf, recvbuf):
+        missed = None if self._fast is None else self._fast.allgatherv(self, sendbuf, recvbuf)
+        if not self._gathered("Allgatherv", missed, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
-    # Whether a plan of ours served; it has been executed, then.
+    # Whether a call has been executed.   missed: what the compiled engine answered.
 
-    def _combined(self, method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> bool:
+    def _combined(
+        self,
+        method: str,
+        missed: Missed,
+        sendbuf: Any,
+        recvbuf: Any,
+        op: MPI.Op,
+        root: int = 0,
+    ) -> bool:
+        if missed is True:
+            return True
         if ENGINE.running:
             ENGINE.advance()
         if method not in self._served:
             return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
-        call = self._calls.get(key)
-        run = (call or self._dispatch.find(method, key, sendbuf, recvbuf, op, root)).run
-        if run is not None:
-            run(sendbuf, recvbuf)
-        return run is not None
+        return self._dispatch.serve(method, key, missed, (sendbuf, recvbuf, op, root))
 
-    def _gathered(self, method: str, sendbuf: Any, recvbuf: Any) -> bool:
+    def _gathered(self, method: str, missed: Missed, sendbuf: Any, recvbuf: Any) -> bool:
+        if missed is True:
+            return True
         if ENGINE.running:
             ENGINE.advance()
         if method not in self._served:
             return False
         key = vector_key(method, recvbuf)
-        run = (self._calls.get(key) or self._dispatch.find(method, key, None, recvbuf)).run
-        if run is not None:
-            run(sendbuf, recvbuf)
-        return run is not None
+        return self._dispatch.serve(method, key, missed, (sendbuf, recvbuf))
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -222,6 +270,7 @@ class Comm(MPI.Intracomm):
         if self._served:
             self._dispatch.free()
             self._served = frozenset()  # from here on the library's own says what is wrong
+            self._fast = _LIBRARY_ONLY
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
 

@@ -5,7 +5,7 @@ be equal on all ranks.  `Call.run`, and what `persistent` and `plan` return, is 
 library's own collective serves.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from collwise.errors import CollwiseError
 from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
+from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.interpreter import PersistentCollective
@@ -36,11 +38,12 @@ class Call(NamedTuple):
     op: kept alive, for its id is part of the key.
     """
 
-    run: Callable[..., None] | None
+    run: Callable[..., Lesson | None] | None
     op: MPI.Op | None = None
 
 
 _LIBRARY = Call(None)
+"""For a call that the library shall refuse, or that moves nothing."""
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
@@ -63,14 +66,34 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: by key, what was found before; it holds plans and executors, too.
+    calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
+    need nothing of Python, on the compiled engine.
     """
 
-    def __init__(self, decision: Decision, comm: MPI.Intracomm) -> None:
+    def __init__(self, decision: Decision, comm: MPI.Intracomm, methods: Container[str]) -> None:
         self._decision, self._comm = decision, MPI.Intracomm(comm)
         self._rank, self._ranks = comm.Get_rank(), comm.Get_size()
         self._private: PrivateCommunicator | None = None
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
+        self.fast = None if COMPILED is None else COMPILED.Calls(methods, self._failed)
+
+    def serve(
+        self, method: str, key: Hashable, missed: bytes | None, arguments: Sequence[Any]
+    ) -> bool:
+        """Execute a blocking call; False if the library's own shall serve it.
+
+        key: see `find`.   missed: the compiled engine's, who learns what it may do next time.
+        arguments: all that the MPI method takes.
+        """
+        call = self.calls.get(key) or self.find(method, key, *arguments)
+        buffers = arguments[: 1 if method == "Bcast" else 2]
+        lesson = None if call.run is None else call.run(*buffers)
+        if missed is not None and self.fast is not None:
+            if lesson is not None:
+                self.fast.learn(missed, *lesson)
+            elif call.run is None and call is not _LIBRARY:
+                self.fast.learn(missed, None, ())
+        return call.run is not None
 
     def find(self, method: str, key: Hashable, *arguments: Any) -> Call:
         """What serves a blocking call whose key, if it has one, is not among `calls`.
@@ -106,6 +129,8 @@ class Dispatch:
     def free(self) -> None:
         """Free the private communicator, and all requests made on it.  Collective."""
         self.calls.forget()
+        if self.fast is not None:
+            self.fast.forget()
         if self._private is not None:
             self._private.free()
             self._private = None
@@ -117,6 +142,8 @@ class Dispatch:
         """
         if self._private is None:
             self._private = PrivateCommunicator(self._comm)
+            if self.fast is not None:
+                self._private.when_broken = self.fast.forget
         self._private.check()
         key = method, plan.problem, plan.choice.label, id(op)
         if (known := self.calls.get(key)) is None:
@@ -124,6 +151,11 @@ class Dispatch:
             self.calls.remember(key, known)
         executor: Executor = known
         return executor
+
+    def _failed(self, problem: BaseException) -> None:
+        """What a program raised that the compiled engine executed by itself."""
+        if self._private is not None:
+            self._private.mark_broken(problem)
 
     def _asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
         """What a call asks for; None where the library's own call shall raise the error."""

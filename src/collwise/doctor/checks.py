@@ -28,7 +28,10 @@ import json
 import sys
 from mpi4py import MPI
 import collwise.mpi.runtime.world as world
+from collwise.mpi.engine.loading import SERVING
 answer = {
+    "engine": SERVING.name,
+    "why": SERVING.why,
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),
     "multiple": MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
@@ -86,12 +89,23 @@ def _library(mpi: Answer) -> Iterator[Finding]:
         seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
         yield Finding("note", "threads", seen, remedy)
+    yield _engine(mpi)
     if not mpi["persistent"]:
         seen, remedy = (
             "this library has none (MPI before 4.0)",
             "races compare with its blocking ones",
         )
         yield Finding("note", "persistent collectives", seen, remedy)
+
+
+def _engine(mpi: Answer) -> Finding:
+    if mpi["engine"] == "compiled":
+        return Finding("ok", "engine", "compiled (COLLWISE_ENGINE=python: Python instead)")
+    remedy = (
+        "install collwise where there is a C compiler (such as gcc, with Python's headers);"
+        " COLLWISE_ENGINE must not be python"
+    )
+    return Finding("note", "engine", f"Python: {mpi['why']}", remedy)
 
 
 def _launcher(mpi: Answer | None) -> Finding:

@@ -87,6 +87,7 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     bar_below = rows * distance < 2.2  # too low for a colour bar beside it
     height = max(rows * distance, 0.5) + 1.2 + 0.6 * bool(topology and bar_below)
     figure = Figure((min(max(columns * distance + COLOUR_BAR, 6.6), WIDTH), height))
+    figure.set_layout_engine("compressed")  # the colour bar stays beside the mesh
     axes = figure.subplots()
     title = schedule_title(schedule, formatting.time(timing.completion))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, weight="bold")

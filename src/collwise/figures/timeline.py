@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from collwise.figures import style
 from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
-from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION, WASH
+from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, OCHRE, PAPER, VERMILION, WASH
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -50,11 +50,11 @@ class _Message(NamedTuple):
 
 @style.look()
 def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
-    """A Gantt chart: bars while a send keeps its rank's port busy, arrows while a message flies.
+    """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
-    A dot is a receipt; a large one, the last receipt of its rank.  On a network with links, thin
-    bars show for how long a send waited for them.  Times are in a unit of seconds, or in units of
-    t0 (exact seconds) if it is given.
+    A dot is a receipt; a large one, the last receipt of its rank.  Other bars show combining, and
+    thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of
+    seconds, or in units of t0 (exact seconds) if it is given.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -68,15 +68,24 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         for t, p in zip(timing.transfers, timing.passages, strict=False)
         if p.start > p.ready
     ]
+    combines = [
+        (scale.value(c.start), scale.value(c.end), c.rank)
+        for c in timing.combines
+        if c.end > c.start
+    ]
     ranks, end = len(timing.finish), scale.value(timing.completion)
     labelled = ranks <= MOST_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
     figure = Figure((style.WIDTH, 1.65 + max(row * ranks, 0.6)))
     axes = figure.subplots()
     axes.set_xlim(-0.01 * end, 1.04 * end)
-    axes.set_ylim(ranks - 0.4, -0.6)
+    margin = 0.6 if labelled else 0.012 * ranks
+    axes.set_ylim(ranks - 1 + margin, -margin)
     _draw_rows(axes, messages, schedule.problem, end)
     _draw_sends(axes, messages, ranks, end)
+    if combines:
+        height = 0.56 if labelled else 0.84
+        _draw_boxes(axes, combines, height, facecolors=OCHRE, linewidths=0, zorder=1.9)
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
     if len(messages) <= MOST_FLIGHTS:
@@ -93,8 +102,10 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         axes.tick_params(axis="y", length=0)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    handles = _legend_handles(flights=len(messages) <= MOST_FLIGHTS, waits=bool(waits))
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    handles = _legend_handles(flights=len(messages) <= MOST_FLIGHTS)
+    marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
+    handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
+    figure.legend(handles=handles, loc="outside lower center", ncols=6)
     return figure
 
 
@@ -207,16 +218,13 @@ def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> 
     axes.plot(list(last.values()), list(last), "o", ms=size, mew=edge, zorder=3.5, **look)
 
 
-def _legend_handles(*, flights: bool, waits: bool) -> list[Artist]:
-    handles: list[Artist] = [Patch(color=BLUE, label="sending: the port is busy (t0)")]
+def _legend_handles(*, flights: bool) -> list[Artist]:
+    handles: list[Artist] = [Patch(color=BLUE, label="sending: the sender is busy")]
     if flights:
         handles.append(Line2D([], [], color=MUTED, lw=0.8, label="under way"))
     received = "received (large: its last message)"
     handles.append(Line2D([], [], ls="", marker="o", color=GREEN, label=received))
-    handles.append(Patch(color=WASH, label="holds data"))
-    if waits:
-        handles.append(Patch(color=VERMILION, label="waiting for links"))
-    return handles
+    return [*handles, Patch(color=WASH, label="holds data")]
 
 
 def _joined(bars: Iterable[Bar]) -> list[Bar]:

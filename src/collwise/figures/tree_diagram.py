@@ -117,9 +117,8 @@ def _draw_tree(
     for parent, child in edges:
         start = scale.text(first[child].start) if labelled else ""
         _draw_edge(axes, places[parent], places[child], start, gid=f"edge-{parent}-{child}")
-    complete = _completions(timing)
     for rank, at in places.items():
-        time = scale.text(complete.get(rank, Fraction(0)))
+        time = scale.text(Fraction(0) if rank == root else first[rank].received)
         radius = 8.5 if len(places) <= 32 else 7.5
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
     axes.set_title(title)
@@ -127,10 +126,12 @@ def _draw_tree(
     time_axis(axes.yaxis, scale, ticks, "time received")
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
-    remark = f"in a node: the rank; {'beside' if beside else 'below'} it: when it has everything"
+    several = len(timing.transfers) > len(edges)
+    when = "when it receives its first message" if several else "when it has everything"
+    remark = f"in a node: the rank; {'beside' if beside else 'below'} it: {when}"
     if labelled:
         remark += "; on an edge: when its send starts"
-    if len(timing.transfers) > len(edges):
+    if several:
         most = max(Counter(t.target for t in timing.transfers).values())
         remark += f"\nonly the first of up to {most} messages into each rank is drawn"
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")

@@ -66,7 +66,7 @@ def write_report(tuning: Tuning, path: Path) -> Path:
         raise InvalidArgument(
             f"write the report {path}",
             problem.strerror or str(problem),
-            "name another file with --report (the profile is saved already)",
+            "name another file with --report",
         ) from None
     return path
 

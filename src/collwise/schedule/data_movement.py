@@ -3,9 +3,9 @@
 Each is one definition read twice: `operations` for one rank, `columns` for all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -112,6 +112,10 @@ class Step(NamedTuple):
     stop: int
 
 
+class Steps(Sized, Iterable[Step], Protocol):
+    """The steps of a collect, which may be as many as there are ranks."""
+
+
 @dataclass(frozen=True)
 class Collect(Program):
     """After a scatter over `tree`, all ranks get all pieces; nobody gets what it has already.
@@ -122,7 +126,7 @@ class Collect(Program):
     tree: SplitTree
     nbytes: int
     piece: int
-    steps: tuple[Step, ...]
+    steps: Steps
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations: list[Operation] = []

@@ -137,4 +137,4 @@ class Session:
             repetitions=repetitions,
             seed=self.seed,
         )
-        return Outcome.of(task, estimated, everything)
+        return Outcome.of(task, estimated, everything, self.world.placement)

@@ -1,6 +1,6 @@
 """Simulations of one problem, compared: what `collwise simulate` shows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
+from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find, segments
 from collwise.errors import InvalidArgument
 from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.choose import plan_for, predicted
-from collwise.schedule.operations import Combine
+from collwise.schedule.operations import Combine, Operation
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
@@ -214,9 +214,31 @@ class _Simulator:
         if label not in self.traces:
             algorithm = find(name)
             schedule = algorithm.solve(self.problem, settings)
-            _check_size(schedule, self.machine, self.topology, self.share, algorithm.segmented)
+            self._check_size(schedule, segments(self.problem, settings))
             self.traces[label] = simulate(schedule, self.machine, self.topology)
         return Simulation(name, settings, self.traces[label], self.bound)
+
+    def _check_size(self, schedule: Schedule, segments: int) -> None:
+        """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
+        p, lists = schedule.ranks, list[Sequence[Operation]]()
+        about = (p - 1) * segments  # at least: every rank but one gets, or gives, every segment
+        if about <= MOST_IN_COLUMNS:
+            few = sorted({p // 4, p // 3, p // 2, 2 * p // 3, p - 1})
+            lists = [schedule.rank(rank) for rank in few]
+            about = int(median(map(len, lists)) * p) // 2
+        events = (
+            self.topology is not None
+            or not self.machine.independent_ports
+            or any(isinstance(op, Combine) for operations in lists for op in operations)
+        )
+        most = (MOST_EVENTS if events else MOST_IN_COLUMNS) // self.share
+        if about > most:
+            raise InvalidArgument(
+                f"a simulation of {schedule.algorithm}",
+                f"these are about {about:,} messages, and at most {most:,} are simulated"
+                + " beside other algorithms" * (self.share > 1),
+                f"choose fewer ranks{', larger segments' * (segments > 1)} or another algorithm",
+            )
 
     def _score(
         self,
@@ -248,25 +270,3 @@ def _read(algorithm: Algorithm, name: str, text: str) -> Any:
         with suppress(InvalidArgument):
             value = parse_size(text)
         return read(value)
-
-
-def _check_size(
-    schedule: Schedule, machine: Machine, topology: Topology | None, share: int, segmented: bool
-) -> None:
-    """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
-    p = schedule.ranks
-    lists = [schedule.rank(rank) for rank in sorted({p // 4, p // 3, p // 2, 2 * p // 3, p - 1})]
-    about = int(median(map(len, lists)) * p) // 2
-    events = (
-        topology is not None
-        or not machine.independent_ports
-        or any(isinstance(op, Combine) for operations in lists for op in operations)
-    )
-    most = (MOST_EVENTS if events else MOST_IN_COLUMNS) // share
-    if about > most:
-        raise InvalidArgument(
-            f"a simulation of {schedule.algorithm}",
-            f"these are about {about:,} messages, and at most {most:,} are simulated"
-            + " beside other algorithms" * (share > 1),
-            f"choose fewer ranks{', larger segments' * segmented} or another algorithm",
-        )

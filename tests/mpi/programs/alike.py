@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.mpi.execution.interpreter import PersistentCollective
-from collwise.mpi.runtime.progress import ENGINE
+from collwise.mpi.runtime.progress import running
 from collwise.schedule.program import Schedule
 
 
@@ -76,7 +76,7 @@ def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: PersistentCollec
     else:
         comm.Recv(token, comm.size - 1)
         request.Wait()
-    assert not ENGINE.running
+    assert not running()
 
 
 def allocates_nothing(*acts: Callable[[], object]) -> None:

@@ -277,7 +277,7 @@ def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
     executor = executor_for(schedule, private)
     request = executor.persistent(bytearray(10))
     private.mark_broken(KeyboardInterrupt())
-    acts: list[Callable[[], None]] = [lambda: executor.run(bytearray(10)), request.Start]
+    acts: list[Callable[[], object]] = [lambda: executor.run(bytearray(10)), request.Start]
     for act in acts:
         with pytest.raises(BrokenCommunicator) as refusal:
             act()

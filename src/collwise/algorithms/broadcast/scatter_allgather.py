@@ -3,8 +3,8 @@
 Any p: the rounds are those of the dissemination ("Bruck") allgather, in place.
 """
 
-from collwise.algorithms.broadcast.scatter_collect import Steps, register_scatter_collect
-from collwise.schedule.data_movement import Step
+from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
+from collwise.schedule.data_movement import Step, Steps
 
 
 def steps(ranks: int) -> Steps:

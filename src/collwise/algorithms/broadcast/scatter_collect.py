@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from collwise.algorithms.broadcast import binomial
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Hockney, Machine
-from collwise.schedule.data_movement import Chained, Collect, Scatter, Step
+from collwise.schedule.data_movement import Chained, Collect, Scatter, Step, Steps
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.system.integers import Ints
 
-Steps: TypeAlias = tuple[Step, ...]
 _Times: TypeAlias = NDArray[np.object_]
 """Exact times on a grid: Python's integers, which never overflow."""
 
@@ -57,6 +56,8 @@ def register_scatter_collect(
             build=build,
             predicted=predicted,
             choices=lambda problem, _: [{}] * (2 < problem.ranks <= min(most, problem.nbytes)),
+            # A step of all ranks is a few operations of NumPy.
+            simulated=lambda problem, _: problem.ranks * len(steps(problem.ranks)) // 64,
             segmented=True,
         )
     )

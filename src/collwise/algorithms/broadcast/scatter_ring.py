@@ -3,16 +3,27 @@
 The "bucket" collect: only neighbours talk, so nothing contends on a network that is a ring or more.
 """
 
-from collwise.algorithms.broadcast.scatter_collect import Steps, register_scatter_collect
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
 from collwise.schedule.data_movement import Step
 
 LIMIT = 1024
 """More ranks than this spend longer on the start-ups of a ring than it can save."""
 
 
-def steps(ranks: int) -> Steps:
+@dataclass(frozen=True)
+class Turns:
     """Every rank passes on, to its left, what came last from its right."""
-    return tuple(Step(1, d, d + 1) for d in range(1, ranks))
+
+    ranks: int
+
+    def __len__(self) -> int:
+        return self.ranks - 1
+
+    def __iter__(self) -> Iterator[Step]:
+        return (Step(1, d, d + 1) for d in range(1, self.ranks))
 
 
 register_scatter_collect(
@@ -20,6 +31,6 @@ register_scatter_collect(
     "scatter down a binomial tree, collect around a ring in p − 1 steps",
     "recurrence over ⌈log2 p⌉ + p − 1 rounds; about (p − 1 + log2 p)·α + 2(p − 1)/p·nβ",
     ("vandeGeijn1991 §3", "Barnett1994"),
-    steps,
+    Turns,
     most=LIMIT,
 )

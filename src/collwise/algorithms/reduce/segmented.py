@@ -11,7 +11,7 @@ from typing import Any
 from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
 from collwise.algorithms.reductions import from_root_on, register_combining, simulated_time
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.registry import Settings, segments
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -55,6 +55,7 @@ def _register(
         time,
         build,
         predicted=predicted,
+        simulated=lambda problem, settings: problem.ranks * segments(problem, settings),
         choices=choices,
         order=from_root_on,
         segmented=True,

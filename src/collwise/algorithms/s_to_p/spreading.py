@@ -137,8 +137,13 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Tried if simulating it is quick enough: no rank receives a contribution twice."""
-    return [{}] if problem.ranks * len(problem.sources) <= MOST else []
+    """Tried if simulating it is quick enough."""
+    return [{}] if _received(problem) <= MOST else []
+
+
+def _received(problem: Problem, settings: Settings | None = None) -> int:
+    """Contributions received by all ranks together; no rank receives one twice."""
+    return problem.ranks * len(problem.sources)
 
 
 def register_s_to_p(
@@ -159,7 +164,7 @@ def register_s_to_p(
         return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
 
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
-    facts |= {"predicted": predicted, "choices": simulable, **more}
+    facts |= {"predicted": predicted, "simulated": _received, "choices": simulable, **more}
     return register(Algorithm(name=f"s_to_p/{name}", **facts))
 
 

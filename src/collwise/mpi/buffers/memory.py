@@ -174,13 +174,14 @@ class SharedScratch:
     """Scratch memory of all blocking calls on a communicator, of which only one runs at a time."""
 
     def __init__(self) -> None:
-        self._memory, self._address = allocate(0), 0
+        self.memory, self._address = allocate(0), 0
 
     def at_least(self, nbytes: int) -> int:
-        """The address of so many bytes, valid until more are asked for."""
-        if len(self._memory) < nbytes:
-            self._memory = allocate(nbytes)
-            self._address = self._memory.ctypes.data
+        """The address of so many bytes, valid until more are asked for, or as long as `memory`."""
+        if len(self.memory) < nbytes:
+            # Twice as many, so that old pieces, where plans still hold them, add up to no more.
+            self.memory = allocate(max(nbytes, 2 * len(self.memory)))
+            self._address = self.memory.ctypes.data
         return self._address
 
 

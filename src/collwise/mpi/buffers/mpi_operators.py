@@ -3,7 +3,7 @@
 Blocks are combined by `MPI_Reduce_local`, or by a ufunc where that gives the same bits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.operators import Kind
 
 _WIDE, _INTEGERS = "iIlLqQ", "bBhHiIlLqQ"
+_LETTERS = {(np.dtype(code).kind, np.dtype(code).itemsize): code for code in "bhiqBHIQ"}
 _EXACT: Mapping[Kind, str] = {"arithmetic": _INTEGERS, "bitwise": _INTEGERS, "logical": "?"}
 
 OPERATORS: Mapping[str, MPI.Op] = MappingProxyType(
@@ -82,19 +83,42 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 
 
 class Operator(NamedTuple):
-    """An operator on elements of a type; with its ufunc, if that can be used on this memory."""
+    """An operator on elements of a type.
+
+    ufunc: for it, if that can be used on this memory.   loop: names the compiled engine's own loop
+    for it; blank if it has none.
+    """
 
     op: MPI.Op
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
+    loop: tuple[str, str] = ("", " ")
+
+    @property
+    def three_places(self) -> bool:
+        """Whether the result may come to a third place; `MPI_Reduce_local` overwrites the right."""
+        return self.ufunc is not None or bool(self.loop[0])
 
     @staticmethod
-    def of(op: MPI.Op, unit: Unit, memory: Iterable[Memory]) -> "Operator":
-        """The operator for a type.   memory: the user's, which may not be aligned for a ufunc."""
+    def of(
+        op: MPI.Op,
+        unit: Unit,
+        memory: Iterable[Memory],
+        has_loop: Callable[[str, str], bool] | None = None,
+    ) -> "Operator":
+        """The operator for a type.
+
+        memory: the user's, which may not be aligned for a ufunc.   has_loop: where the compiled
+        engine combines, whether it has a loop for an operator and an element, wherever they lie.
+        """
         name, datatype = _NAMES.get(op.handle), unit.datatype
         if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
             dtype = np.dtype(datatype.typechar)
-            if all(m.aligned(dtype) for m in memory):
+            if has_loop is not None:
+                loop = name, "?" if dtype.kind == "b" else _LETTERS[dtype.kind, dtype.itemsize]
+                if has_loop(*loop):
+                    return Operator(op, None, dtype, loop)
+            elif all(m.aligned(dtype) for m in memory):
                 return Operator(op, KNOWN[name].ufunc, dtype)
         return Operator(op, None, np.dtype("V1"))
 

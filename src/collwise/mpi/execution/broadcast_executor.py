@@ -1,8 +1,11 @@
 """Bcast: one buffer, whose bytes move as they are."""
 
+from collections.abc import Hashable
 from typing import Any
 
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
+from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.execution.interpreter import BoundPlan
@@ -24,16 +27,17 @@ class BroadcastExecutor(Executor):
         self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
         self._unread: BoundPlan | None = None
 
-    def run(self, *buffers: Any) -> None:  # noqa: D102
-        if not self._unsegmented:
-            super().run(*buffers)
-            return
+    def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
+        if COMPILED is not None or not self._unsegmented:
+            return super().run(*buffers)
         # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
         if self.private.broken:
             self.private.check()
         if self._unread is None:
             operands = Operands({Slot.OUTPUT: Memory(0)}, "direct")
-            self._unread = self._bind(operands, BLOCKING_TAG, late=True)
+            unread = self._bind(operands, BLOCKING_TAG, late=True)
+            assert isinstance(unread, BoundPlan)
+            self._unread = unread
         self._unread.pass_on(buffers[0])
         try:
             self._unread.run()
@@ -44,16 +48,20 @@ class BroadcastExecutor(Executor):
             raise
         finally:
             self._unread.pass_on(None)
+        return None
 
     def _operands(self, *buffers: Any) -> Operands:
         (spec,) = buffers
         buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
         unit = buffer.unit
+        distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (False, 0)}
+        layout: Hashable = "bytes"
+        slots: dict[int, Memory] = {Slot.OUTPUT: Memory(buffer.address)}
         if self._unsegmented:
-            return Operands({Slot.OUTPUT: buffer.memory}, "direct", keep=buffer.keep)
-        if unit.contiguous:
-            memory = Memory(buffer.address)
-            return Operands({Slot.OUTPUT: memory}, "direct", "bytes", buffer.keep)
+            layout = unit.datatype.handle if unit.datatype.is_predefined else None
+            slots = {Slot.OUTPUT: buffer.memory}
+        if self._unsegmented or unit.contiguous:
+            return Operands(slots, "direct", layout, buffer.keep, distances=distances)
         return Operands({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
 
     def _plan(self, variant: Any) -> RankPlan:

@@ -10,9 +10,10 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import LONG, USER, Memory, allocate
 from collwise.mpi.buffers.mpi_operators import Operator
-from collwise.mpi.execution.executor import BoundedCache, Executor, Operands
+from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.executor import Bound, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
-from collwise.mpi.execution.interpreter import BoundPlan
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
@@ -25,11 +26,12 @@ requests exist: cheaper than new requests."""
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
-    in_place: the input lies where the output will be.   ufunc: a ufunc combines.
+    in_place: the input lies where the output will be.   three_places: a combine may leave its
+    result in a third place, since it is no `MPI_Reduce_local`.
     """
 
     in_place: bool
-    ufunc: bool
+    three_places: bool
 
 
 class _Staging(NamedTuple):
@@ -41,7 +43,7 @@ class _Staging(NamedTuple):
 
     vector: NDArray[Any]
     result: NDArray[Any]
-    bound: BoundPlan
+    bound: Bound
     words: np.dtype[Any] | None
 
     def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
@@ -71,11 +73,12 @@ class CombineExecutor(Executor):
         self._in_place = None if self._is_part else in_place(self._operations)
         self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
 
-    def run(self, *buffers: Any) -> None:  # noqa: D102
+    def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
         sendbuf, recvbuf = buffers
-        if self.problem.nbytes <= SHORT and self._run_staged(sendbuf, recvbuf):
-            return
-        super().run(sendbuf, recvbuf)
+        staged = COMPILED is None and self.problem.nbytes <= SHORT
+        if staged and self._run_staged(sendbuf, recvbuf):
+            return None
+        return super().run(sendbuf, recvbuf)
 
     def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
         """Run it by way of memory of ours; False if these are no ordinary arrays of its size."""
@@ -143,10 +146,15 @@ class CombineExecutor(Executor):
                 f"the elements of rank {self.private.rank} have {unit.size}",
                 "plan with the size of the elements",
             )
-        operator = Operator.of(self._op, unit, slots.values())
-        variant = _Variant(shared, operator.ufunc is not None)
+        has_loop = None if COMPILED is None else COMPILED.has_loop
+        operator = Operator.of(self._op, unit, slots.values(), has_loop)
+        variant = _Variant(shared, operator.three_places)
         layout = unit.datatype.handle if unit.datatype.is_predefined else None
-        return Operands(slots, variant, layout, keep, unit, operator)
+        distances: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
+        if self._owed:
+            result = USER if USER in slots else Slot.OUTPUT
+            distances[result] = True, address - received.address
+        return Operands(slots, variant, layout, keep, unit, operator, distances=distances)
 
     def _plan(self, variant: _Variant) -> RankPlan:
         operations, after = self._operations, []
@@ -154,7 +162,7 @@ class CombineExecutor(Executor):
             operations = self._in_place
         elif variant.in_place:  # the output is kept apart until nobody reads the input any more
             after = [Copy(Slot.OUTPUT, USER, (self._result,))]
-        if not variant.ufunc:
+        if not variant.three_places:
             operations = tuple(reduce_local_form(operations))
         return rank_plan(operations, after)
 

@@ -4,10 +4,11 @@ What differs between collectives is how buffers become the memory of slots, and 
 operations suits them; executors of single collectives say only that.
 """
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
@@ -15,6 +16,8 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.buffers.memory import BYTES, USER, Memory, ScratchLayout, Unit, allocate
 from collwise.mpi.buffers.mpi_operators import Operator
+from collwise.mpi.engine.compiled_plan import CompiledPlan, Lesson
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import BoundPlan, PersistentCollective
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
@@ -25,6 +28,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 LAYOUTS = 64
 """Layouts of buffers that an executor remembers."""
+Bound: TypeAlias = BoundPlan | CompiledPlan
+"""A rank's plan on memory, on either engine."""
 
 
 class BoundedCache(dict[K, V]):
@@ -61,6 +66,7 @@ class Operands:
     as for types of the user's, whose handles may come to mean other types.
     keep: what must live as long as requests use the buffers.   unit: of scratch, in which OUTPUT
     lies, too, if there is memory for the slot USER.   types: to be freed in the end.
+    distances: see `CompiledPlan.lesson`.
     """
 
     slots: dict[int, Memory]
@@ -70,6 +76,7 @@ class Operands:
     unit: Unit = BYTES
     operator: Operator | None = None
     types: Sequence[MPI.Datatype] = ()
+    distances: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
 
     def own_types(self) -> None:
         """Duplicate the user's types, who may free them while persistent requests live."""
@@ -100,7 +107,7 @@ class Executor(ABC):
             )
         self._operations = schedule.rank(private.rank)
         self._plans: dict[Hashable, RankPlan] = {}
-        self._bound: BoundedCache[Hashable, BoundPlan] = BoundedCache(LAYOUTS)
+        self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
         private.own(self)
 
     @abstractmethod
@@ -111,15 +118,16 @@ class Executor(ABC):
     def _plan(self, variant: Any) -> RankPlan:
         """The rank's plan for buffers of some kind."""
 
-    def run(self, *buffers: Any) -> None:
+    def run(self, *buffers: Any) -> Lesson | None:
         """Run it once, on buffers as the MPI method takes them.
 
+        Returns what the compiled engine can do next time, for buffers of the same kind.
         Raises as mpi4py does for buffers that it cannot read, InvalidArgument for other sizes than
         the schedule's, BrokenCommunicator after an interrupted collective.
         """
         if self.private.broken:
             self.private.check()
-        self._execute(self._operands(*buffers))
+        return self._execute(self._operands(*buffers))
 
     def persistent(self, *buffers: Any) -> PersistentCollective:
         """Make a persistent request for these buffers.  All ranks, in the same order.
@@ -130,7 +138,7 @@ class Executor(ABC):
         operands.own_types()
         return PersistentCollective(self.private, self._bind(operands, self.private.take_tag()))
 
-    def _execute(self, operands: Operands) -> None:
+    def _execute(self, operands: Operands) -> Lesson | None:
         key = None if operands.layout is None else (operands.variant, operands.layout)
         bound = self._bound.get(key)
         if bound is None:
@@ -145,8 +153,11 @@ class Executor(ABC):
             raise
         if key is None:
             bound.Free()
+        elif isinstance(bound, CompiledPlan):
+            return bound.lesson(operands.distances)
+        return None
 
-    def _bind(self, operands: Operands, tag: int, *, late: bool = False) -> BoundPlan:
+    def _bind(self, operands: Operands, tag: int, *, late: bool = False) -> Bound:
         """Bind the plan.   late: for any buffers of such a layout, which are not kept."""
         if (plan := self._plans.get(operands.variant)) is None:
             plan = self._plans[operands.variant] = self._plan(operands.variant)
@@ -158,7 +169,11 @@ class Executor(ABC):
             slots[slot] = Memory(address, operands.unit)
         comm, operator, types = self.private.comm, operands.operator, operands.types
         keep = None if late else (operands.keep, memory)
-        return BoundPlan(plan, slots, scratch, comm, tag, operator, types, late=late, keep=keep)
+        given = plan, slots, scratch, comm, tag, operator, types
+        if COMPILED is not None:
+            with contextlib.suppress(OverflowError):  # more than its functions can count
+                return CompiledPlan(*given, late=late, keep=keep)
+        return BoundPlan(*given, late=late, keep=keep)
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
         """A user's buffer, which must have so many bytes."""

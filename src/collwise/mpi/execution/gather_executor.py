@@ -58,7 +58,10 @@ class GatherExecutor(Executor):
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
         layout = None if key is None or not contiguous else received.layout
-        return Operands(slots, in_place, layout, keep)
+        distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
+        if not in_place:
+            distances[Slot.INPUT] = False, 0
+        return Operands(slots, in_place, layout, keep, distances=distances)
 
     def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""

@@ -14,9 +14,10 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
 from collwise.mpi.buffers.mpi_operators import Operator
+from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
+from collwise.mpi.runtime.progress import ENGINE, FEW, advance, wait_with_progress
 from collwise.schedule.operations import Combine, Copy, Message, Send
 
 
@@ -121,6 +122,9 @@ class BoundPlan:
         ]
         self.finish = _in_turn(self._straight(phases[forwarding:]))
         self._everything = self._straight(phases)
+        # Without phases, nothing is left to the engine: the shortest way.
+        self.begin: Act = self.start if self.phases else self.open
+        self.end: Act = self.wait if self.phases else self._end_soon
         self._at = len(self.phases)
 
     def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
@@ -191,6 +195,12 @@ class BoundPlan:
             wait_with_progress(self._messages)
             ENGINE.remove(self)
         self.finish()
+
+    def _end_soon(self) -> None:
+        if ENGINE.running:
+            self.wait()
+        else:
+            self.finish()
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""
@@ -290,12 +300,10 @@ class PersistentCollective:
     `collwise.waitall` on lists that hold both kinds.
     """
 
-    def __init__(self, private: PrivateCommunicator, bound: BoundPlan) -> None:
+    def __init__(self, private: PrivateCommunicator, bound: BoundPlan | CompiledPlan) -> None:
         self._private = private
         self._bound = bound
-        # Without phases, nothing is left to the engine: the shortest way.
-        self._begin = bound.start if bound.phases else bound.open
-        self._end = bound.wait if bound.phases else bound.finish
+        self._begin, self._end = bound.begin, bound.end
         self._active: bool | None = False  # None: it was freed
         private.own(self)
 
@@ -326,10 +334,7 @@ class PersistentCollective:
         """
         if self._active:
             try:
-                if ENGINE.running:
-                    self._bound.wait()
-                else:
-                    self._end()
+                self._end()
             except BaseException as problem:
                 self._private.mark_broken(problem)
                 raise
@@ -338,7 +343,7 @@ class PersistentCollective:
 
     def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
         """Whether this rank's part is complete; completes it if so.  Never blocks."""
-        ENGINE.advance()
+        advance()
         return not self._active or (self._bound.complete() and self.Wait())
 
     def Free(self) -> None:  # noqa: N802

@@ -5,6 +5,7 @@ interrupted half-way, after which messages may be left over and nothing on it ca
 """
 
 import weakref
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from mpi4py import MPI
@@ -28,7 +29,8 @@ _FIRST_PERSISTENT_TAG = 1
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.
+    broken: why a collective on it was interrupted; empty if none was.   when_broken: is called
+    then.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -37,6 +39,7 @@ class PrivateCommunicator:
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
+        self.when_broken: Callable[[], object] = _nothing
         self.scratch = SharedScratch()
         self._next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
@@ -66,6 +69,7 @@ class PrivateCommunicator:
     def mark_broken(self, cause: BaseException) -> None:
         """From now on every call raises; messages may still be under way."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
+        self.when_broken()
 
     def free_owned(self) -> None:
         """Free the requests and executors that were made on it."""
@@ -78,6 +82,10 @@ class PrivateCommunicator:
         if self.comm != MPI.COMM_NULL:
             self.comm.Free()
         _open.discard(self)
+
+
+def _nothing() -> None:
+    """Nobody has to know."""
 
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()

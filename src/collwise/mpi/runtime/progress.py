@@ -4,7 +4,8 @@ A rank in the middle of a chain has to forward data between `Start` and `Wait`. 
 in `Wait`, legal programs would deadlock that complete with the library's own persistent
 collectives.  So every collwise call advances all running schedules, and a helper thread advances
 those that no call came back to for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE;
-without it the library's own collectives serve.
+without it the library's own collectives serve.  The compiled engine does the same in C, with a
+helper thread of its own.
 """
 
 import atexit
@@ -14,6 +15,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from mpi4py import MPI
+
+from collwise.mpi.engine.loading import COMPILED
 
 PATIENCE_S = 0.001
 FEW = 3
@@ -47,7 +50,7 @@ class ProgressEngine:
         if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
             self._helper = threading.Thread(target=self._help, name="collwise", daemon=True)
             self._helper.start()
-            _stop_before_mpi_ends(self)
+            stop_before_mpi_ends(self)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -98,17 +101,44 @@ class ProgressEngine:
 
 
 ENGINE = ProgressEngine()
+"""What Python walks."""
+
+
+def running() -> bool:
+    """Whether a started schedule still has to forward data."""
+    return bool(ENGINE.running) or (COMPILED is not None and COMPILED.running() > 0)
+
+
+def advance() -> None:
+    """Advance everything that is running, without blocking."""
+    if ENGINE.running:
+        ENGINE.advance()
+    if COMPILED is not None:
+        COMPILED.advance()
 
 
 def wait_with_progress(requests: Iterable[Any]) -> None:
     """Complete requests, or messages with the same methods; running schedules advance meanwhile."""
     for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
-        while ENGINE.running and not request.Test():
-            ENGINE.advance()
+        while running() and not request.Test():
+            advance()
         request.Wait()
 
 
-def _stop_before_mpi_ends(engine: ProgressEngine) -> None:
+class Stoppable(Protocol):
+    """Something with a helper thread."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+def stop_before_mpi_ends(engine: Stoppable) -> None:
+    """Stop it in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
     atexit.register(engine.stop)
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: engine.stop(), nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, engine)
+
+
+if COMPILED is not None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+    COMPILED.allow_helper()
+    stop_before_mpi_ends(COMPILED)

@@ -1,0 +1,27 @@
+"""The compiled engine, an optional extension: without a compiler, Python walks the same programs.
+
+Everything else about the build is in `pyproject.toml`.  The extension keeps to CPython's limited
+API, so one wheel serves all versions of Python on a platform.
+"""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+ENGINE = Path("src/collwise/mpi/engine")
+
+setup(
+    ext_modules=[
+        Extension(
+            "collwise.mpi.engine._engine",
+            sorted(str(path) for path in ENGINE.glob("*/*.c")),
+            depends=sorted(str(path) for path in ENGINE.glob("*/*.h")),
+            extra_compile_args=["-std=c11", "-O3"],
+            extra_link_args=["-pthread"],
+            libraries=["dl"],
+            py_limited_api=True,
+            optional=True,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

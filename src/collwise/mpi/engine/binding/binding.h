@@ -1,0 +1,60 @@
+/* What the parts of the Python module share.  Only CPython's limited API is used. */
+#ifndef COLLWISE_BINDING_H
+#define COLLWISE_BINDING_H
+
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../core/progress.h"
+
+/* The MPI library of this process, and what mpi4py's objects look like. */
+extern struct library mpi;
+extern PyObject *mpi_exception;  /* mpi4py's MPI.Exception */
+extern PyObject *mpi_in_place;   /* mpi4py's MPI.IN_PLACE */
+extern void *mpi_in_place_value; /* the pointer for it */
+
+/* Raise MPI.Exception for an error code of the library; returns NULL. */
+PyObject *mpi_error(int code);
+
+/* The handle in an object of mpi4py's. */
+handle handle_of(PyObject *object);
+
+typedef struct {
+    PyObject_HEAD
+    struct program *program; /* NULL when it was given back */
+    int busy;                /* a thread is executing it */
+} Program;
+
+extern PyTypeObject *program_type;
+extern PyType_Spec program_spec, calls_spec;
+
+/* Set where predefined types and operators are known: `types` is a list of (handle, bytes of an
+   element, format), `operators` a list of handles, and the classes are mpi4py's. */
+int reader_setup(PyObject *types, PyObject *operators, PyObject *datatype, PyObject *op);
+
+/* A contiguous buffer of elements of a predefined type. */
+struct reading {
+    Py_buffer view;
+    char *address;
+    int64_t count;
+    int64_t size; /* bytes of an element */
+    handle type;
+    int64_t nbytes; /* of the whole buffer, of which the count may take less */
+};
+
+/* Read a buffer: an object with elements of its own, `[object, type]` or `[object, count, type]`.
+   Returns 0, without an exception, for everything else, which is for mpi4py to read.   parts:
+   where the count is not given, it is for so many ranks together, and divided. */
+int read_buffer(PyObject *given, int writable, int parts, struct reading *reading);
+
+/* Read the receive buffer of an Allgatherv.   counts, displacements: room for `ranks` of each. */
+int read_vector(PyObject *given, int ranks, int *counts, int *displacements,
+                struct reading *reading);
+
+void release_buffer(struct reading *reading);
+
+/* An operator whose handle means the same for ever; 0 for all others. */
+int read_operator(PyObject *given, handle *op);
+
+#endif

@@ -1,0 +1,173 @@
+/* The Python module `_engine`: finds MPI's functions, and makes programs of what Python worked out. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "binding.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+struct library mpi;
+PyObject *mpi_exception, *mpi_in_place;
+void *mpi_in_place_value;
+static Py_ssize_t handle_offset; /* where it is in an object of mpi4py's */
+
+PyObject *mpi_error(int code) {
+    PyObject *error = PyObject_CallFunction(mpi_exception, "i", code);
+    if (error) {
+        PyErr_SetObject(mpi_exception, error);
+        Py_DECREF(error);
+    }
+    return NULL;
+}
+
+handle handle_of(PyObject *object) {
+    const char *at = (const char *)object + handle_offset;
+    return mpi.width == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
+}
+
+/* A function of MPI: first in the global scope, so that tools which were preloaded see the calls,
+   then in the library that mpi4py is linked with. */
+static function found(void *library, const char *name) {
+    char full[64];
+    snprintf(full, sizeof full, "MPI_%s", name);
+    void *symbol = dlsym(RTLD_DEFAULT, full);
+    if (!symbol) {
+        symbol = dlsym(library, full);
+    }
+    function result;
+    memcpy(&result, &symbol, sizeof result); /* what POSIX has dlsym return functions for */
+    return result;
+}
+
+/* connect(path, width, status_size): look up MPI's functions in a library that is loaded, and in
+   those that it needs.  Returns the names of those that are missing. */
+static PyObject *connect_library(PyObject *module, PyObject *given) {
+    const char *path;
+    int width, status_size;
+    (void)module;
+    if (!PyArg_ParseTuple(given, "sii", &path, &width, &status_size)) {
+        return NULL;
+    }
+    if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
+        return PyErr_Format(PyExc_ValueError, "handles of %d bytes, statuses of %d", width,
+                            status_size);
+    }
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) {
+        return PyErr_Format(PyExc_OSError, "%s is not loaded", path);
+    }
+    struct library candidate = {.width = width, .status_size = status_size};
+    PyObject *missing = PyList_New(0);
+#define LOOK_UP(name, args) \
+    candidate.name##_c = found(library, #name "_c"); \
+    candidate.name = found(library, #name); \
+    if (missing && !candidate.name) { \
+        PyObject *text = PyUnicode_FromString("MPI_" #name); \
+        if (!text || PyList_Append(missing, text) < 0) { \
+            Py_CLEAR(missing); \
+        } \
+        Py_XDECREF(text); \
+    }
+    MPI_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    if (missing && PyList_Size(missing) == 0) {
+        mpi = candidate;
+    }
+    return missing;
+}
+
+/* describe(exception, in_place, address of in_place, offset of handles, types, operators, Datatype,
+   Op): what mpi4py's objects are like. */
+static PyObject *describe(PyObject *module, PyObject *given) {
+    PyObject *exception, *in_place, *types, *operators, *datatype, *op;
+    long long address;
+    (void)module;
+    if (!PyArg_ParseTuple(given, "OOLnO!O!O!O!", &exception, &in_place, &address, &handle_offset,
+                          &PyList_Type, &types, &PyList_Type, &operators, &PyType_Type, &datatype,
+                          &PyType_Type, &op) ||
+        !reader_setup(types, operators, datatype, op)) {
+        return NULL;
+    }
+    Py_INCREF(exception);
+    Py_INCREF(in_place);
+    mpi_exception = exception;
+    mpi_in_place = in_place;
+    mpi_in_place_value = (void *)(intptr_t)address;
+    Py_RETURN_NONE;
+}
+
+static PyObject *running(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromLong(progress_running());
+}
+
+static PyObject *advance(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    progress_advance();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *allow_helper(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    progress_allow_helper();
+    Py_RETURN_NONE;
+}
+
+static PyObject *stop(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    progress_stop();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *has_loop(PyObject *module, PyObject *given) {
+    const char *operation;
+    int element;
+    (void)module;
+    if (!PyArg_ParseTuple(given, "sC", &operation, &element)) {
+        return NULL;
+    }
+    return PyBool_FromLong(element < 128 && kernel_for(operation, (char)element) != NULL);
+}
+
+static PyMethodDef functions[] = {
+    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size)"},
+    {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
+    {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"advance", advance, METH_NOARGS, "Advance them."},
+    {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
+    {"stop", stop, METH_NOARGS, "End the helper thread."},
+    {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_types(PyObject *module) {
+    PyObject *program = PyType_FromModuleAndSpec(module, &program_spec, NULL);
+    PyObject *calls = PyType_FromModuleAndSpec(module, &calls_spec, NULL);
+    if (!program || !calls || PyModule_AddObjectRef(module, "Program", program) < 0 ||
+        PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
+        PyModule_AddIntConstant(module, "START", START) < 0 ||
+        PyModule_AddIntConstant(module, "AWAIT", AWAIT) < 0 ||
+        PyModule_AddIntConstant(module, "COMBINE", COMBINE) < 0 ||
+        PyModule_AddIntConstant(module, "COPY", COPY) < 0 ||
+        PyModule_AddIntConstant(module, "COPY_TYPED", COPY_TYPED) < 0) {
+        return -1;
+    }
+    program_type = (PyTypeObject *)program;
+    Py_DECREF(calls);
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, add_types},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_engine", .m_methods = functions, .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__engine(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,313 @@
+/* `Program`: a rank's program as an object of Python's. */
+#include "binding.h"
+
+PyTypeObject *program_type;
+
+static int read_place(PyObject *given, struct place *place) {
+    long long offset;
+    if (!PyArg_ParseTuple(given, "iL;a place is (slot, offset)", &place->slot, &offset)) {
+        return 0;
+    }
+    place->offset = offset;
+    return 1;
+}
+
+static int too_large(int64_t count, function large) {
+    if (count > INT_MAX && !large) {
+        PyErr_SetString(PyExc_OverflowError, "this MPI library takes no counts beyond 2^31");
+        return 1;
+    }
+    return 0;
+}
+
+static int read_message(PyObject *given, struct message *message) {
+    PyObject *at;
+    long long count;
+    unsigned long long type;
+    if (!PyArg_ParseTuple(given, "piOLK;a message", &message->sends, &message->peer, &at, &count,
+                          &type) ||
+        !read_place(at, &message->at)) {
+        return 0;
+    }
+    message->count = count;
+    message->type = type;
+    return !too_large(count, message->sends ? mpi.Send_c : mpi.Recv_c) &&
+           !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
+}
+
+static int read_messages_of(PyObject *numbers, struct program *program, int *used,
+                            struct instruction *one) {
+    Py_ssize_t number = PyTuple_Size(numbers);
+    if (number < 0) {
+        return 0;
+    }
+    one->first = *used;
+    one->number = (int)number;
+    for (Py_ssize_t n = 0; n < number; n++) {
+        program->order[(*used)++] = (int)PyLong_AsLong(PyTuple_GetItem(numbers, n));
+    }
+    return !PyErr_Occurred();
+}
+
+/* (START or AWAIT, messages), (COMBINE, left, right, into, count, type, operator's name, element),
+   (COPY, from, into, bytes) or (COPY_TYPED, from, into, count, type, count, type). */
+static int read_instruction(PyObject *given, struct program *program, int *used,
+                            struct instruction *one) {
+    PyObject *left, *right, *into, *kind = PyTuple_GetItem(given, 0);
+    long long count, into_count;
+    unsigned long long type, into_type;
+    const char *operation;
+    int element, unused;
+    if (!kind || (one->kind = (enum kind)PyLong_AsLong(kind), PyErr_Occurred())) {
+        return 0;
+    }
+    switch (one->kind) {
+    case START:
+    case AWAIT: {
+        PyObject *numbers;
+        return PyArg_ParseTuple(given, "iO!", &unused, &PyTuple_Type, &numbers) &&
+               read_messages_of(numbers, program, used, one);
+    }
+    case COMBINE:
+        if (!PyArg_ParseTuple(given, "iOOOLKsC", &unused, &left, &right, &into, &count, &type,
+                              &operation, &element) ||
+            !read_place(left, &one->left) || !read_place(right, &one->right) ||
+            !read_place(into, &one->into) || too_large(count, mpi.Reduce_local_c)) {
+            return 0;
+        }
+        one->loop = element < 128 ? kernel_for(operation, (char)element) : NULL;
+        one->count = count;
+        one->type = type;
+        return 1;
+    case COPY:
+        if (!PyArg_ParseTuple(given, "iOOL", &unused, &left, &into, &count)) {
+            return 0;
+        }
+        break;
+    case COPY_TYPED:
+        if (!PyArg_ParseTuple(given, "iOOLKLK", &unused, &left, &into, &count, &type, &into_count,
+                              &into_type) ||
+            too_large(count > into_count ? count : into_count, mpi.Sendrecv_c)) {
+            return 0;
+        }
+        one->type = type;
+        one->into_count = into_count;
+        one->into_type = into_type;
+        break;
+    default:
+        PyErr_SetString(PyExc_ValueError, "an instruction that nobody knows");
+        return 0;
+    }
+    one->count = count;
+    return read_place(left, &one->left) && read_place(into, &one->into);
+}
+
+static int numbers_in(PyObject *instructions) {
+    Py_ssize_t total = 0;
+    for (Py_ssize_t n = 0; n < PyTuple_Size(instructions); n++) {
+        PyObject *one = PyTuple_GetItem(instructions, n);
+        if (PyTuple_Check(one) && PyTuple_Size(one) == 2) {
+            PyObject *numbers = PyTuple_GetItem(one, 1);
+            total += PyTuple_Check(numbers) ? PyTuple_Size(numbers) : 0;
+        }
+    }
+    return (int)total;
+}
+
+static int fill(struct program *program, PyObject *messages, PyObject *instructions,
+                PyObject *requests) {
+    int used = 0;
+    for (int n = 0; n < program->messages_number; n++) {
+        if (!read_message(PyTuple_GetItem(messages, n), &program->messages[n])) {
+            return 0;
+        }
+    }
+    for (int n = 0; n < program->instructions_number; n++) {
+        PyObject *one = PyTuple_GetItem(instructions, n);
+        if (!PyTuple_Check(one)) {
+            PyErr_SetString(PyExc_TypeError, "an instruction is a tuple");
+            return 0;
+        }
+        if (!read_instruction(one, program, &used, &program->instructions[n])) {
+            return 0;
+        }
+    }
+    if (requests != Py_None) {
+        program->persistent = 1;
+        if (!PyTuple_Check(requests) || PyTuple_Size(requests) != program->messages_number) {
+            PyErr_SetString(PyExc_ValueError, "persistent programs have a request per message");
+            return 0;
+        }
+        for (int n = 0; n < program->messages_number; n++) {
+            handle value = PyLong_AsUnsignedLongLong(PyTuple_GetItem(requests, n));
+            if (mpi.width == 4) {
+                *(uint32_t *)program_request(program, n) = (uint32_t)value;
+            } else {
+                *(uint64_t *)program_request(program, n) = value;
+            }
+        }
+        if (PyErr_Occurred()) {
+            return 0;
+        }
+    }
+    if (!program_check(program)) {
+        PyErr_SetString(PyExc_ValueError, "a program with numbers outside of its tables");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *program_new_object(PyTypeObject *type, PyObject *given, PyObject *named) {
+    static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
+                            "instructions", "forwarding", "requests", NULL};
+    unsigned long long comm, op;
+    int rank, tag, slots, forwarding;
+    PyObject *messages, *instructions, *requests;
+    if (!PyArg_ParseTupleAndKeywords(given, named, "KKiiiO!O!iO", names, &comm, &op, &rank, &tag,
+                                     &slots, &PyTuple_Type, &messages, &PyTuple_Type,
+                                     &instructions, &forwarding, &requests)) {
+        return NULL;
+    }
+    if (!mpi.width || slots < 0) {
+        PyErr_SetString(PyExc_ValueError, "no MPI library was given, or a negative number");
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Program *self = (Program *)allocate(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    self->program = program_new(&mpi, (int)PyTuple_Size(messages), numbers_in(instructions),
+                                (int)PyTuple_Size(instructions), slots);
+    if (!self->program) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    self->program->comm = comm;
+    self->program->op = op;
+    self->program->rank = rank;
+    self->program->tag = tag;
+    self->program->forwarding = forwarding;
+    if (!fill(self->program, messages, instructions, requests)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void give_back(Program *self) {
+    if (self->program) {
+        progress_remove(self->program);
+        program_free(self->program);
+        self->program = NULL;
+    }
+}
+
+static void program_dealloc(Program *self) {
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    give_back(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static int usable(Program *self) {
+    if (!self->program) {
+        PyErr_SetString(PyExc_ValueError, "this program was given back");
+        return 0;
+    }
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is executing this program");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *program_aim(Program *self, PyObject *given) {
+    int slot;
+    PyObject *address;
+    if (!PyArg_ParseTuple(given, "iO", &slot, &address) || !usable(self)) {
+        return NULL;
+    }
+    /* It may be where position 0 would be, before any memory: a negative number, or a large one. */
+    unsigned long long value = PyLong_AsUnsignedLongLongMask(address);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (slot < 0 || slot >= self->program->slots_number) {
+        PyErr_SetString(PyExc_IndexError, "no such slot");
+        return NULL;
+    }
+    self->program->slots[slot] = (char *)(uintptr_t)value;
+    Py_RETURN_NONE;
+}
+
+static PyObject *executed(Program *self, enum outcome (*act)(struct program *)) {
+    if (!usable(self)) {
+        return NULL;
+    }
+    enum outcome outcome;
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = act(self->program);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    if (outcome == FAILED) {
+        return mpi_error(self->program->error);
+    }
+    return PyBool_FromLong(outcome == DONE);
+}
+
+static PyObject *program_run_object(Program *self, PyObject *unused) {
+    (void)unused;
+    return executed(self, progress_run);
+}
+
+static PyObject *program_start(Program *self, PyObject *unused) {
+    (void)unused;
+    return executed(self, progress_begin);
+}
+
+static PyObject *program_wait(Program *self, PyObject *unused) {
+    (void)unused;
+    return executed(self, progress_finish);
+}
+
+static PyObject *program_test(Program *self, PyObject *unused) {
+    (void)unused;
+    return executed(self, progress_test);
+}
+
+static PyObject *program_give_back(Program *self, PyObject *unused) {
+    (void)unused;
+    if (self->program && !usable(self)) {
+        return NULL;
+    }
+    give_back(self);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
+    {"run", (PyCFunction)program_run_object, METH_NOARGS, "Execute everything."},
+    {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},
+    {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
+    {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
+    {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "One rank's program, bound to buffers."},
+    {Py_tp_new, program_new_object},
+    {Py_tp_dealloc, program_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec program_spec = {
+    .name = "collwise.mpi.engine._engine.Program",
+    .basicsize = sizeof(Program),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};

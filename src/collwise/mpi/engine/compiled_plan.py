@@ -1,0 +1,163 @@
+"""A rank's plan on the compiled engine: the interpreter's `BoundPlan`, as a program in C."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from mpi4py import MPI
+
+from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScratch
+from collwise.mpi.buffers.mpi_operators import Operator
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
+from collwise.schedule.operations import Combine, Copy, Message, Send
+
+if TYPE_CHECKING:
+    from collwise.mpi.engine._engine import Program
+
+_Place: TypeAlias = tuple[int, int]
+"""A buffer's number in the program's table, and bytes from its address."""
+
+
+class Lesson(NamedTuple):
+    """What the compiled engine can do by itself from the second call on.
+
+    aims: where the slots of the program lie: its number, whether that is in the receive buffer, and
+    how many bytes after its beginning.
+    """
+
+    program: "Program"
+    aims: tuple[tuple[int, bool, int], ...]
+
+
+class CompiledPlan:
+    """A rank's plan on the memory of its slots; parameters and methods are `BoundPlan`'s.
+
+    Raises OverflowError for counts that the MPI library cannot take.
+    """
+
+    def __init__(
+        self,
+        plan: RankPlan,
+        slots: Mapping[int, Memory],
+        scratch: ScratchLayout,
+        comm: MPI.Intracomm,
+        tag: int,
+        operator: Operator | None,
+        types: Iterable[MPI.Datatype],
+        *,
+        late: bool,
+        keep: Any,
+    ) -> None:
+        assert COMPILED is not None
+        self.types = list(types)
+        self._slots, self._scratch, self._operator, self._keep = slots, scratch, operator, keep
+        self._numbers = {slot: number for number, slot in enumerate(slots)}
+        self._requests: list[MPI.Prequest] = []
+        self._lesson: Lesson | None = None
+        regions = [self._message(op) for op in plan.messages]
+        if not late:
+            for op, region in zip(plan.messages, regions, strict=True):
+                make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
+                self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
+        # One instruction of the plan may become several: blocks that lie apart are combined apart.
+        instructions: list[tuple[Any, ...]] = []
+        forwarding = 0
+        for number, instruction in enumerate(plan.instructions, 1):
+            instructions += self._instructions(instruction)
+            if number == plan.forwarding:
+                forwarding = len(instructions)
+        self.program = COMPILED.Program(
+            comm.handle,
+            MPI.OP_NULL.handle if operator is None else operator.op.handle,
+            comm.Get_rank(),
+            tag,
+            len(slots),
+            tuple(
+                (isinstance(op, Send), op.peer, *self._span(op.slot, region))
+                for op, region in zip(plan.messages, regions, strict=True)
+            ),
+            tuple(instructions),
+            forwarding,
+            None if late else tuple(request.handle for request in self._requests),
+        )
+        for slot, memory in slots.items():
+            self.program.aim(self._numbers[slot], memory.address)
+        self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
+        self.complete: Callable[[], bool] = self.program.test
+
+    def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
+        """Set the addresses of slots for the next execution, of a late plan."""
+        for slot, memory in buffers.items():
+            self.program.aim(self._numbers[slot], memory.address)
+        if nbytes := self._scratch.nbytes:
+            # Calls that C serves by itself find the scratch where it was at the last call of this.
+            address = scratch.at_least(nbytes)
+            if self._keep is not scratch.memory:
+                self._keep = scratch.memory
+                for slot, start in self._scratch.placed_at(address).items():
+                    self.program.aim(self._numbers[slot], start)
+
+    def lesson(self, distances: Mapping[int, tuple[bool, int]]) -> "Lesson":
+        """What C has to know to execute it for other buffers of the same kind.
+
+        distances: for slots of the user's buffers, whether it is the receive buffer, and how many
+        bytes after its beginning position 0 is; always the same for one plan.
+        """
+        if self._lesson is None:
+            aims = tuple((self._numbers[slot], *where) for slot, where in distances.items())
+            self._lesson = Lesson(self.program, aims)
+        return self._lesson
+
+    def Free(self) -> None:  # noqa: N802
+        """Give requests and types back to MPI; nothing can be executed afterwards."""
+        self.program.give_back()
+        for request in self._requests:
+            if request != MPI.REQUEST_NULL:
+                request.Free()
+        self._requests.clear()
+        while self.types:
+            self.types.pop().Free()
+        self._keep = None
+
+    # -- binding --------------------------------------------------------------------------------
+
+    def _message(self, op: Message) -> Region:
+        region = self._slots[op.slot].message(op.blocks)
+        if region.derived:
+            self.types.append(region.datatype)
+        return region
+
+    def _place(self, slot: int, region: Region) -> _Place:
+        return self._numbers[slot], region.offset
+
+    def _span(self, slot: int, region: Region) -> tuple[_Place, int, int]:
+        return self._place(slot, region), region.elements, region.datatype.handle
+
+    def _instructions(self, instruction: Instruction) -> Iterator[tuple[Any, ...]]:
+        assert COMPILED is not None
+        if isinstance(instruction, Start):
+            yield COMPILED.START, instruction.messages
+        elif isinstance(instruction, Await):
+            yield COMPILED.AWAIT, instruction.messages
+        elif isinstance(instruction, Copy):
+            slots = instruction.source, instruction.into
+            contiguous = all(self._slots[slot].unit.contiguous for slot in slots)
+            for source, into in self._regions(instruction, slots):
+                places = self._place(slots[0], source), self._place(slots[1], into)
+                if contiguous:
+                    yield COMPILED.COPY, *places, source.span
+                else:
+                    ends = (source.elements, source.datatype.handle)
+                    more = (into.elements, into.datatype.handle)
+                    yield COMPILED.COPY_TYPED, *places, *ends, *more
+        else:
+            assert self._operator is not None, "only collectives with an operator combine"
+            three = instruction.left, instruction.right, instruction.into
+            for regions in self._regions(instruction, three):
+                where = [self._place(*one) for one in zip(three, regions, strict=True)]
+                end = regions[1].elements, regions[1].datatype.handle
+                yield COMPILED.COMBINE, *where, *end, *self._operator.loop
+
+    def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
+        """The blocks in each of the slots: neighbours in one are neighbours in all of them."""
+        return zip(*(self._slots[slot].regions(op.blocks) for slot in slots), strict=True)

@@ -1,0 +1,61 @@
+/* An MPI library as the core sees it: functions given at start, handles of 4 or 8 bytes.
+
+   Nothing here is taken from mpi.h, so one binary serves every library.  A handle is carried as a
+   word; a call passes it in the width that the library knows. */
+#ifndef COLLWISE_LIBRARY_H
+#define COLLWISE_LIBRARY_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t handle;
+
+/* Each function's parameters.  H: a handle.   N: a count, int or, in the _c form, 64 bits. */
+#define START_ARGS(H, N) (void *)
+#define WAIT_ARGS(H, N) (void *, void *)
+#define TEST_ARGS(H, N) (void *, int *, void *)
+#define SEND_ARGS(H, N) (const void *, N, H, int, int, H)
+#define RECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
+#define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
+#define SENDRECV_ARGS(H, N) (const void *, N, H, int, int, void *, N, H, int, int, H, void *)
+#define REDUCE_LOCAL_ARGS(H, N) (const void *, void *, N, H, H)
+#define BCAST_ARGS(H, N) (void *, N, H, int, H)
+#define REDUCE_ARGS(H, N) (const void *, void *, N, H, H, int, H)
+#define ALLREDUCE_ARGS(H, N) (const void *, void *, N, H, H, H)
+#define ALLGATHER_ARGS(H, N) (const void *, N, H, void *, N, H, H)
+#define COMM_INT_ARGS(H, N) (H, int *)
+#define ALLGATHERV_ARGS(H, N) (const void *, N, H, void *, const N *, const N *, H, H)
+
+/* Every function that is called: its name in MPI, and its parameters. */
+#define MPI_FUNCTIONS(_) \
+    _(Start, START) _(Wait, WAIT) _(Test, TEST) \
+    _(Send, SEND) _(Recv, RECV) _(Isend, ISEND) _(Irecv, RECV) _(Sendrecv, SENDRECV) \
+    _(Reduce_local, REDUCE_LOCAL) \
+    _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \
+    _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
+    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT)
+
+typedef void (*function)(void);
+
+struct library {
+    int width;       /* bytes of a handle: 4 or 8 */
+    int status_size; /* bytes of a status */
+#define FIELD(name, args) function name, name##_c;
+    MPI_FUNCTIONS(FIELD)
+#undef FIELD
+};
+
+#define CALL_AS(field, args, N, library, given) \
+    ((library)->width == 4 ? ((int(*) args(uint32_t, N))(library)->field) given \
+                           : ((int(*) args(uint64_t, N))(library)->field) given)
+
+/* Call a function whose counts, if it has any, are known to be small. */
+#define CALL(name, args, library, given) CALL_AS(name, args##_ARGS, int, library, given)
+
+/* Call a function in the form that takes this count. */
+#define CALL_COUNT(name, args, count, library, given) \
+    ((count) > INT_MAX ? CALL_AS(name##_c, args##_ARGS, int64_t, library, given) \
+                       : CALL(name, args, library, given))
+
+#endif

@@ -1,0 +1,81 @@
+#include "program.h"
+
+#include <stdlib.h>
+
+struct program *program_new(const struct library *library, int messages, int order,
+                            int instructions, int slots) {
+    struct program *program = calloc(1, sizeof *program);
+    if (!program) {
+        return NULL;
+    }
+    program->library = library;
+    program->messages_number = messages;
+    program->order_number = order;
+    program->instructions_number = instructions;
+    program->slots_number = slots;
+    /* One more than needed, since calloc may return NULL for nothing. */
+    program->messages = calloc((size_t)messages + 1, sizeof *program->messages);
+    program->order = calloc((size_t)order + 1, sizeof *program->order);
+    program->instructions = calloc((size_t)instructions + 1, sizeof *program->instructions);
+    program->slots = calloc((size_t)slots + 1, sizeof *program->slots);
+    program->requests = calloc((size_t)messages + 1, sizeof(handle));
+    program->status = calloc(1, (size_t)library->status_size + 1);
+    if (!program->messages || !program->order || !program->instructions || !program->slots ||
+        !program->requests || !program->status) {
+        program_free(program);
+        return NULL;
+    }
+    return program;
+}
+
+void program_free(struct program *program) {
+    if (program) {
+        free(program->messages);
+        free(program->order);
+        free(program->instructions);
+        free(program->slots);
+        free(program->requests);
+        free(program->status);
+        free(program);
+    }
+}
+
+static int known(const struct program *program, struct place place) {
+    return place.slot >= 0 && place.slot < program->slots_number;
+}
+
+/* Whether the one message that is awaited was the last to be started, right before. */
+static int at_once(const struct program *program, int number) {
+    const struct instruction *await = &program->instructions[number], *start = await - 1;
+    if (number == 0 || await->number != 1 || start->kind != START || start->number == 0) {
+        return 0;
+    }
+    return program->order[await->first] == program->order[start->first + start->number - 1];
+}
+
+int program_check(struct program *program) {
+    for (int n = 0; n < program->messages_number; n++) {
+        if (!known(program, program->messages[n].at) || program->messages[n].count < 0) {
+            return 0;
+        }
+    }
+    for (int n = 0; n < program->order_number; n++) {
+        if (program->order[n] < 0 || program->order[n] >= program->messages_number) {
+            return 0;
+        }
+    }
+    for (int n = 0; n < program->instructions_number; n++) {
+        struct instruction *one = &program->instructions[n];
+        if (one->kind == START || one->kind == AWAIT) {
+            if (one->first < 0 || one->number < 0 ||
+                one->first > program->order_number - one->number) {
+                return 0;
+            }
+            one->at_once = !program->persistent && one->kind == AWAIT && at_once(program, n);
+        } else if (!known(program, one->left) || !known(program, one->into) ||
+                   !known(program, one->right) || one->count < 0) {
+            return 0;
+        }
+    }
+    return program->forwarding >= 0 && program->forwarding <= program->instructions_number;
+}

@@ -1,0 +1,79 @@
+/* A rank's program: instructions over a table of buffers, plain data.  It knows neither Python nor
+   mpi.h, and is walked by `runner.h`. */
+#ifndef COLLWISE_PROGRAM_H
+#define COLLWISE_PROGRAM_H
+
+#include "kernels.h"
+#include "library.h"
+
+/* A place in a buffer: the buffer's number in the table, and bytes from its address. */
+struct place {
+    int slot;
+    int64_t offset;
+};
+
+/* A message.  Of a persistent one the request exists, and nothing else is looked at. */
+struct message {
+    int sends;
+    int peer;
+    struct place at;
+    int64_t count;
+    handle type;
+};
+
+enum kind {
+    START,      /* start these messages, in this order */
+    AWAIT,      /* wait until these messages are complete; they were started before */
+    COMBINE,    /* left and right, into a third place or one of the two */
+    COPY,       /* bytes from left to into */
+    COPY_TYPED, /* elements of one type from left, to elements of another in into */
+};
+
+struct instruction {
+    enum kind kind;
+    int first, number; /* START, AWAIT: which entries of `order` are the messages */
+    int at_once;       /* AWAIT: only of the message that was started last: one blocking call */
+    struct place left, right, into;
+    int64_t count;     /* elements, or bytes of a COPY */
+    handle type;
+    kernel loop;       /* COMBINE: NULL for MPI_Reduce_local, whose result is in the right place */
+    int64_t into_count;
+    handle into_type;
+};
+
+struct program {
+    const struct library *library;
+    handle comm, op;
+    int rank, tag;
+    int persistent;   /* its requests were made beforehand */
+    int messages_number, order_number, instructions_number, slots_number;
+    int forwarding;   /* so many instructions other ranks wait for */
+    struct message *messages;
+    int *order;
+    struct instruction *instructions;
+    char **slots;     /* addresses of the buffers */
+    char *requests;   /* a handle for every message, in the library's width */
+    char *status;     /* room for one */
+    int at;           /* the next instruction */
+    int error;        /* what a call to MPI returned that failed */
+    struct program *next; /* among the running ones, see `progress.h` */
+};
+
+/* Make a program without instructions; NULL where memory is short.   Everything is zero. */
+struct program *program_new(const struct library *library, int messages, int order,
+                            int instructions, int slots);
+void program_free(struct program *program);
+
+/* Whether all numbers in it are within their tables; it also finds what can be done at once. */
+int program_check(struct program *program);
+
+static inline void *program_request(const struct program *program, int message) {
+    return program->requests + (int64_t)message * program->library->width;
+}
+
+static inline void *program_place(const struct program *program, struct place place) {
+    /* As numbers: the table may hold where position 0 would be, outside of any buffer. */
+    return (void *)((uintptr_t)program->slots[place.slot] + (uintptr_t)place.offset);
+}
+
+#endif

@@ -1,0 +1,158 @@
+#include "runner.h"
+
+#include <string.h>
+
+#define OF(number) program->order[one->first + (number)]
+
+static int started(struct program *program, int number) {
+    const struct library *library = program->library;
+    const struct message *m = &program->messages[number];
+    void *request = program_request(program, number);
+    if (program->persistent) {
+        return CALL(Start, START, library, (request));
+    }
+    void *at = program_place(program, m->at);
+    if (m->sends) {
+        return CALL_COUNT(Isend, ISEND, m->count, library,
+                          (at, m->count, m->type, m->peer, program->tag, program->comm, request));
+    }
+    return CALL_COUNT(Irecv, RECV, m->count, library,
+                      (at, m->count, m->type, m->peer, program->tag, program->comm, request));
+}
+
+/* Start a message and wait for it. */
+static int passed(struct program *program, int number) {
+    const struct library *library = program->library;
+    const struct message *m = &program->messages[number];
+    void *at = program_place(program, m->at);
+    if (m->sends) {
+        return CALL_COUNT(Send, SEND, m->count, library,
+                          (at, m->count, m->type, m->peer, program->tag, program->comm));
+    }
+    return CALL_COUNT(
+        Recv, RECV, m->count, library,
+        (at, m->count, m->type, m->peer, program->tag, program->comm, program->status));
+}
+
+static int combined(struct program *program, const struct instruction *one) {
+    void *left = program_place(program, one->left), *right = program_place(program, one->right);
+    if (one->loop) {
+        one->loop(left, right, program_place(program, one->into), one->count);
+        return 0;
+    }
+    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, one->count, program->library,
+                      (left, right, one->count, one->type, program->op));
+}
+
+static int copied(struct program *program, const struct instruction *one) {
+    void *from = program_place(program, one->left), *into = program_place(program, one->into);
+    if (one->kind == COPY) {
+        memmove(into, from, (size_t)one->count);
+        return 0;
+    }
+    int64_t most = one->count > one->into_count ? one->count : one->into_count;
+    /* Only MPI knows the gaps: this rank sends the elements to itself. */
+    return CALL_COUNT(Sendrecv, SENDRECV, most, program->library,
+                      (from, one->count, one->type, program->rank, program->tag, into,
+                       one->into_count, one->into_type, program->rank, program->tag,
+                       program->comm, program->status));
+}
+
+/* Execute an instruction that waits for nothing.   but: so many of a START's last messages are left
+   out. */
+static int executed(struct program *program, const struct instruction *one, int but) {
+    switch (one->kind) {
+    case START:
+        for (int n = 0; n < one->number - but; n++) {
+            int error = started(program, OF(n));
+            if (error) {
+                return error;
+            }
+        }
+        return 0;
+    case COMBINE:
+        return combined(program, one);
+    default:
+        return copied(program, one);
+    }
+}
+
+static enum outcome failed(struct program *program, int error) {
+    program->error = error;
+    return FAILED;
+}
+
+enum outcome program_step(struct program *program, int end) {
+    if (program->error) {
+        return FAILED;
+    }
+    for (; program->at < end; program->at++) {
+        const struct instruction *one = &program->instructions[program->at];
+        if (one->kind != AWAIT) {
+            int error = executed(program, one, 0);
+            if (error) {
+                return failed(program, error);
+            }
+            continue;
+        }
+        for (int n = 0; n < one->number; n++) { /* those that were complete are so at once */
+            int complete = 0;
+            int error = CALL(Test, TEST, program->library,
+                             (program_request(program, OF(n)), &complete, program->status));
+            if (error) {
+                return failed(program, error);
+            }
+            if (!complete) {
+                return PENDING;
+            }
+        }
+    }
+    return DONE;
+}
+
+enum outcome program_finish(struct program *program) {
+    if (program->error) {
+        return FAILED;
+    }
+    for (; program->at < program->instructions_number; program->at++) {
+        const struct instruction *one = &program->instructions[program->at];
+        int last = program->at + 1 == program->instructions_number;
+        int error = 0;
+        if (one->kind != AWAIT) {
+            int but = !last && (one + 1)->at_once;
+            error = executed(program, one, but);
+            if (!error && but) {
+                error = passed(program, OF(one->number - 1));
+                program->at++;
+            }
+        }
+        for (int n = 0; !error && one->kind == AWAIT && n < one->number; n++) {
+            error = CALL(Wait, WAIT, program->library,
+                         (program_request(program, OF(n)), program->status));
+        }
+        if (error) {
+            return failed(program, error);
+        }
+    }
+    return DONE;
+}
+
+enum outcome program_begin(struct program *program) {
+    program->at = program->error = 0;
+    for (; program->at < program->instructions_number; program->at++) {
+        const struct instruction *one = &program->instructions[program->at];
+        if (one->kind == AWAIT) {
+            break;
+        }
+        int error = executed(program, one, 0);
+        if (error) {
+            return failed(program, error);
+        }
+    }
+    return DONE;
+}
+
+enum outcome program_run(struct program *program) {
+    program->at = program->error = 0;
+    return program_finish(program);
+}

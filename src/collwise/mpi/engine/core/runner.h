@@ -1,0 +1,22 @@
+/* Walking a program: a stepper that never blocks, and a runner that does. */
+#ifndef COLLWISE_RUNNER_H
+#define COLLWISE_RUNNER_H
+
+#include "program.h"
+
+enum outcome { FAILED = -1, PENDING = 0, DONE = 1 };
+
+/* Execute instructions from where the program is to `end`, as far as nothing has to be waited for.
+   FAILED leaves the library's error code in the program. */
+enum outcome program_step(struct program *program, int end);
+
+/* Execute the rest; MPI may block. */
+enum outcome program_finish(struct program *program);
+
+/* Begin anew, and do what waits for nothing. */
+enum outcome program_begin(struct program *program);
+
+/* Execute everything. */
+enum outcome program_run(struct program *program);
+
+#endif

@@ -1,0 +1,116 @@
+"""Which engine serves in this process: the compiled one if it can, otherwise Python, and why.
+
+The extension knows no MPI library.  It is told at run time what mpi4py knows: the width of handles,
+where they lie in its objects, and where MPI's functions are.  Whatever is not as expected, Python
+serves.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import NamedTuple
+
+from mpi4py import MPI
+
+from collwise.errors import UnknownName
+from collwise.mpi.buffers.mpi_operators import OPERATORS
+
+ENVIRONMENT = "COLLWISE_ENGINE"
+"""The environment variable that chooses; each rank's own counts, since both engines do the same."""
+ENGINES = ("compiled", "python")
+_FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "G": "Zg"}
+
+
+class Serving(NamedTuple):
+    """The engine that serves.   module: the extension; None where Python walks.   why: it does."""
+
+    module: ModuleType | None
+    why: str
+
+    @property
+    def name(self) -> str:
+        """As `COLLWISE_ENGINE` calls it."""
+        return "python" if self.module is None else "compiled"
+
+
+class _Unusable(Exception):
+    """Why the extension cannot serve."""
+
+
+def _load() -> Serving:
+    wanted = os.environ.get(ENVIRONMENT, "")
+    if wanted and wanted not in ENGINES:
+        raise UnknownName.of(f"engine (in {ENVIRONMENT})", wanted, ENGINES)
+    if wanted == "python":
+        return Serving(None, f"{ENVIRONMENT}=python")
+    try:
+        return Serving(_extension(), "")
+    except _Unusable as problem:
+        if wanted:
+            print(f"collwise: no compiled engine, Python serves: {problem}", file=sys.stderr)
+        return Serving(None, str(problem))
+
+
+def _extension() -> ModuleType:
+    """The extension, connected to the MPI library of this process."""
+    try:
+        import collwise.mpi.engine._engine as _engine
+    except ImportError as problem:
+        raise _Unusable(f"it is not built ({_line(problem)})") from None
+    try:
+        width, offset = _handles()
+        if missing := _engine.connect(MPI.__file__, width, MPI._sizeof(MPI.Status)):
+            raise _Unusable(f"the MPI library has no {', '.join(missing)}")
+        _engine.describe(
+            MPI.Exception,
+            MPI.IN_PLACE,
+            int(MPI.IN_PLACE),
+            offset,
+            list(_types()),
+            [op.handle for op in OPERATORS.values()],
+            MPI.Datatype,
+            MPI.Op,
+        )
+    except (AttributeError, OSError, TypeError, ValueError, MPI.Exception) as problem:
+        raise _Unusable(f"it does not fit this mpi4py ({_line(problem)})") from None
+    return _engine
+
+
+def _handles() -> tuple[int, int]:
+    """Bytes of a handle, and where it lies in an object of mpi4py's."""
+    objects = (MPI.COMM_WORLD, MPI.COMM_SELF, MPI.BYTE, MPI.SUM, MPI.Request())
+    widths = {MPI._sizeof(one) for one in objects}
+    offsets = {MPI._addressof(one) - id(one) for one in objects}
+    if len(widths) != 1 or not widths <= {4, 8}:
+        raise _Unusable(f"handles have {sorted(widths)} bytes, and only 4 or 8 are known")
+    if len(offsets) != 1 or not 0 < max(offsets) < 256:
+        raise _Unusable("mpi4py keeps handles in several places")
+    return widths.pop(), offsets.pop()
+
+
+def _types() -> Iterator[tuple[int, int, str]]:
+    """Predefined types without gaps: handle, bytes of an element, and the buffer format for it."""
+    formats = {}
+    for code, written in _FORMATS.items():
+        datatype = MPI.Datatype.fromcode(code)
+        if datatype != MPI.DATATYPE_NULL:
+            formats[written] = datatype
+    named = {
+        one.handle: one
+        for one in vars(MPI).values()
+        if isinstance(one, MPI.Datatype) and one not in (MPI.DATATYPE_NULL, MPI.PACKED)
+    }
+    for written, datatype in [*formats.items(), *(("", one) for one in named.values())]:
+        size, (lower, extent) = datatype.Get_size(), datatype.Get_extent()
+        if datatype.is_predefined and size and (lower, extent) == (0, size):
+            yield datatype.handle, size, written
+
+
+def _line(problem: Exception) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
+SERVING = _load()
+COMPILED = SERVING.module
+"""The extension; None where Python walks."""

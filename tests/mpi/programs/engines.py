@@ -1,0 +1,195 @@
+"""Both engines walk the same plans, on real MPI: random ones, with all instructions."""
+
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.buffers.memory import Memory, ScratchLayout, Unit
+from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator, exact_types
+from collwise.mpi.engine.compiled_plan import CompiledPlan
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
+from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operators import OPERATORS as KNOWN
+from tests.mpi.programs.checks import check, main
+
+NBYTES = 384
+BLOCKS = tuple(Block(0, offset, 64) for offset in range(0, NBYTES, 64))
+
+
+def random_lists(ranks: int, chance: random.Random) -> list[list[Operation]]:
+    """Operations of every rank, in one order in which they could happen one after another."""
+    lists: list[list[Operation]] = [[] for _ in range(ranks)]
+    held: list[list[int]] = [[Slot.INPUT] for _ in range(ranks)]  # slots that can be read
+    slots = [0] * ranks
+    for _ in range(chance.randrange(3, 30)):
+        rank = chance.randrange(ranks)
+        blocks = tuple(chance.sample(BLOCKS, chance.randint(1, len(BLOCKS))))
+        new = scratch(slots[rank])
+        kind = chance.choice(("message", "message", "combine", "copy"))
+        if kind == "message" and ranks > 1:
+            peer = chance.choice([other for other in range(ranks) if other != rank])
+            lists[rank].append(Send(peer, blocks, chance.choice(held[rank])))
+            new = scratch(slots[peer])
+            lists[peer].append(Recv(rank, blocks, new))
+            # What was not received holds what was there before, on both engines alike.
+            held[peer].append(new)
+            slots[peer] += 1
+        elif kind == "combine" and len(held[rank]) > 1:
+            left, right = chance.sample(held[rank], 2)
+            into = chance.choice((right, new)) if right >= Slot.SCRATCH else new
+            lists[rank].append(Combine(left, right, into, blocks))
+            if right >= Slot.SCRATCH and into != right:
+                held[rank].remove(right)  # used up
+            if into == new:
+                held[rank].append(new)
+                slots[rank] += 1
+        elif kind == "copy":
+            lists[rank].append(Copy(chance.choice(held[rank]), new, blocks))
+            held[rank].append(new)
+            slots[rank] += 1
+    return lists
+
+
+class Case(NamedTuple):
+    """A rank's plan on one engine, and the memory that it works on."""
+
+    bound: Any
+    memory: list[np.ndarray[Any, Any]]
+
+    def fill(self, seed: int) -> None:
+        chance = np.random.default_rng(seed)
+        for array in self.memory:
+            array[...] = chance.integers(-100, 100, array.shape)
+
+
+def bind(
+    comm: MPI.Intracomm,
+    operations: list[Operation],
+    op: MPI.Op,
+    dtype: str,
+    step: int,
+    *,
+    compiled: bool,
+    late: bool,
+) -> Case:
+    """Bind one rank's list to memory of its own.   step: elements lie so far apart."""
+    array = np.dtype(dtype)
+    datatype = MPI.Datatype.fromcode(array.char)
+    types = []
+    if step > 1:
+        types.append(datatype.Create_resized(0, step * array.itemsize).Commit())
+        datatype = types[0]
+    unit = Unit.of(datatype)
+    used = [getattr(one, name) for one in operations for name in ("slot", "into", "left", "right",
+            "source") if hasattr(one, name)]  # fmt: skip
+    slots, memory = {}, []
+    for slot in range(max(used, default=0) + 1):
+        memory.append(np.zeros(NBYTES // array.itemsize * step, array))
+        slots[slot] = Memory(memory[-1].ctypes.data, unit)
+    has_loop = COMPILED.has_loop if compiled and COMPILED is not None else None
+    operator = Operator.of(op, unit, slots.values(), has_loop)
+    wanted = operations if operator.three_places else list(reduce_local_form(operations))
+    plan: RankPlan = rank_plan(wanted)
+    make: Any = CompiledPlan if compiled else BoundPlan
+    layout = ScratchLayout((), unit)
+    bound = make(plan, slots, layout, comm, 7, operator, types, late=late, keep=memory)
+    if late:
+        bound.aim(slots, None)
+    return Case(bound, memory)
+
+
+def execute(case: Case, *, late: bool, testing: bool) -> None:
+    if late:
+        case.bound.run()
+        return
+    case.bound.begin()
+    while testing and not case.bound.complete():
+        pass
+    case.bound.end()
+
+
+@check
+def random_programs_leave_the_same_bytes_on_both_engines(comm: MPI.Intracomm) -> None:
+    if COMPILED is None:
+        return
+    private = comm.Dup()
+    user = MPI.Op.Create(_left_minus_twice_right, commute=False)
+    for seed in range(24):
+        chance = random.Random(seed)
+        lists = random_lists(comm.size, chance)
+        dtype, step = chance.choice(("int64", "float64", "uint32")), chance.choice((1, 1, 3))
+        op = user if step > 1 else chance.choice((MPI.SUM, MPI.MAX, MPI.PROD, user))
+        late = bool(seed % 2)
+        cases = {
+            compiled: bind(private, lists[comm.rank], op, dtype, step, compiled=compiled, late=late)
+            for compiled in (False, True)
+        }
+        left = []
+        for engine in (False, True, comm.rank % 2 == 0):  # the last: ranks differ
+            case = cases[engine]
+            for again in range(2):
+                case.fill(seed + 100 * comm.rank + again)
+                execute(case, late=late, testing=bool(seed // 2 % 2))
+            left.append([array.tobytes() for array in case.memory])
+        for case in cases.values():
+            case.bound.Free()
+        assert left[0] == left[1] == left[2], (seed, dtype, step, lists[comm.rank])
+    user.Free()
+    private.Free()
+
+
+def _left_minus_twice_right(left: Any, right: Any, datatype: MPI.Datatype) -> None:
+    """Shows which operand was which, and in which order they came."""
+    size = datatype.Get_extent()[1]
+    base = "q" if size % 8 == 0 else "i"
+    a, b = np.frombuffer(left, base), np.frombuffer(right, base)
+    b[:] = a - 2 * b
+
+
+@check
+def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
+    if COMPILED is None or comm.rank:
+        return
+    for name, known in KNOWN.items():
+        if known.ufunc is None:
+            continue
+        for code in exact_types(name):
+            dtype = np.dtype(code)
+            op, datatype = OPERATORS[name], MPI.Datatype.fromcode(code)
+            for left, right in _edges(dtype):
+                loop = Operator.of(op, Unit.of(datatype), (), COMPILED.has_loop).loop
+                assert COMPILED.has_loop(*loop), (name, code)
+                count = len(left)
+                memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
+                memory[0][1:], memory[1][1:] = left.view(np.uint8), right.view(np.uint8)
+                places = ((0, 1), (1, 1), (2, 1))  # no element is aligned
+                program = COMPILED.Program(
+                    comm.handle, op.handle, 0, 0, 3, (),
+                    ((COMPILED.COMBINE, *places, count, datatype.handle, *loop),), 0, None,
+                )  # fmt: skip
+                for slot, array in enumerate(memory):
+                    program.aim(slot, array.ctypes.data)
+                program.run()
+                op.Reduce_local([left, count, datatype], [right, count, datatype])
+                assert memory[2][1:].tobytes() == right.tobytes(), (name, code, count)
+
+
+def _edges(dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Pairs of vectors with all pairs of values near the ends of what a type can hold."""
+    edge = np.array([False, True])
+    if dtype.kind != "b":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        edge = np.array([low, low + 1, 0, 1, 2, 3, high // 3, high - 1, high], dtype)
+    every = np.tile(np.array(np.meshgrid(edge, edge)).reshape(2, -1), 3)
+    for count in (1, 7, every.shape[1]):
+        left, right = every[:, :count].copy()
+        yield left, right
+
+
+if __name__ == "__main__":
+    main()

@@ -53,9 +53,9 @@ def evaluate(
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     # In the end the output is read, as if it were sent to somebody.
-    every = [
-        (*operations, Send(-1, blocks)) for operations, blocks in zip(lists, outputs, strict=True)
-    ]
+    every = [list(operations) for operations in lists]
+    for operations, blocks in zip(every, outputs, strict=True):
+        operations.append(Send(-1, blocks))
     parts = [
         _operands(operations, input_slot, blocks)
         for operations, (blocks, _) in zip(every, inputs, strict=True)

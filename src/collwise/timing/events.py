@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
-from collwise.model.machine import Hockney, LogGP, Machine, Wormhole, checked_machine
+from collwise.model.machine import (
+    ExchangeOnly,
+    Hockney,
+    LogGP,
+    Machine,
+    Wormhole,
+    checked_machine,
+)
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
@@ -175,7 +182,9 @@ def _simulated(
 ) -> tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]:
     """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
     if isinstance(machine, Hockney | Wormhole):
-        network = Network(schedule, costs, topology, machine.all_port)
+        network = Network(
+            schedule, costs, topology, machine.all_port, isinstance(machine, ExchangeOnly)
+        )
         network.run()
         ranks, transfers = network.ranks, network.transfers
     else:
@@ -213,7 +222,7 @@ def _known_order(
     schedule: Schedule, machine: Machine, topology: Topology | None
 ) -> list[Event] | None:
     """All that happens, in order, where lists alone decide it; None if times have a say."""
-    if topology is not None or isinstance(machine, LogGP | Wormhole):
+    if topology is not None or isinstance(machine, LogGP | Wormhole | ExchangeOnly):
         return None
     return schedule.order if machine.combine(1) is None else schedule.combining_order
 

@@ -42,7 +42,7 @@ class Writers:
         return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
-        """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
+        """The latest writers of the block's bytes, some more than once; none where nobody wrote."""
         if not block.length or (slot, block.owner) not in self._maps:
             return ()
         starts, ends, writers = self._maps[slot, block.owner]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import (
     ExchangeOnly,
     Hockney,
@@ -29,6 +30,7 @@ from collwise.schedule.port_order import Event
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
+from collwise.timing.level_law import LevelNetwork, level_costs
 from collwise.timing.rank_state import Costs, RankState, TickTransfer
 from collwise.timing.wormhole import Network, network_costs
 
@@ -125,7 +127,10 @@ def check_simulable(asked: str, schedule: object, machine: object, topology: obj
     if not isinstance(schedule, Schedule):
         seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
         raise InvalidArgument(asked, seen, f"{remedy}, such as plan.schedule")
-    checked_machine(machine, asked)
+    machine = checked_machine(machine, asked)
+    if isinstance(machine, Levels) and machine.placement.ranks != schedule.ranks:
+        seen = f"it places {machine.placement.ranks} ranks, and the schedule has {schedule.ranks}"
+        raise InvalidArgument(asked, seen, "give machine.placed(…) as many ranks")
     if topology is not None:
         checked_topology(topology, schedule.ranks, asked)
 
@@ -190,8 +195,13 @@ def _simulated(
     else:
         rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
         ranks = [RankState(*row, costs) for row in rows]
-        simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
-        transfers = simulate(ranks, costs.message)
+        if isinstance(machine, Levels):
+            levels = LevelNetwork(ranks, costs.message, machine.placement)
+            levels.run()
+            transfers = levels.transfers
+        else:
+            simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
+            transfers = simulate(ranks, costs.message)
     for number, rank in enumerate(ranks):
         if (step := rank.first_incomplete()) is not None:
             raise never_completes(number, step, rank.operations[step])
@@ -221,7 +231,7 @@ def _known_order(
     schedule: Schedule, machine: Machine, topology: Topology | None
 ) -> list[Event] | None:
     """All that happens, in order, where lists alone decide it; None if times have a say."""
-    if topology is not None or isinstance(machine, LogGP | Wormhole | ExchangeOnly):
+    if topology is not None or not machine.independent_ports:
         return None
     return schedule.order if machine.combine(1) is None else schedule.combining_order
 
@@ -241,6 +251,8 @@ def _costs_in_ticks(
     cost_of: Callable[[int], tuple[Fraction, ...]] = partial(message_costs, machine)
     if waits_for_links and isinstance(machine, Hockney | Wormhole):
         cost_of = partial(network_costs, machine)
+    elif isinstance(machine, Levels):
+        cost_of = partial(level_costs, machine)
     message = {size: cost_of(size) for size in messages}
     combine = {n: cost for n in combining if (cost := machine.combine(n)) is not None}
     grid = lcm(*(x.denominator for row in (*message.values(), combine.values()) for x in row))

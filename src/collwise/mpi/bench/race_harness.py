@@ -63,7 +63,7 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
-        samples, dropped = _time(harness, competitors, budget_s, repetitions, seed)
+        samples, dropped = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
     finally:
@@ -80,7 +80,7 @@ def race(
     )
 
 
-def _time(
+def time_competitors(
     harness: RaceHarness,
     competitors: Sequence[Competitor],
     budget_s: float,

@@ -1,8 +1,13 @@
 """Values that make no sense are refused before anything is started."""
 
+import os
+from pathlib import Path
+
+import click
 import pytest
 
 from collwise.cli import COMMANDS
+from collwise.cli.parameter_types import writable
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
 
@@ -164,3 +169,17 @@ def test_all_in_any_letters(collwise: Run, word: str) -> None:
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith("s_to_p of 32 bytes from 4 ")
     assert "ranks were started" in collwise("tune", "-n", 2, "--collective", word).err
+
+
+def test_a_named_pipe_that_nobody_reads(tmp_path: Path) -> None:
+    """It was noticed after measuring."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    context, option = click.Context(click.Command("x")), click.Option(["--save"])
+    with pytest.raises(click.BadParameter, match="is a named pipe that nobody reads; name another"):
+        writable(context, option, pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert writable(context, option, pipe) == pipe
+    with pytest.raises(BlockingIOError):  # not the end: somebody will write
+        os.read(reader, 1)
+    os.close(reader)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.profiles.records import RaceResult
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL, example
 
@@ -164,3 +165,54 @@ def test_an_alias_of_a_collective(collwise: Run, command: str) -> None:
     asked = ("-n", 4, "--bytes", 64, "--sources", "0,2", *POSTAL)
     alias, name = (collwise(command, collective, *asked) for collective in ("allgatherv", "s_to_p"))
     assert (alias.code, alias.out) == (0, name.out)
+
+
+# What races decided
+
+
+def race(form: str, **changes: object) -> RaceResult:
+    fields: dict[str, object] = {
+        "collective": "broadcast", "form": form, "ranks": 8, "nbytes": 512, "root": 0,
+        "algorithm": "broadcast/flat", "settings": {}, "ours_s": 1e-6, "library_s": 1.5e-6,
+        "speedup_low": 1.4, "speedup_high": 1.6, "decision": "collwise",
+    }  # fmt: skip
+    return RaceResult(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_a_plan_says_what_races_decided(collwise: Run, folder: Path) -> None:
+    """The same as collwise.Comm: it said "chosen: the least predicted time" whoever had won."""
+    lost = race("persistent", decision="library", library_s=0.9e-6)
+    example().with_race_results([race("blocking"), lost]).save(folder / "it.json")
+    won = "it won the race of 512 bytes on 8 ranks, 1.50 times as fast as the library's own"
+    stays = "nothing was clearly faster in the race of 512 bytes on 8 ranks"
+    asked = (*PLAN, "--profile", "it.json")
+    out = collwise(*asked).out
+    assert "choice       broadcast/flat\n" in out
+    assert f"chosen: {won}\n" in out
+    assert "chosen: the least" not in out
+    verdict = "stable; measured on 4 ranks at 2025-01-02T03:04:05+00:00"
+    assert out.splitlines()[-3:] == [
+        f"profile      {verdict}",
+        f"blocking     broadcast/flat: {won}",
+        f"persistent   the library's own: {stays}",
+    ]
+    persistent = collwise(*asked, "--form", "persistent")
+    assert "choice       library\n" in persistent.out
+    assert "  library " in persistent.out
+    assert f"chosen: {stays}\n" in persistent.out
+    document = json.loads(collwise(*asked, "--form", "persistent", "--json").out)
+    assert (document["algorithm"], document["predicted_s"]) == ("library", None)
+    assert document["served"]["blocking"] == {"algorithm": "broadcast/flat", "because": won}
+    assert document["profile_verdict"] == "stable"
+    assert "blocking " not in collwise(*asked, "--algorithm", "chain").out
+
+
+def test_a_plan_that_no_race_decided(collwise: Run, folder: Path) -> None:
+    """The model's choice, and what Comm would do."""
+    example().with_race_results([race("blocking", ranks=4)]).save(folder / "it.json")
+    out = collwise(*PLAN, "--profile", "it.json").out
+    assert "chosen: the least predicted time\n" in out
+    assert (
+        "blocking     the library's own: blocking calls of broadcast were not raced on 8 ranks"
+        " (but on 4)\n" in out
+    )

@@ -36,7 +36,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "empty": (lambda text: "", "it is empty"),
     "cut off": (lambda text: text[: len(text) // 2], "read the profile"),
     "another document": (lambda text: '{"a": 1}', "its format is None"),
-    "of a later version": (lambda text: text.replace('"version": 1', '"version": 7'), "update"),
+    "of a later version": (lambda text: text.replace('"version": 2', '"version": 7'), "update"),
     "λ is a word": (lambda text: text.replace('"lam": 3.0', '"lam": "three"'), "lam"),
     "t0 is negative": (lambda text: text.replace('"t0_s": 1e-6', '"t0_s": -1e-6'), "t0_s"),
     "no points": (lambda text: text[: text.index('"points"')].rstrip(", \n") + "}", "points"),
@@ -93,7 +93,8 @@ def test_a_folder_without_permission(
 def test_a_save_that_fails_leaves_the_old_profile(
     folder: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    path = profile_option.save(example("Old MPI 1.0"), folder / "it.json")
+    path = folder / "it.json"
+    profile_option.save(example("Old MPI 1.0"), path)
     old = path.read_bytes()
 
     def fail(*_: object) -> None:

@@ -9,9 +9,10 @@ from typing import Literal
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure.campaign import OPENING, SIZES, Campaign, Measurement
+from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.fit import Seconds
 from collwise.measure.probes import Probe
+from collwise.measure.stability import OPENING
 from collwise.model.machine import Cost, Machine
 from collwise.model.measured_machine import Measured, measured
 from collwise.simulator import SimulatedProber
@@ -79,7 +80,6 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
         assert fit.uncertainty == (0, 0)
     assert measurement.complete
     assert not measurement.unreached
-    assert not measurement.unusable
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5, 7, 8, 9, 100])
@@ -88,7 +88,6 @@ def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-6", lam=lam)
     measurement = _conduct(machine, ranks, sizes=FEW)
     _assert_exact(measurement, machine)
-    assert measurement.repeats == (ranks < 4)
     assert set(measurement.segments) == {0}
     assert [(fit.nbytes, fit.blocking) for fit in measurement.fits] == [
         (nbytes, mode) for mode in (False, True) for nbytes in FEW
@@ -330,23 +329,76 @@ def test_a_campaign_ends_even_if_every_repetition_is_thrown_away() -> None:
         campaign.result()
 
 
-def test_sizes_without_a_slope_are_left_out_and_named() -> None:
-    """512 bytes: constant time; 4096: noise that drowns it."""
+def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
+    """512 bytes take a constant time: t0 lies near that of the other sizes, not of the next."""
+    line = _piecewise((8, 65536, ("1e-6", "1e-9"), ("40e-6", "1e-9")))
 
-    class Odd(SimulatedProber):
+    class Flat(SimulatedProber):
         def run(self, probes: Sequence[Probe]) -> list[Seconds]:
-            noise = SimulatedProber(POSTAL, noise=0.9, seed=len(probes)).run(probes)
             return [
-                Fraction(1, 10**5) if p.nbytes == 512 else x + n * (p.nbytes == 4096)
-                for p, x, n in zip(probes, super().run(probes), noise, strict=True)
+                Fraction(81, 10**6) if p.nbytes == 512 else x
+                for p, x in zip(probes, super().run(probes), strict=True)
             ]
 
-    campaign = Campaign(4, sizes=(8, 512, 4096, 16384), budget_s=1e6, repetitions=5)
-    measurement = Odd(POSTAL).conduct(campaign)
-    left_out = {nbytes for nbytes, _ in measurement.unusable}
-    assert 512 in left_out <= {512, 4096}
-    assert not {(f.nbytes, f.blocking) for f in measurement.fits} & set(measurement.unusable)
-    assert {m.nbytes for m in measurement.medians} == {8, 512, 4096, 16384}  # kept raw
+    sizes = (8, 512, 4096, 65536)
+    campaign = Campaign(4, sizes=sizes, budget_s=1e6, repetitions=5)
+    fits = Flat(line).conduct(campaign).fits
+    assert [(fit.nbytes, fit.fitted) for fit in fits] == [(n, n == 512) for n in sizes] * 2
+    fit = fits[1]
+    t0 = line.message(512).gap
+    assert fit.t0_interval_s is not None
+    assert fit.t0_interval_s[0] < t0 < fit.t0_interval_s[1]
+    assert t0 / 2 < fit.law.t0 < t0 * Fraction(3, 2)
+    assert abs(fit.law.latency / Fraction(40, 10**6) - 1) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
+    """10 Mbit/s, 5 ms: 8 bytes keep the sender busy for 0.1 ms; it was taken for that of 2 KB."""
+    network = _piecewise((8, 65536, ("1e-4", "8e-7"), ("51e-4", "8e-7")))
+    prober = SimulatedProber(network, noise=0.15, seed=seed)
+    campaign = Campaign(9, sizes=(8, 32, 128, 512, 2048, 8192), budget_s=1e6, repetitions=12)
+    fits = [fit for fit in prober.conduct(campaign).fits if not fit.blocking]
+    assert len(fits) == 6
+    for fit in fits:
+        cost = network.message(fit.nbytes)
+        assert float(fit.law.latency / cost.latency) == pytest.approx(1, abs=0.15)
+        assert fit.law.t0 < 5 * cost.gap
+        if fit.fitted:
+            assert fit.t0_interval_s is not None
+            assert fit.t0_interval_s[0] < cost.gap < fit.t0_interval_s[1]
+
+
+class Loaded(SimulatedProber):
+    """Nothing to be seen but noise until a moment comes; then times are those of the machine."""
+
+    quiet_s = 0.0
+
+    def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+        loaded = self.elapsed_s < self.quiet_s
+        exact = super().run(probes)
+        return (
+            [Fraction(1, 10**5 + len(probes) * i) for i, _ in enumerate(exact)] if loaded else exact
+        )
+
+
+def test_a_budget_that_tells_nothing_is_exceeded() -> None:
+    """Up to PATIENCE times, and only so far that the smallest size says something."""
+    prober = Loaded(POSTAL)
+    prober.quiet_s = 0.02
+    measurement = prober.conduct(Campaign(4, sizes=(8,), budget_s=0.01, repetitions=10**6))
+    assert 0.02 < measurement.elapsed_s < 0.041
+    assert not any(fit.fitted for fit in measurement.fits)
+
+
+def test_a_noisy_machine_gets_a_noisy_result() -> None:
+    """It got an error: no message size gave a time that grows with the number of messages."""
+    prober = Loaded(POSTAL)
+    prober.quiet_s = 1e9
+    measurement = prober.conduct(Campaign(4, sizes=(8, 512), budget_s=0.01))
+    assert measurement.elapsed_s < 0.041
+    assert [(fit.nbytes, fit.fitted) for fit in measurement.fits] == [(8, True), (512, True)] * 2
+    assert all(fit.law.t0 > 0 and fit.law.lam >= 1 for fit in measurement.fits)
 
 
 def test_a_latency_below_one_is_kept_and_used_as_one() -> None:

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.planner.race_lookup import REACH, learned_choice
-from collwise.profiles.records import RaceResult
+from collwise.algorithms.registry import find
+from collwise.measure.race import LIBRARY
+from collwise.planner.choose import plan_for
+from collwise.planner.race_lookup import REACH, known_races, settled, verdict
+from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.problem import Problem, Source
+from tests.figures.examples import profile
 
 
 def win(nbytes: int, algorithm: str = "", **changes: Any) -> RaceResult:
@@ -30,8 +35,22 @@ def win(nbytes: int, algorithm: str = "", **changes: Any) -> RaceResult:
     return RaceResult(**(fields | changes))
 
 
-def choice(wins: list[RaceResult], nbytes: int) -> str | None:
-    return learned_choice(wins, "broadcast", "blocking", 4, nbytes)
+def choice(
+    wins: list[RaceResult],
+    nbytes: int,
+    collective: str = "broadcast",
+    form: Form = "blocking",
+    ranks: int = 4,
+    sources: int = 0,
+) -> str | None:
+    """The algorithm that runs; None for the library's own."""
+    shares = [nbytes - sources + 1, *[1] * (sources - 1)][:sources]
+    gave = tuple(Source(rank, share) for rank, share in enumerate(shares))
+    said = verdict(wins, Problem(collective, ranks, nbytes, sources=gave), form)
+    assert str(said).startswith(
+        "the library's own: " if said.algorithm == LIBRARY else f"{said.algorithm}: it won the race"
+    )
+    return None if said.algorithm == LIBRARY else said.algorithm
 
 
 WINS = [win(8), win(512), win(4096), win(65536)]
@@ -85,22 +104,127 @@ def test_where_the_library_won_it_stays() -> None:
 
 
 def test_only_races_of_the_same_kind_count() -> None:
-    assert learned_choice(WINS, "broadcast", "blocking", 4, 8) == "broadcast/won_8"
-    assert learned_choice(WINS, "broadcast", "persistent", 4, 8) is None
-    assert learned_choice(WINS, "broadcast", "blocking", 5, 8) is None
-    assert learned_choice(WINS, "reduce", "blocking", 4, 8) is None
-    assert learned_choice([], "broadcast", "blocking", 4, 8) is None
+    assert choice(WINS, 8) == "broadcast/won_8"
+    assert choice(WINS, 8, form="persistent") is None
+    assert choice(WINS, 8, ranks=5) is None
+    assert choice(WINS, 8, "reduce") is None
+    assert choice([], 8) is None
     both = [win(8, form="persistent", algorithm="broadcast/chain"), *WINS]
-    assert learned_choice(both, "broadcast", "persistent", 4, 8) == "broadcast/chain"
-    assert learned_choice(both, "broadcast", "blocking", 4, 8) == "broadcast/won_8"
+    assert choice(both, 8, form="persistent") == "broadcast/chain"
+    assert choice(both, 8) == "broadcast/won_8"
+
+
+# Between two sizes
+
+
+@pytest.mark.parametrize("nbytes", [33, 64, 127, 300])
+def test_between_two_sizes_with_the_same_winner(nbytes: int) -> None:
+    same = [win(n, "broadcast/flat") for n in (8, 512)]
+    assert choice(same, nbytes) == choice(same[::-1], nbytes) == "broadcast/flat"
+    assert choice([*same, win(4096)], nbytes) == "broadcast/flat"
+    others = [win(8), win(512)]
+    library = [win(8, "broadcast/flat", decision="library"), win(512, "broadcast/flat")]
+    for wins in (others, library):
+        assert choice(wins, nbytes) == (None if 32 < nbytes < 128 else choice(wins, 512))
+
+
+def test_beyond_the_last_size_nobody_agrees() -> None:
+    same = [win(n, "broadcast/flat") for n in (8, 512)]
+    assert choice(same, 512 * REACH) == "broadcast/flat"
+    assert choice(same, 512 * REACH + 1) is None
+    assert choice(same, 1) is None
+
+
+def test_between_two_sizes_with_as_many_sources() -> None:
+    few = [gathers(n, 2, algorithm="s_to_p/ring") for n in (10, 1000)]
+    assert gathered(few, 100, 2) == "s_to_p/ring"
+    assert gathered(few, 100, 3) is None
+    assert gathered([few[0], gathers(1000, 3, algorithm="s_to_p/ring")], 100, 2) is None
+
+
+# Words
+
+
+def words(wins: list[RaceResult], problem: Problem, form: Form = "blocking") -> str:
+    return str(verdict(wins, problem, form))
+
+
+def test_why_a_plan_runs() -> None:
+    problem = Problem("broadcast", 4, 512)
+    one = win(512, "broadcast/flat", library_s=2.88e-6)
+    assert words([one], problem) == (
+        "broadcast/flat: it won the race of 512 bytes on 4 ranks, 2.88 times as fast as the"
+        " library's own"
+    )
+    both = [win(8, "broadcast/flat"), win(65536, "broadcast/flat", library_s=3e-6)]
+    assert words(both, problem) == (
+        "broadcast/flat: it won the races of 8 bytes and of 65,536 bytes on 4 ranks, 2.00 and 3.00"
+        " times as fast as the library's own"
+    )
+
+
+def test_why_none_runs() -> None:
+    problem = Problem("broadcast", 4, 64)
+    lost = win(64, decision="library")
+    assert words([lost], problem) == (
+        "the library's own: nothing was clearly faster in the race of 64 bytes on 4 ranks"
+    )
+    assert words([win(8), win(512)], problem) == (
+        "the library's own: no race of blocking calls of broadcast on 4 ranks is near enough to 64"
+        " bytes (raced: 8, 512 bytes; a race counts for up to 4 times as many or as few, and"
+        " between two sizes with the same winner)"
+    )
+    elsewhere = [win(64, ranks=2), win(64, ranks=8)]
+    assert words(elsewhere, problem) == (
+        "the library's own: blocking calls of broadcast were not raced on 4 ranks (but on 2, 8)"
+    )
+    assert words([], problem).endswith("blocking calls of broadcast were not raced on 4 ranks")
+
+
+def test_an_operator_that_needs_another_order() -> None:
+    """A census won with integers does not serve a sum that rounds."""
+    census = win(64, "allreduce/census_delay_send", collective="allreduce")
+    rounding = Problem("allreduce", 4, 64, itemsize=8, order="same")
+    assert find("allreduce/census_delay_send").order(rounding) == "any"
+    assert words([census], rounding).startswith(
+        "the library's own: allreduce/census_delay_send combines in an order that is not legal"
+        " here, though it won the race of 64 bytes"
+    )
+    exact = Problem("allreduce", 4, 64, itemsize=8, order="any")
+    assert words([census], exact).startswith("allreduce/census_delay_send: it won")
+
+
+def test_a_plan_after_races() -> None:
+    """Its choice, its candidates and its text say the same as the verdict."""
+    problem, machine = Problem("broadcast", 4, 512), profile().machine
+    estimate = plan_for(problem, machine)
+    slow = estimate.candidates[-1]
+    won = verdict([win(512, slow.name)], problem, "blocking")
+    made = settled(estimate, won)
+    assert (made.choice.name, made.choice.verdict) == (slow.name, f"chosen: {won.because}")
+    assert made.candidate(slow.label) == made.choice
+    assert made.candidates[0].verdict == "the least predicted time, but a race decided"
+    lost = verdict([win(512, decision="library")], problem, "blocking")
+    stays = settled(estimate, lost)
+    assert stays.algorithm == LIBRARY
+    assert "choice       library\n" in str(stays)
+    assert f"chosen: {lost.because}" in str(stays)
+    assert settled(estimate, verdict([], problem, "blocking")) is estimate
+    unknown = verdict([win(512, "broadcast/gone")], problem, "blocking")
+    assert settled(estimate, unknown) is estimate
+
+
+def test_races_of_algorithms_that_are_no_more() -> None:
+    learned = profile(race_results=(win(8, ranks=5), win(64, "broadcast/flat", ranks=5)))
+    assert [race.nbytes for race in known_races(learned, 5)] == [64]
 
 
 def gathered(wins: list[RaceResult], nbytes: int, sources: int) -> str | None:
-    return learned_choice(wins, "s_to_p", "blocking", 64, nbytes, sources)
+    return choice(wins, nbytes, "s_to_p", "blocking", 64, sources)
 
 
-def gathers(nbytes: int, sources: int, **changes: Any) -> RaceResult:
-    name = f"s_to_p/won_{nbytes}_{sources}"
+def gathers(nbytes: int, sources: int, algorithm: str = "", **changes: Any) -> RaceResult:
+    name = algorithm or f"s_to_p/won_{nbytes}_{sources}"
     return win(nbytes, name, collective="s_to_p", ranks=64, sources=sources, **changes)
 
 

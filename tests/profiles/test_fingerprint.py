@@ -2,13 +2,14 @@
 
 import os
 import platform
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from collwise.profiles.fingerprint import LABELS, Fingerprint, local_fingerprint
-from collwise.system.host import cpu_model, usable_cores
+from collwise.system.host import affinity, core_limit, cpu_model, usable_cores
 
 HERE = Fingerprint(
     cpu_model="Some CPU @ 2 GHz",
@@ -77,25 +78,23 @@ def test_a_processor_without_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("quota", "cores"),
     [
-        ("max 100000", 8),
+        ("max 100000", sys.maxsize),
         ("200000 100000", 2),
         ("150000 100000", 2),
         ("1000 100000", 1),
-        ("6400000 100000", 8),
-        ("nonsense", 8),
-        ("1 0", 8),
+        ("nonsense", sys.maxsize),
+        ("1 0", sys.maxsize),
     ],
 )
 def test_a_container_may_allow_fewer_cores(quota: str, cores: int, tmp_path: Path) -> None:
     file = tmp_path / "cpu.max"
     file.write_text(quota + "\n")
-    assert usable_cores(file, processors=8) == cores
+    assert core_limit(file) == cores
+    assert core_limit(tmp_path / "absent") == sys.maxsize
 
 
-def test_without_a_control_group_the_affinity_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert usable_cores(tmp_path / "absent", processors=3) == 3
-    assert 1 <= usable_cores(tmp_path / "absent") <= (os.cpu_count() or 1)
+def test_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 1 <= usable_cores() <= len(affinity()) <= (os.cpu_count() or 1)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    assert usable_cores(tmp_path / "absent") == os.cpu_count()
+    assert affinity() == frozenset()
+    assert usable_cores() == min(os.cpu_count() or 1, core_limit())

@@ -18,11 +18,13 @@ from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import (
     MeasuredSize,
+    Measurements,
     MedianTime,
     Mode,
     Provenance,
     RaceResult,
     local_provenance,
+    placement_of,
 )
 from collwise.profiles.store import default_path, find
 
@@ -127,7 +129,8 @@ def test_the_file_explains_itself(tmp_path: Path) -> None:
     path = PROFILE.save(tmp_path / "profile.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["format"] == "collwise profile"
-    assert document["version"] == 1
+    assert document["version"] == 2
+    assert list(document)[:2] == ["format", "version"]
     assert document["units"]["*_s"] == "seconds"
     assert document["provenance"]["hosts"] == {"node1": 2, "node2": 2}
     assert document["fingerprint"]["mpi_library"] == "MPICH 5.0.2"
@@ -189,11 +192,55 @@ def test_races_between_other_numbers_of_sources_are_others() -> None:
     assert Profile.from_json(learned.to_json()) == learned
 
 
-def test_profiles_from_before_there_were_sources_load() -> None:
-    document = json.loads(PROFILE.to_json())
-    for result in document["wins"]:
-        del result["sources"]
+def test_profiles_of_version_1_load() -> None:
+    """They know no sources, no placements, and no t0 that was fitted over sizes."""
+    document = json.loads(PROFILE.to_json()) | {"version": 1}
+    del document["other_placements"]
+    for entry, name in ("points", "fitted"), ("wins", "sources"), ("wins", "placement"):
+        for record in document[entry]:
+            del record[name]
     assert Profile.from_json(json.dumps(document)) == PROFILE
+
+
+# Placements
+
+
+def _elsewhere(**hosts: int) -> Measurements:
+    made = msgspec.structs.replace(PROVENANCE, hosts=hosts, ranks=sum(hosts.values()))
+    return Measurements(verdict=f"{hosts}", provenance=made, points=(_point(8, 2e-6, 2.0),))
+
+
+def test_measurements_with_another_placement() -> None:
+    """The same placement first, then the nearest number of ranks, then what was measured last."""
+    spread, one = _elsewhere(a=1, b=1, c=1, d=1), _elsewhere(a=16)
+    profile = msgspec.structs.replace(PROFILE, other_placements=(spread, one))
+    assert profile.at(4) is profile
+    assert profile.at(5, "2x2") is profile
+    for asked in ((4, "4x1"), (8, "4x1")):
+        assert profile.at(*asked).measurements == spread
+        assert profile.at(*asked).machine.message(8).gap == Fraction("2e-6")
+    assert profile.at(12).measurements == one
+    assert profile.at(12).other_placements == (PROFILE.measurements, spread)
+    assert profile.at(12).race_results == profile.race_results
+    assert Profile.from_json(profile.to_json()) == profile
+    with pytest.raises(ValueError, match="two measurements have the same placement"):
+        msgspec.structs.replace(PROFILE, other_placements=(spread, spread))
+
+
+def test_races_with_another_placement() -> None:
+    """Those of version 1 count everywhere."""
+    mine, other, old = (_race_result(8, placement=where) for where in ("2x2", "4x1", ""))
+    profile = PROFILE.with_race_results([mine, other, old])
+    assert [r.placement for r in profile.races_at(4)] == ["", "2x2", ""]
+    assert [r.placement for r in profile.races_at(4, "4x1")] == ["", "4x1", ""]
+    assert profile.races_at(2) == profile.race_results
+
+
+@pytest.mark.parametrize(
+    ("counts", "name"), [([4], "1x4"), ([1, 1, 1], "3x1"), ([16, 8, 16], "2x16 1x8"), ([], "")]
+)
+def test_placements(counts: list[int], name: str) -> None:
+    assert placement_of(counts) == name
 
 
 def test_settings_are_json_values() -> None:
@@ -244,12 +291,12 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: b" \n\n", "it is empty"),
     "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
     "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
-    "a comma": (_text('"version": 1,', '"version": 1'), r"malformed.*in line 4"),
+    "a comma": (_text('"version": 2,', '"version": 2'), r"malformed.*in line 4"),
     "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=2), "its version is 2.*reads up to 1; update"),
+    "a later version": (_edited("version", value=3), "its version is 3.*reads up to 2; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),

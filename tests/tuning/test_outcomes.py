@@ -7,9 +7,11 @@ import pytest
 
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.planner.choose import problem_for
-from collwise.planner.race_lookup import learned_choice
+from collwise.planner.race_lookup import verdict
 from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem
 from collwise.tuning.outcomes import Task
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
@@ -122,10 +124,15 @@ def test_a_profile_knows_what_was_learned() -> None:
     assert len(found.profile.race_results) == 4
     learned = Profile.from_json(found.profile.to_json()).race_results
     won = found.outcomes[1].plan.choice.name
-    assert learned_choice(learned, "broadcast", "persistent", RANKS, 65536) == won
-    assert learned_choice(learned, "broadcast", "blocking", RANKS, 100_000) == won
-    assert learned_choice(learned, "broadcast", "blocking", RANKS, 512) is None
-    assert learned_choice(learned, "broadcast", "blocking", RANKS, 8) is None
+    cases: tuple[tuple[Form, int, str], ...] = (
+        ("persistent", 65536, won),
+        ("blocking", 100_000, won),
+        ("blocking", 512, LIBRARY),
+        ("blocking", 8, LIBRARY),
+    )
+    for form, nbytes, algorithm in cases:
+        problem = Problem("broadcast", RANKS, nbytes)
+        assert verdict(learned, problem, form).algorithm == algorithm
 
 
 @pytest.mark.parametrize("own", [LIBRARY, LIBRARY_PERSISTENT])

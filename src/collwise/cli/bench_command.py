@@ -99,7 +99,11 @@ def command(
         output.progress(as_json or comm.rank > 0, beginning) as progress,
         Session(comm, here, seed=seed, progress=progress) as session,
     ):
-        profile = saved or session.measure(measuring_s, share=measuring_s / (measuring_s + budget))
+        if saved:
+            profile = saved.at(comm.size, here.placement)
+        else:
+            share = measuring_s / (measuring_s + budget)
+            profile = session.measure(measuring_s, share=share)
         progress(f"racing: {task}", 0.5)
         outcome = session.race(task, profile, budget, repetitions, algorithm)
 

@@ -16,11 +16,15 @@ from collwise.profiles.store import newest
 
 
 class ChosenMachine(NamedTuple):
-    """A machine, where it comes from, and the network between its ranks (None: no links)."""
+    """A machine, where it comes from, and the network between its ranks (None: no links).
+
+    profile: its profile, if it was measured.
+    """
 
     machine: Machine
     origin: str
     topology: Topology | None
+    profile: Profile | None = None
 
 
 class _Kind(NamedTuple):
@@ -133,10 +137,10 @@ def machine_from(
         network = topology or network_of(preset, ranks, shape)
         return ChosenMachine(preset.machine, f"preset {name}", network)
     path = options["profile_path"]
-    profile = Profile.load(path) if path else newest()
+    profile = (Profile.load(path) if path else newest()).at(ranks)
     origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
     machine = profile.machine_combining(*combined) if combined else profile.machine
-    return ChosenMachine(machine, origin, topology)
+    return ChosenMachine(machine, origin, topology, profile)
 
 
 def _typed(name: str) -> str:

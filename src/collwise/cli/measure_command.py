@@ -1,12 +1,14 @@
 """`collwise measure`: t0 and λ of this machine."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.cli import output
+from collwise.cli.delivery import deliver
 from collwise.cli.parameter_types import BUDGET, SIZES
 from collwise.cli.profile_option import save, save_option
 from collwise.cli.ranks_option import on_ranks
@@ -51,17 +53,15 @@ def command(
     ):
         profile = session.measure(budget, sizes)
 
-    def show_results() -> None:
-        profile_path = save(profile, save_path)
-        if as_json:
-            lines = [line._asdict() for line in profile.machine.lines()]
-            document = {"profile": profile.to_document(), "hockney": lines}
-            output.write_json({"profile_path": str(profile_path), **document})
-            return
+    def document() -> dict[str, Any]:
+        lines = [line._asdict() for line in profile.machine.lines()]
+        return {"profile": profile.to_document(), "hockney": lines}
+
+    def show() -> None:
         output.table(measured_table(profile, f"t0 and λ on {comm.size} ranks, {here.library}"))
         output.table(hockney_table(profile))
         output.table(combining_table(profile))
         output.write(f"verdict  {profile.verdict}")
-        output.write(*(f"advice   {line}" for line in profile.advice), f"profile  {profile_path}")
+        output.write(*(f"advice   {line}" for line in profile.advice))
 
-    return show_results
+    return partial(deliver, as_json, document, show, [partial(save, profile, save_path)])

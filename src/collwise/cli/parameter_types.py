@@ -1,5 +1,6 @@
 """Values on the command line: sizes (512, 64k), times (1.7ms), collectives, files to write."""
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -105,7 +106,7 @@ def writable(
     if os.path.isdir(absolute):  # noqa: PTH112
         trouble = "is a folder"
     elif os.path.exists(absolute) and not os.path.isfile(absolute):  # noqa: PTH110, PTH113
-        trouble = "" if os.access(absolute, os.W_OK) else "may not be written"
+        trouble = _odd_file(absolute)
     elif not folder.is_dir():
         trouble = f"cannot be made: {folder} is no folder"
     elif not os.access(folder, os.W_OK | os.X_OK):
@@ -113,6 +114,23 @@ def writable(
     if trouble:
         raise click.BadParameter(f"{path} {trouble}; {remedy or 'name another file'}", ctx, param)
     return path
+
+
+_held_open: list[int] = []
+
+
+def _odd_file(path: Path) -> str:
+    """What keeps a device or a named pipe from being written; empty if nothing does.
+
+    A pipe is held open as long as this process runs: its reader would take a short visit for all.
+    """
+    if path.is_fifo() and os.access(path, os.W_OK):
+        try:
+            _held_open.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError as problem:
+            nobody = problem.errno == errno.ENXIO
+            return "is a named pipe that nobody reads" if nobody else str(problem.strerror)
+    return "" if os.access(path, os.W_OK) else "may not be written"
 
 
 def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:

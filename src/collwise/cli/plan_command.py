@@ -7,18 +7,28 @@ import click
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.planning_options import Question, picture_option, planning_options
+from collwise.profiles.records import FORMS, Form
 
 
 @click.command("plan", cls=GroupedCommand)
 @planning_options(
     click.option("--algorithm", help="Take this algorithm, with its best settings."),
+    click.option(
+        "--form",
+        type=click.Choice(FORMS),
+        default="blocking",
+        help="The calls whose races decide, where a profile knows any.",
+    ),
     picture_option,
 )
-def command(question: Question, algorithm: str | None, picture: Path | None, as_json: bool) -> None:
+def command(
+    question: Question, algorithm: str | None, form: Form, picture: Path | None, as_json: bool
+) -> None:
     """Plan COLLECTIVE: the choice, the runners-up and why not, the lower bound.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  The machine is a
-    measured profile, one of the papers', or one that options describe.
+    measured profile, one of the papers', or one that options describe.  Where a profile knows races
+    that say something, they decide, as in collwise.Comm.
 
     \b
         collwise plan -n 64 --bytes 512 --t0 1.7ms --lam 4 --picture tree.svg
@@ -28,23 +38,29 @@ def command(question: Question, algorithm: str | None, picture: Path | None, as_
             --preset paragon
     """  # noqa: D301
     from collwise.planner.choose import plan_for
-    from collwise.report.plan_document import plan_document
+    from collwise.planner.race_lookup import known_races, settled, verdict
+    from collwise.report.plan_document import plan_document, served_document, served_lines
 
-    (machine, origin, topology), reason = question.machine, question.reason
+    (machine, origin, topology, profile), problem = question.machine, question.problem
     note = question.waiting_note("planning")
     with output.progress(as_json or not note, note) as progress:
         progress("simulating schedules", 0.0)
-        plan = plan_for(question.problem, machine, algorithm, topology=topology, reason=reason)
+        plan = plan_for(problem, machine, algorithm, topology=topology, reason=question.reason)
     pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw_plan
+        from collwise.report.schedule_files import draw_plan
 
         pictures = draw_plan(plan, picture)
+    served = {}
+    if profile is not None and algorithm is None and topology is None:
+        races = known_races(profile, problem.ranks)
+        served = {name: verdict(races, problem, name) for name in FORMS}
+        plan = settled(plan, served[form])
     if as_json:
-        output.write_json(
-            {**plan_document(plan, origin), **(pictures.document if pictures else {})}
-        )
+        document = {**plan_document(plan, origin), **served_document(profile, served)}
+        output.write_json({**document, **(pictures.document if pictures else {})})
         return
     line = f"machine      {machine.describe()}"
     text = str(plan).replace(line, f"{line} ({origin})", 1)
-    output.write(*text.splitlines(), *(pictures.lines if pictures else ()))
+    lines = [*text.splitlines(), *served_lines(profile, served)]
+    output.write(*lines, *(pictures.lines if pictures else ()))

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from collwise.cli.delivery import Saved
 from collwise.cli.parameter_types import FILE, writable
-from collwise.errors import InvalidArgument
+from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.store import default_path, find
@@ -36,14 +37,25 @@ save_option = click.option(
 )
 
 
-def save(profile: Profile, path: Path | None) -> Path:
-    """Save a profile where asked, or where it will be found again."""
+def save(profile: Profile, path: Path | None) -> Saved:
+    """Save a profile where asked, or where it will be found again, with what was there before."""
+    from collwise.tuning.saving import Merged, merge  # here, since it loads the algorithms
+
+    path = path or default_path(profile.fingerprint)
+    merged = Merged(profile)
+    if path.is_file():
+        try:
+            merged = merge(Profile.load(path), profile)
+        except DamagedProfile as problem:
+            merged = Merged(profile, dropped=(f"what was there, for {problem.seen}",))
     try:
-        return profile.save(path or default_path(profile.fingerprint))
+        merged.profile.save(path)
     except InvalidArgument as problem:
         raise InvalidArgument(
             problem.asked, problem.seen, f"name another file with --save, or in {ENVIRONMENT}"
         ) from problem
+    document = {"profile_path": str(path), "saved": merged.document}
+    return Saved([f"profile  {path}", *merged.lines], document)
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:

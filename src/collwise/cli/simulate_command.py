@@ -74,7 +74,7 @@ def command(
 
     if settings and algorithm is None:
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
-    (machine, origin, topology), reason = question.machine, question.reason
+    (machine, origin, topology, _), reason = question.machine, question.reason
     with output.progress(as_json, question.waiting_note("simulating")) as progress:
         simulated, excluded = simulations(
             question.problem,
@@ -87,7 +87,7 @@ def command(
         )
     pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw_trace
+        from collwise.report.schedule_files import draw_trace
 
         pictures = draw_trace(simulated[0].trace, picture)
     if as_json:

@@ -1,12 +1,14 @@
 """`collwise tune`: measure, plan, race, save, report."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collwise.cli import output
+from collwise.cli.delivery import Saved, deliver
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, SIZES, writable
 from collwise.cli.problem_options import (
@@ -94,16 +96,15 @@ def command(
     ):
         tuning = session.tune(tasks, budget)
 
-    def show_results() -> None:
+    def show() -> None:
+        output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))
+        output.write(*tuning_summary(tuning))
+
+    def report() -> Saved:
         from collwise.report.html_report import write_report
 
-        profile_path = save(tuning.profile, save_path)
         write_report(tuning, report_path)
-        if as_json:
-            paths = {"profile_path": str(profile_path), "report_path": str(report_path)}
-            output.write_json({**tuning_document(tuning), **paths})
-            return
-        output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))
-        output.write(*tuning_summary(tuning), f"profile  {profile_path}", f"report   {report_path}")
+        return Saved([f"report   {report_path}"], {"report_path": str(report_path)})
 
-    return show_results
+    savings = (partial(save, tuning.profile, save_path), report)
+    return partial(deliver, as_json, partial(tuning_document, tuning), show, savings)

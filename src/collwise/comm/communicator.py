@@ -105,27 +105,53 @@ class Comm(MPI.Intracomm):
     ) -> Plan | None:
         """The plan for a collective of so many bytes; None where the library's own serves.
 
+        `explain` says why, and so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
         combined, as `collwise.plan` takes them.   sources: of an allgather ("s_to_p"), the ranks
         that have data; nbytes is what each of them has, or a number for each.
         Equal on all ranks; not collective.
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
+        asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
+        return self._dispatch.plan(asked, form) if self._served else None
+
+    def explain(
+        self,
+        collective: str,
+        nbytes: int | Sequence[int],
+        root: int = 0,
+        form: Form = "blocking",
+        **more: Any,
+    ) -> str:
+        """In one sentence: what would serve such a call, a plan or the library's own, and why.
+
+        Arguments and what is raised: as `plan`.
+        """
+        asked = self._asked(collective, nbytes, root, form, **more)
+        return self._decision.explained(asked, form)[1]
+
+    def _asked(
+        self,
+        collective: str,
+        nbytes: int | Sequence[int],
+        root: int,
+        form: Form,
+        op: str | None = None,
+        dtype: Any = None,
+        sources: Sequence[int] | None = None,
+    ) -> Asked:
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
         ranks = self.Get_size()
         given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
         problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
-        if not self._served:
-            return None
         if not problem.kind.combines:
-            return self._dispatch.plan(Asked(problem), form)
+            return Asked(problem)
         name = np.dtype(DTYPE if dtype is None else dtype).name
         elements = Elements(OP if op is None else op, name, problem.itemsize)
-        asked = self._decision.combine(
+        return self._decision.combine(
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )
-        return self._dispatch.plan(asked, form)
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
         """The ranks that have data, and how many bytes each, where every rank knows its own only.

@@ -18,12 +18,12 @@ from collwise.mpi.runtime.world import World
 from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
-from collwise.planner.race_lookup import learned_choice
+from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.collectives import find_collective
-from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
+from collwise.schedule.problem import ORDERS, Order, Problem
 
 log = logging.getLogger("collwise")
 
@@ -50,11 +50,13 @@ class Asked(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
+    placement: how the ranks lie on nodes.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     checking: whether calls are checked before they run.
     """
 
     profile: Profile | None = None
+    placement: str = ""
     machine: Machine | None = None
     effort: str = "measure"
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +89,14 @@ class Decision:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
         return Decision(
-            used, machine, effort, chosen, order, world.thread_multiple, checks_wanted()
+            used and used.at(len(world.hosts), world.placement),
+            world.placement,
+            machine,
+            effort,
+            chosen,
+            order,
+            world.thread_multiple,
+            checks_wanted(),
         )
 
     def served(self, ranks: int) -> Set[str]:
@@ -101,12 +110,11 @@ class Decision:
             return self.machine is not None or self.profile is not None
         return any(
             (result.collective, result.ranks) == (collective, ranks) and result.decision != LIBRARY
-            for result in self._race_results
+            for result in self._races(ranks)
         )
 
-    @property
-    def _race_results(self) -> Sequence[RaceResult]:
-        return self.profile.race_results if self.profile is not None else ()
+    def _races(self, ranks: int) -> Sequence[RaceResult]:
+        return () if self.profile is None else known_races(self.profile, ranks, self.placement)
 
     def _machine_for(self, elements: Elements | None) -> Machine | None:
         """The machine to plan for, with the time that combining such elements takes."""
@@ -130,41 +138,44 @@ class Decision:
         timed: False if nobody will look at the predicted time; then a schedule whose time has to be
         simulated is not, if the algorithm is known.
         """
+        plan, why = self.explained(asked, form, timed=timed)
+        log.log(logging.INFO if plan is None else logging.DEBUG, "%s: %s", asked.problem, why)
+        return plan
+
+    def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
+        """The same, and in one sentence who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective
         name, machine = self.algorithms.get(collective), self._machine_for(elements)
-        if name == LIBRARY or not self.progress or problem.ranks == 1:
-            return None
+        said: Verdict | None = None  # the model's choice
+        if name is not None:
+            said = Verdict(name, "algorithms={…} asks for it")
+        elif machine is None:
+            said = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
+        elif self.effort == "measure":
+            said = verdict(self._races(problem.ranks), problem, form)
+        if not self.progress:
+            said = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
+        elif problem.ranks == 1:
+            said = Verdict(LIBRARY, "there is one rank")
+        if said is not None and said.algorithm == LIBRARY:
+            return None, str(said)
         if machine is None:
-            if name is None:
-                return None
             raise InvalidArgument(
                 f"{name} on this communicator",
                 "there is no profile of this machine to choose its settings by",
                 "run `collwise tune` first, or give Comm a machine",
             )
-        if name is None and self.effort == "measure":
-            name = learned_choice(
-                self._race_results,
-                collective,
-                form,
-                problem.ranks,
-                problem.nbytes,
-                len(problem.sources),
-            )
-            if name is None:
-                return None
-            if elements and not satisfies(find(name, collective).order(problem), problem.order):
-                return None  # the race was won with another operator
-        simulated = problem.kind.has_sources and name is not None
+        named = None if said is None else said.algorithm
+        simulated = problem.kind.has_sources and named is not None
         score = unpredicted if simulated and not timed else predicted
         try:
-            plan = plan_for(problem, machine, name, reason=reason, score=score)
+            plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
-            log.info("the library's own serves: %s", nothing)
-            return None
-        log.debug("%s: %s", problem, plan.choice.label)
-        return plan
+            return None, f"the library's own: {nothing}"
+        if said is None or said.race is None:
+            return plan, f"{plan.choice.label}: {plan.choice.verdict.removeprefix('chosen: ')}"
+        return settled(plan, said), str(said)
 
 
 def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:

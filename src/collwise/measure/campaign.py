@@ -15,7 +15,7 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
   until all is known within the tolerance, or the budget ends.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import isfinite
@@ -30,9 +30,11 @@ from collwise.measure.fit import (
     estimate,
     find_median,
     fit_samples,
+    fit_together,
 )
 from collwise.measure.probe_costs import ProbeCosts
 from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
+from collwise.measure.stability import OPENING
 from collwise.profiles.records import MedianTime
 
 SIZES = (
@@ -41,8 +43,8 @@ SIZES = (
 )
 """Bytes: powers of four, and of two where libraries have their eager limits."""
 
-OPENING = 3
-"""Repetitions in the opening, and the fewest that a point should have."""
+PATIENCE = 4
+"""A budget that tells nothing is exceeded up to so many times."""
 ROUND = 5
 """The least number of repetitions in a round."""
 FEWEST = 6
@@ -77,10 +79,8 @@ class Measurement:
     """The medians from which the fits were computed."""
     unreached: tuple[int, ...] = ()
     """Sizes for which the budget did not suffice."""
-    unusable: tuple[tuple[int, bool], ...] = ()
-    """(bytes, blocking) left out, because their t0 cannot be told from 0."""
-    repeats: bool = False
-    """Whether targets had to repeat, for want of ranks."""
+    asked: bool = True
+    """Whether somebody named the sizes."""
     complete: bool = True
     """Whether everything is known within the tolerance: False if the budget ended before."""
 
@@ -88,8 +88,9 @@ class Measurement:
 class Campaign:
     """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
 
-    ranks: >= 2.  sizes: bytes, >= 1.  seed: of targets and order.  budget_s: seconds after which
-    nothing new begins.  modes: ways of sending to measure, as values of `blocking`.
+    ranks: >= 2.  sizes: bytes, >= 1; SIZES if not given.  seed: of targets and order.  budget_s:
+    seconds after which nothing new begins; where they tell nothing, PATIENCE times as many.
+    modes: ways of sending to measure, as values of `blocking`.
     repetitions: the most of one probe.
     Raises InvalidArgument for values out of range.
     """
@@ -98,7 +99,7 @@ class Campaign:
         self,
         ranks: int,
         *,
-        sizes: Iterable[int] = SIZES,
+        sizes: Iterable[int] | None = None,
         seed: int = 0,
         budget_s: float = 20.0,
         modes: Iterable[bool] = (False, True),
@@ -113,14 +114,16 @@ class Campaign:
         if not (budget_s > 0 and isfinite(budget_s)):
             raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
         self.ranks = ranks
-        numbers = list(sizes)
+        numbers = list(SIZES if sizes is None else sizes)
         if not numbers or any(not isinstance(x, int) or x < 1 for x in numbers):
             remedy = "give 1 or more different whole numbers of bytes, >= 1"
             raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)
+        self.asked = sizes is not None
         self.sizes, self.ks = tuple(sorted(set(numbers))), usual_ks(ranks)
         self.modes, self.repetitions = tuple(modes), repetitions
         self.seed, self.budget_s = seed, budget_s
         self.elapsed_s = 0.0
+        self._limit_s = budget_s
         self._random = Random(seed)
         self._samples: dict[Cell, list[Seconds]] = {}
         self._costs = ProbeCosts()
@@ -191,24 +194,27 @@ class Campaign:
 
         Raises InvalidArgument if there is not one size of which they say anything.
         """
-        unreached = self._unreached()
         fits: list[Fit] = []
         segments: list[int] = []
-        unusable: list[tuple[int, bool]] = []
         for mode in sorted(self.modes):
-            sampled = [n for n in self.sizes if self._samples_of(n, mode)]
-            usable = [fit for n in sampled if (fit := fit_samples(self._samples_of(n, mode)))]
-            if not usable:
+            samples = {n: own for n in self.sizes if (own := self._samples_of(n, mode))}
+            told = self._told(mode)
+            numbers = dict(zip(told, _segments(list(told.values())), strict=True))
+            protocols = {n: _nearest(n, numbers) for n in samples}
+            for n, number in protocols.items():
+                fit = told.get(n) or fit_together(
+                    n, {size: samples[size] for size in samples if protocols[size] == number}
+                )
+                if fit is not None:
+                    fits.append(fit)
+                    segments.append(number)
+            if not fits or fits[-1].blocking != mode:
                 raise InvalidArgument(
                     f"t0 and λ after {self.elapsed_s:.3g} s of measuring",
-                    "no message size gave a time that grows with the number of messages",
+                    "no message size gave times that can be used",
                     "give more time (--budget), or measure while nothing else runs here",
                 )
-            # A t0 that might as well be 0 says less about its size than the sizes around it do.
-            usable = [fit for fit in usable if fit.is_significant] or usable
-            fits += usable
-            segments += _segments(usable)
-            unusable += [(n, mode) for n in sampled if n not in {fit.nbytes for fit in usable}]
+        unreached = self._unreached()
         return Measurement(
             ranks=self.ranks,
             seed=self.seed,
@@ -218,8 +224,7 @@ class Campaign:
             segments=tuple(segments),
             medians=tuple(find_median(cell, self._samples[cell]) for cell in sorted(self._samples)),
             unreached=unreached,
-            unusable=tuple(unusable),
-            repeats=any(k >= self.ranks for k in self.ks),
+            asked=self.asked,
             complete=not self._open and not unreached,
         )
 
@@ -227,6 +232,13 @@ class Campaign:
         yield list(greetings(self.ranks, self.sizes[0]))
         yield from self._opening()
         while cells := self._open_cells():
+            yield from self._round(cells)
+        # Too little to say anything: the smallest size, which costs least, gets more.
+        self._limit_s = PATIENCE * self.budget_s
+        while self._samples and not all(map(self._told, self.modes)):
+            cells = [cell for cell in self._cells(self.sizes[0]) if self._affordable([cell])]
+            if not cells or len(self._samples.get(cells[0], ())) >= self.repetitions:
+                break
             yield from self._round(cells)
 
     def _opening(self) -> Iterator[list[Probe]]:
@@ -285,6 +297,11 @@ class Campaign:
             and self._affordable([cell])
         ]
 
+    def _told(self, mode: bool) -> dict[int, Fit]:
+        """The fits of the sizes whose own samples tell t0 from 0."""
+        fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
+        return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}
+
     def _cells(self, nbytes: int) -> list[Cell]:
         return [
             Cell(experiment, nbytes, k, mode)
@@ -307,7 +324,15 @@ class Campaign:
 
     def _affordable(self, cells: Iterable[Cell], spent: float = 0.0) -> bool:
         spent += sum(map(self._costs.of, cells))
-        return self.elapsed_s + spent <= self.budget_s and self.elapsed_s < self.budget_s
+        return self.elapsed_s + spent <= self._limit_s and self.elapsed_s < self._limit_s
+
+
+def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
+    """The protocol of the size that is nearest by ratio, of equally near ones of the smaller."""
+    return min(
+        ((max(n, nbytes) / min(n, nbytes), n, number) for n, number in numbers.items()),
+        default=(0, 0, 0),
+    )[2]
 
 
 def _segments(fits: Sequence[Fit]) -> list[int]:

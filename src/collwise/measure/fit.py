@@ -10,6 +10,9 @@ medians with known coefficients, and so is λ to first order.  So the standard e
 which are independent, add in quadrature.  The intervals are symmetric on a logarithmic scale, since
 t0 and λ are positive.  A campaign uses them, too, to decide when it has measured enough.  They
 cannot show that the model does not hold; the disagreement of the two experiments shows that.
+
+Where a short message's t0 drowns in the noise of its latency, all sizes of the protocol tell it
+together (`fit_together`): t0 is close to a straight line over the sizes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +23,7 @@ from statistics import NormalDist, median_high, median_low
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, Cell
@@ -30,7 +34,8 @@ from collwise.profiles.records import Bounds, MedianTime, mode_name
 Seconds: TypeAlias = Fraction | float
 Samples: TypeAlias = Mapping[Cell, Sequence[Seconds]]
 
-_ERRORS = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+_NORMAL = NormalDist()
+_ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors in half a 95 % interval of a normal distribution."""
 
 
@@ -60,6 +65,8 @@ class Fit:
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
     """The fewest that any cell has."""
+    fitted: bool = False
+    """Whether t0 is from a line over the sizes of the protocol."""
 
     @property
     def t0_interval_s(self) -> Bounds | None:
@@ -134,26 +141,109 @@ class Estimate(NamedTuple):
     lam_uncertainty: float
 
 
+class _Medians(NamedTuple):
+    """The medians of some cells (seconds), with their relative standard errors; terms over time."""
+
+    times: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
+def _medians(samples: Samples) -> _Medians | None:
+    """None if nothing can be weighed by them: no samples, or a time of 0.
+
+    A single repetition is as uncertain as it is long.
+    """
+    medians = [median_interval(values) for values in samples.values()]
+    times = np.array([median.middle for median in medians])
+    if not len(times) or not times.all():
+        return None
+    counts = list(map(len, samples.values()))
+    errors = [
+        standard_error(m, n) if n > 1 else m.middle for m, n in zip(medians, counts, strict=True)
+    ]
+    return _Medians(
+        times, np.array(errors) / times, np.array([cell.terms for cell in samples]) / times[:, None]
+    )
+
+
 def estimate(samples: Samples) -> Estimate | None:
     """The same fit in floats, with uncertainties; None if they cannot be told (yet)."""
     if not samples or min(map(len, samples.values())) < 2:
         return None
-    medians = [median_interval(values) for values in samples.values()]
-    times = np.array([median.middle for median in medians])
-    if not times.all():
-        return None
-    counts = map(len, samples.values())
-    errors = np.array(list(map(standard_error, medians, counts))) / times
-    rows = np.array([cell.terms for cell in samples]) / times[:, None]
-    if np.linalg.matrix_rank(rows) < 2:
+    medians = _medians(samples)
+    if medians is None or np.linalg.matrix_rank(medians.rows) < 2:
         return None  # equations of one kind, or times too far apart to be weighed
-    by_t0, by_latency = np.linalg.pinv(rows)  # what a relative change of each median changes
+    by_t0, by_latency = np.linalg.pinv(medians.rows)  # what a relative change of a median changes
     t0, latency = float(by_t0.sum()), float(by_latency.sum())
     if t0 <= 0 or latency <= 0:
         return None
-    t0_error = np.linalg.norm(by_t0 / t0 * errors)
-    lam_error = np.linalg.norm((by_latency / latency - by_t0 / t0) * errors)
+    t0_error = np.linalg.norm(by_t0 / t0 * medians.errors)
+    lam_error = np.linalg.norm((by_latency / latency - by_t0 / t0) * medians.errors)
     return Estimate(t0, latency / t0, float(_ERRORS * t0_error), float(_ERRORS * lam_error))
+
+
+def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
+    """The fit of a size whose own samples cannot tell t0 from 0; None if nothing tells it.
+
+    protocol: the samples of all sizes of the same protocol and way of sending, this one's included.
+    t0 is a straight line over the sizes, neither negative nor falling, through the estimates of all
+    sizes, weighed by their standard errors.  The line's value at this size has a normal error, and
+    t0 is positive: what is reported is its mean under both.  λt0 is what this size's own samples
+    say, given t0.
+    """
+    own = _medians(protocol[nbytes])
+    sizes, values, errors = [], [], []
+    for size, samples in protocol.items():
+        medians = _medians(samples)
+        if medians is not None and np.linalg.matrix_rank(medians.rows) == 2:
+            by_t0, by_latency = np.linalg.pinv(medians.rows)
+            sizes.append(size)
+            values.append(by_t0.sum())
+            errors.append(max(np.linalg.norm(by_t0 * medians.errors), 1e-6 * by_latency.sum()))
+    if own is None or not sizes:
+        return None
+    line, error = _rising_line(np.array(sizes), np.array(values), np.array(errors), nbytes)
+    z = line / error
+    t0 = line + error * _NORMAL.pdf(z) / _NORMAL.cdf(z)
+    u, v = own.rows.T
+    weights = v / (v @ v)
+    latency = float(weights @ (1 - u * t0))
+    lam_error = 0.0
+    if latency > 0:
+        change = -float(weights @ u) / latency - 1 / t0  # of λ, relatively, with t0
+        lam_error = float(np.hypot(np.linalg.norm(weights * own.errors) / latency, change * error))
+    (blocking,) = {cell.blocking for cell in protocol[nbytes]}
+    return Fit(
+        nbytes,
+        blocking,
+        Law(exact(t0), exact(max(latency, t0))),
+        (None,) * len(EXPERIMENTS),
+        (_ERRORS * error / t0, _ERRORS * lam_error),
+        min(map(len, protocol[nbytes].values())),
+        fitted=True,
+    )
+
+
+def _rising_line(
+    x: NDArray[np.float64], y: NDArray[np.float64], errors: NDArray[np.float64], at: int
+) -> tuple[float, float]:
+    """A line's value and its standard error: least squares among start and slope >= 0.
+
+    Where the points lie farther from it than their errors explain, the error grows alike.
+    """
+    columns = np.stack([np.ones(len(x)), x]) / errors
+    place = np.array([1.0, at])
+    best = (float(np.sum((y / errors) ** 2)), 0.0)  # of a line along 0
+    for chosen in ([0, 1], [0], [1]):
+        found, *_ = np.linalg.lstsq(columns[chosen].T, y / errors, rcond=None)
+        if (found >= 0).all():
+            misfit = float(np.sum((found @ columns[chosen] - y / errors) ** 2))
+            best = min(best, (misfit, float(found @ place[chosen])))
+    inverse = np.linalg.pinv(columns.T)
+    spare = max(len(x) - 2, 1)
+    error = float(np.linalg.norm(place @ inverse)) * max(best[0] / spare, 1.0) ** 0.5
+    return best[1], error
 
 
 def check_seconds(value: Seconds) -> Seconds:

@@ -6,7 +6,7 @@ import msgspec
 
 from collwise.measure.campaign import Measurement
 from collwise.measure.fit import Fit
-from collwise.measure.stability import judge, judge_fit
+from collwise.measure.stability import judge, judge_point
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
@@ -24,26 +24,23 @@ def build_profile(
     provenance: of this session; ranks, seed, budget_s and elapsed_s are the measurement's.
     combining: what combining takes, if that was measured too.
     """
-    judgement = judge(
-        measurement,
-        ranks_per_node=max(provenance.hosts.values(), default=None),
-        cores=provenance.usable_cores or fingerprint.cores_per_node,
+    made = msgspec.structs.replace(
+        provenance,
+        ranks=measurement.ranks,
+        seed=measurement.seed,
+        budget_s=measurement.budget_s,
+        elapsed_s=measurement.elapsed_s,
     )
+    points = tuple(map(_point, measurement.fits, measurement.segments))
+    cores = made.usable_cores or fingerprint.cores_per_node
+    unreached, asked = measurement.unreached, measurement.asked
+    judgement = judge(points, made, cores, unreached, asked=asked)
     return Profile(
         verdict=judgement.verdict,
         advice=judgement.advice,
         fingerprint=fingerprint,
-        provenance=msgspec.structs.replace(
-            provenance,
-            ranks=measurement.ranks,
-            seed=measurement.seed,
-            budget_s=measurement.budget_s,
-            elapsed_s=measurement.elapsed_s,
-        ),
-        points=tuple(
-            _point(fit, segment)
-            for fit, segment in zip(measurement.fits, measurement.segments, strict=True)
-        ),
+        provenance=made,
+        points=points,
         medians=measurement.medians,
         combining=tuple(combining),
     )
@@ -51,7 +48,7 @@ def build_profile(
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:
     first, second = fit.experiments
-    return MeasuredSize(
+    point = MeasuredSize(
         nbytes=fit.nbytes,
         mode=mode_name(fit.blocking),
         t0_s=seconds(fit.law.t0),
@@ -63,5 +60,7 @@ def _point(fit: Fit, segment: int) -> MeasuredSize:
         disagreement=None if fit.disagreement is None else float(fit.disagreement),
         repetitions=fit.repetitions,
         segment=segment,
-        verdict=judge_fit(fit),
+        verdict="",
+        fitted=fit.fitted,
     )
+    return msgspec.structs.replace(point, verdict=judge_point(point))

@@ -5,12 +5,16 @@ changes by a tenth [Bruck1996 §2.6, Fig 13].
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 
-from collwise.measure.campaign import OPENING, Measurement
-from collwise.measure.fit import Fit
+from collwise.measure.probes import usual_ks
+from collwise.profiles.records import Bounds, MeasuredSize, Mode, Provenance
 
 STABLE = "stable"
+OPENING = 3
+"""The fewest repetitions that a point should have."""
 DISAGREEMENT = 0.2
 """More than this between the two experiments' λ, relative to their mean, is noisy."""
 UNCERTAINTY = 0.1
@@ -27,42 +31,51 @@ class Judgement:
     advice: tuple[str, ...]
 
 
-def judge_fit(fit: Fit) -> str:
+def judge_point(point: MeasuredSize) -> str:
     """The verdict on one size: "stable", or "noisy: " and why."""
-    return _verdict([text for _, text in _troubles(fit)])
+    return _verdict([text for _, text in _troubles(point)])
 
 
 def judge(
-    measurement: Measurement, *, ranks_per_node: int | None = None, cores: int | None = None
+    points: Sequence[MeasuredSize],
+    made: Provenance,
+    cores: int,
+    unreached: Sequence[int] = (),
+    *,
+    asked: bool = True,
 ) -> Judgement:
     """The verdict on a measurement.
 
-    ranks_per_node: the most on any node.  cores: that the ranks of a node may use.
+    cores: that the ranks of a node may use.   unreached: sizes for which the budget did not
+    suffice.   asked: whether anybody named the sizes.
     """
     reasons: list[str] = []
     advice: list[str] = []
-    count = len(measurement.fits)
-    troubles = {i: _troubles(fit) for i, fit in enumerate(measurement.fits)}
-    kinds = Counter(kind for of_fit in troubles.values() for kind, _ in of_fit)
-    crowded = ranks_per_node is not None and cores is not None and ranks_per_node > cores
-    if crowded:
-        reasons.append(f"{ranks_per_node} ranks share {cores} core(s)")
+    troubles = [_troubles(point) for point in points]
+    kinds = Counter(kind for of_point in troubles for kind, _ in of_point)
+    noisy = sum(map(bool, troubles))
+    most = max(made.hosts.values(), default=0)
+    if crowded := most > cores:
+        reasons.append(f"{most} ranks share {cores} core(s)")
         advice.append(
             f"start at most {cores} rank(s) on each node: waiting ranks take turns on its cores,"
             " and the time slices of the system are what is measured"
         )
-    if sum(map(bool, troubles.values())) > SHARE * count:
+    if noisy > SHARE * len(points):
         reasons += [
-            f"{_KINDS[kind]} at {number} of {count} points" for kind, number in kinds.items()
+            f"{_KINDS[kind]} at {number} of {len(points)} points" for kind, number in kinds.items()
         ]
     elif kinds:
-        noisy = sum(map(bool, troubles.values()))
-        advice.append(f"{noisy} of {count} points are noisy: the verdict of each says why")
-    if measurement.unreached:
-        first, last = measurement.unreached[0], measurement.unreached[-1]
+        advice.append(f"{noisy} of {len(points)} points are noisy: the verdict of each says why")
+    if unreached:
+        first, last = unreached[0], unreached[-1]
         sizes = f"{first} bytes" if first == last else f"{first} … {last} bytes"
-        reasons.append(f"the budget of {measurement.budget_s:g} s ended before {sizes}")
-    if measurement.unreached or kinds["few"] or kinds["wide"]:
+        if asked:
+            reasons.append(f"the budget of {made.budget_s:g} s ended before {sizes}")
+        else:
+            reached = max(point.nbytes for point in points)
+            advice.append(f"times of more than {reached} bytes are not measured but extrapolated")
+    if unreached or kinds["few"] or kinds["wide"] or kinds["fitted"]:
         advice.append(
             "give more time: 4 times this --budget (intervals shrink with its square root)"
         )
@@ -71,19 +84,19 @@ def judge(
             "the two experiments see different machines: measure while nothing else runs on these"
             " nodes, and bind the ranks to cores (--bind-to core)"
         )
-    for mode, words in ((False, "non-blocking"), (True, "blocking")):
-        left_out = [str(n) for n, blocking in measurement.unusable if blocking == mode]
-        if left_out:
+    for mode, words in _MODES.items():
+        fitted = [str(point.nbytes) for point in points if point.mode == mode and point.fitted]
+        if fitted:
             advice.append(
-                f"with {words} sends, no t0 for {', '.join(left_out)} bytes: it cannot be told from"
-                " 0; plans for these sizes go by the sizes around them"
+                f"with {words} sends, t0 of {', '.join(fitted)} bytes is told by the sizes of the"
+                " same protocol together: on its own it cannot be told from 0"
             )
-    if measurement.repeats:
+    if any(k >= made.ranks for k in usual_ks(made.ranks)):
         advice.append(
-            f"targets repeat: among {measurement.ranks} ranks some messages go to the same rank,"
+            f"targets repeat: among {made.ranks} ranks some messages go to the same rank,"
             " where the model wants different ones; measure with more ranks (4 will do)"
         )
-    early = sorted({fit.nbytes for fit in measurement.fits if fit.law.lam < 1})
+    early = sorted({point.nbytes for point in points if point.lam < 1})
     if early:
         advice.append(
             "λ < 1 is used as 1 at " + ", ".join(map(str, early)) + " bytes: the library takes"
@@ -94,24 +107,34 @@ def judge(
 
 _KINDS = {
     "disagree": "the two experiments disagree",
+    "fitted": "t0 cannot be told from 0",
     "wide": "t0 or λ is uncertain",
     "few": f"fewer than {OPENING} repetitions",
 }
+_MODES: dict[Mode, str] = {"nonblocking": "non-blocking", "blocking": "blocking"}
 
 
-def _troubles(fit: Fit) -> list[tuple[str, str]]:
+def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
     """What is wrong with a point: (kind, words)."""
     troubles = []
-    t0, lam = fit.uncertainty or (0.0, 0.0)
-    if fit.disagreement is None:
+    t0 = _uncertainty(point.t0_s, point.t0_interval_s)
+    lam = _uncertainty(point.lam, point.lam_interval)
+    if point.fitted:
+        troubles.append(("fitted", "t0 alone cannot be told from 0"))
+    elif point.disagreement is None:
         troubles.append(("disagree", "one experiment alone gives no λ"))
-    elif fit.disagreement > max(DISAGREEMENT, 2 * lam):  # and not just by chance
-        troubles.append(("disagree", f"the experiments' λ differ by {float(fit.disagreement):.0%}"))
-    if fit.repetitions < OPENING:
-        troubles.append(("few", f"{fit.repetitions} repetition(s)"))
+    elif point.disagreement > max(DISAGREEMENT, 2 * lam):  # and not just by chance
+        troubles.append(("disagree", f"the experiments' λ differ by {point.disagreement:.0%}"))
+    if point.repetitions < OPENING:
+        troubles.append(("few", f"{point.repetitions} repetition(s)"))
     if max(t0, lam) > UNCERTAINTY:
         troubles.append(("wide", f"t0 ± {t0:.0%}, λ ± {lam:.0%}"))
     return troubles
+
+
+def _uncertainty(value: float, interval: Bounds | None) -> float:
+    """The relative half-width of an interval that is symmetric on a logarithmic scale."""
+    return round(log(interval[1] / value), 9) if interval and min(value, *interval) > 0 else 0.0
 
 
 def _verdict(reasons: list[str]) -> str:

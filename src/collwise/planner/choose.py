@@ -174,7 +174,8 @@ def _plan(
         tried = any(_keeps_order(one, problem) for one in among)
         raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
-    choice = replace(ranked[0], verdict="chosen: the least predicted time")
+    why = "the least predicted time" if algorithm is None else "it was named"
+    choice = replace(ranked[0], verdict=f"chosen: {why}")
     every, unsegmented = problem.lower_bounds(machine)
     return Plan(
         problem,

@@ -1,46 +1,162 @@
-"""What races have taught, applied to sizes that were not raced."""
+"""What races have taught: who serves a call, and why, in the words of `Comm` and of `plan` alike.
 
-from collections.abc import Iterable
+A race counts for as many ranks only.  It says something about sizes up to REACH times as large or
+as small; and two races of the same winner, one of a smaller and one of a larger size, say something
+about all sizes between.  Elsewhere the library's own stays.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import LIBRARY
+from collwise.model.exact import exact
+from collwise.planner.plans import Candidate, Plan
+from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.problem import Problem, satisfies
+from collwise.system import formatting
 
 REACH = 4
 """A race says something about sizes up to so many times larger or smaller; and about as many times
 more or fewer sources, where a collective has sources."""
 
 
-def learned_choice(
-    races: Iterable[RaceResult],
-    collective: str,
-    form: Form,
-    ranks: int,
-    nbytes: int,
-    sources: int = 0,
-) -> str | None:
-    """The algorithm that won the nearest race with as many ranks; None for the library's own.
+class Verdict(NamedTuple):
+    """Who serves a call.
 
-    sources: their number, where the collective has any; nbytes is then all that they have.
-    Nearest by the ratio of sizes times that of the sources' numbers, each at most REACH; of equally
-    near ones, the smaller, then that of fewer sources.  What was raced where some ranks gave says
-    nothing about all of them giving, nor the other way: the library runs another algorithm there.
+    algorithm: its full name, or LIBRARY for the library's own.   because: a clause.
+    race: the (nearest) race that says so; None if none does, and the library's own stays.
+    """
+
+    algorithm: str
+    because: str
+    race: RaceResult | None = None
+
+    def __str__(self) -> str:
+        who = "the library's own" if self.algorithm == LIBRARY else self.algorithm
+        return f"{who}: {self.because}"
+
+
+def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
+    """The races of a profile that count where so many ranks are placed so.
+
+    Those of algorithms that there are no more do not.   Arguments: as `Profile.races_at`.
+    """
+    races = profile.races_at(ranks, placement)
+    return tuple(race for race in races if race.algorithm in ALGORITHMS)
+
+
+def settled(estimate: Plan, said: Verdict) -> Plan:
+    """A plan of all candidates after what races said; as it was where they said nothing."""
+    if said.race is None:
+        return estimate
+    because = f"chosen: {said.because}"
+    least = replace(estimate.choice, verdict="the least predicted time, but a race decided")
+    candidates = (least, *estimate.candidates[1:])
+    if said.algorithm == LIBRARY:
+        own = said.race.library_s
+        choice = Candidate(LIBRARY, {}, exact(own), because, own)
+        return replace(estimate, choice=choice, candidates=(choice, *candidates))
+    every = tuple(
+        replace(c, verdict=because) if c.name == said.algorithm else c for c in candidates
+    )
+    for choice in every:
+        if choice.name == said.algorithm:
+            return replace(estimate, choice=choice, candidates=every)
+    return estimate  # it does not apply at this size
+
+
+def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
+    """What races say about a call.
+
+    Nearest is the race with the least ratio of sizes times that of the numbers of sources, each at
+    most REACH; of equally near ones, that of the smaller size, then of fewer sources.  What was
+    raced where some ranks gave says nothing about all of them giving, nor the other way: the
+    library runs another algorithm there.
     The same on every rank: it depends on nothing else.
     """
-    near = []
-    for race in races:
-        alike = (race.sources == ranks) == (sources == ranks)
-        if alike and (race.collective, race.form, race.ranks) == (collective, form, ranks):
-            ratios = _ratio(race.nbytes, nbytes), _ratio(race.sources, sources)
-            if max(ratios) <= REACH:
-                near.append((ratios[0] * ratios[1], race.nbytes, race.sources, race))
-    if not near:
-        return None
-    race = min(near, key=lambda row: row[:3])[3]
-    return None if race.decision == LIBRARY else race.algorithm
+    races = tuple(races)
+    alike = [race for race in races if _alike(race, problem, form)]
+    near = [race for race in alike if max(_ratios(race, problem)) <= REACH]
+    if near:
+        nearest = min(near, key=lambda race: _distance(race, problem))
+        return _checked(nearest, _won([nearest]), problem)
+    both = _neighbours(alike, problem)
+    if len({(race.decision, race.algorithm) for race in both}) == 1:
+        nearest = min(both, key=lambda race: _distance(race, problem))
+        return _checked(nearest, _won(both), problem)
+    return Verdict(LIBRARY, _unknown(races, alike, problem, form))
 
 
-def _ratio(one: int, other: int) -> Fraction:
-    """How many times as large the larger one is, exactly; 0 counts as 1."""
-    low, high = sorted((max(one, 1), max(other, 1)))
-    return Fraction(high, low)
+def _alike(race: RaceResult, problem: Problem, form: Form) -> bool:
+    mine = problem.collective, form, problem.ranks
+    everybody = (race.sources == race.ranks) == (len(problem.sources) == problem.ranks)
+    return (race.collective, race.form, race.ranks) == mine and everybody
+
+
+def _ratios(race: RaceResult, problem: Problem) -> tuple[Fraction, Fraction]:
+    """How many times as large the larger one is, exactly, of sizes and sources; 0 counts as 1."""
+    pairs = (race.nbytes, problem.nbytes), (race.sources, len(problem.sources))
+    ordered = (sorted((max(one, 1), max(other, 1))) for one, other in pairs)
+    first, second = (Fraction(high, low) for low, high in ordered)
+    return first, second
+
+
+def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
+    sizes, sources = _ratios(race, problem)
+    return sizes * sources, race.nbytes, race.sources
+
+
+def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
+    """The races of the next smaller and the next larger size, with as many sources; or none."""
+    races = [race for race in alike if race.sources == len(problem.sources)]
+    smaller = [race for race in races if race.nbytes <= problem.nbytes]
+    larger = [race for race in races if race.nbytes >= problem.nbytes]
+    if not smaller or not larger:
+        return []
+    return [max(smaller, key=lambda race: race.nbytes), min(larger, key=lambda race: race.nbytes)]
+
+
+def _won(races: Sequence[RaceResult]) -> str:
+    sizes = " and of ".join(formatting.count(race.nbytes, "byte") for race in races)
+    where = (
+        f"the race{'s' * (len(races) > 1)} of {sizes} on {formatting.count(races[0].ranks, 'rank')}"
+    )
+    if races[0].decision == LIBRARY:
+        return f"nothing was clearly faster in {where}"
+    gains = " and ".join(
+        f"{race.library_s / race.ours_s:.2f}" if race.ours_s else "∞" for race in races
+    )
+    return f"it won {where}, {gains} times as fast as the library's own"
+
+
+def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:
+    """The verdict of a race, if its winner is legal here."""
+    name = LIBRARY if race.decision == LIBRARY else race.algorithm
+    combines = name != LIBRARY and problem.kind.combines
+    if combines and not satisfies(ALGORITHMS[name].order(problem), problem.order):
+        because = f"{name} combines in an order that is not legal here, though {because}"
+        name = LIBRARY
+    return Verdict(name, because, race)
+
+
+def _unknown(
+    races: Sequence[RaceResult], alike: Sequence[RaceResult], problem: Problem, form: Form
+) -> str:
+    """Why no race says anything."""
+    calls = f"{form} calls of {problem.collective}"
+    if alike:
+        sizes = ", ".join(str(n) for n in sorted({race.nbytes for race in alike}))
+        return (
+            f"no race of {calls} on {formatting.count(problem.ranks, 'rank')} is near enough to"
+            f" {formatting.count(problem.nbytes, 'byte')} (raced: {sizes} bytes; a race counts for"
+            f" up to {REACH} times as many or as few, and between two sizes with the same winner)"
+        )
+    others = {r.ranks for r in races if (r.collective, r.form) == (problem.collective, form)}
+    elsewhere = (
+        f" (but on {', '.join(map(str, sorted(others - {problem.ranks})))})" if others else ""
+    )
+    return f"{calls} were not raced on {formatting.count(problem.ranks, 'rank')}{elsewhere}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import msgspec
 
@@ -20,13 +20,9 @@ from collwise.model.measured_machine import Measured, measured
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import (
     UNITS,
-    CombineTime,
-    MeasuredSize,
-    MedianTime,
+    Measurements,
     Mode,
-    Provenance,
     RaceResult,
-    Record,
 )
 from collwise.system.files import read_input, replace_file
 
@@ -35,7 +31,8 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION = 1
+VERSION: Final = 2
+"""Version 1 knows no placements."""
 
 
 class _Header(msgspec.Struct):
@@ -43,40 +40,66 @@ class _Header(msgspec.Struct):
     version: Any = None
 
 
-class Profile(Record, frozen=True, kw_only=True, dict=True):
-    """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`."""
+class Profile(Measurements, frozen=True, kw_only=True, dict=True):
+    """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`.
+
+    What it says of itself is what was measured last; `at` finds what was measured with another
+    number or placement of ranks.
+    """
 
     format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1] = 1
-    verdict: str
-    advice: tuple[str, ...] = ()
+    version: Literal[1, 2] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
-    provenance: Provenance
-    points: tuple[MeasuredSize, ...]
-    medians: tuple[MedianTime, ...] = ()
-    combining: tuple[CombineTime, ...] = ()
+    other_placements: tuple[Measurements, ...] = ()
+    """What was measured before with other placements of ranks, one of each, the newest first."""
     race_results: tuple[RaceResult, ...] = msgspec.field(default=(), name="wins")
 
     def __post_init__(self) -> None:
-        if not self.points:
-            raise ValueError("points is empty: nothing was measured")
-        last: dict[str, tuple[int, int]] = {}
-        for i, point in enumerate(self.points):
-            before = last.get(point.mode)
-            if before is not None and point.nbytes <= before[0]:
-                raise ValueError(
-                    f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
-                    " sizes must ascend"
-                )
-            if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
-                seen = f"points[{i}].segment = {point.segment}"
-                raise ValueError(f"{seen}: segments count up from 0 in each mode")
-            last[point.mode] = point.nbytes, point.segment
-        if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
-            raise ValueError("combining: an operator, type and length is there twice")
+        super().__post_init__()
         if len({result.key for result in self.race_results}) < len(self.race_results):
             raise ValueError("wins: two of them are about the same collective, ranks, size, root")
+        placements = [m.provenance.placement for m in (self, *self.other_placements)]
+        if len(set(placements)) < len(placements):
+            raise ValueError("other_placements: two measurements have the same placement")
+
+    def at(self, ranks: int, placement: str = "") -> "Profile":
+        """The same profile, whose measurements are those for so many ranks, or the nearest.
+
+        placement: as `placement_of` names it, if it is known; measurements with it come first.
+        """
+
+        def distance(measured: Measurements) -> tuple[bool, float]:
+            made = measured.provenance
+            low, high = sorted((max(ranks, 1), max(made.ranks, 1)))
+            return bool(placement) and made.placement != placement, high / low
+
+        every = (self, *self.other_placements)
+        nearest = min(every, key=distance)  # of equally near ones the newest
+        if nearest is self:
+            return self
+        return msgspec.structs.replace(
+            self,
+            **{name: getattr(nearest, name) for name in Measurements.__struct_fields__},
+            other_placements=tuple(
+                self.measurements if m is self else m for m in every if m is not nearest
+            ),
+        )
+
+    @property
+    def measurements(self) -> Measurements:
+        """What was measured last, on its own."""
+        return Measurements(
+            **{name: getattr(self, name) for name in Measurements.__struct_fields__}
+        )
+
+    def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
+        """The results of races without those of as many ranks with another placement than this.
+
+        placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
+        """
+        wanted = ("", placement or self.at(ranks).provenance.placement)
+        return tuple(r for r in self.race_results if r.ranks != ranks or r.placement in wanted)
 
     @cached_property
     def machine(self) -> Measured:
@@ -145,12 +168,15 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
 
     def to_json(self) -> str:
         """The profile as a JSON document; `from_json` gives an equal profile back."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
+        return (
+            msgspec.json.format(msgspec.json.encode(self.to_document()), indent=2).decode() + "\n"
+        )
 
     def to_document(self) -> dict[str, Any]:
         """The profile as plain dictionaries and lists, for a larger JSON document."""
         document: dict[str, Any] = msgspec.to_builtins(self)
-        return document
+        first = ("format", "version", "fingerprint")
+        return {name: document.pop(name) for name in first} | document
 
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
@@ -179,7 +205,8 @@ class Profile(Record, frozen=True, kw_only=True, dict=True):
                     f"its version is {header.version}, this collwise reads up to {VERSION}",
                     "update collwise, or measure again: collwise measure",
                 )
-            return msgspec.json.decode(raw, type=Profile)
+            read = msgspec.json.decode(raw, type=Profile)
+            return msgspec.structs.replace(read, version=VERSION)
         except UnicodeDecodeError as error:
             damaged(f"it is not UTF-8 text (at byte {error.start})")
         except msgspec.ValidationError as error:

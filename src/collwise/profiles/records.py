@@ -1,6 +1,7 @@
 """What a profile is made of: measured sizes, the medians they came from, provenance, races won."""
 
 import platform
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -55,6 +56,8 @@ class MeasuredSize(Record, frozen=True, kw_only=True):
     segment: Index
     """Which protocol of the library this size belongs to, from 0 in each mode."""
     verdict: str
+    fitted: bool = False
+    """Whether t0 is from a line over the sizes of its protocol, for want of one of its own."""
 
 
 class MedianTime(Record, frozen=True, kw_only=True):
@@ -82,6 +85,15 @@ class CombineTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
+def placement_of(ranks_of_nodes: Iterable[int]) -> str:
+    """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
+
+    ranks_of_nodes: the number of ranks on each node.   Which ranks they are is not told.
+    """
+    nodes = sorted(Counter(ranks_of_nodes).items(), reverse=True)
+    return " ".join(f"{count}x{ranks}" for ranks, count in nodes)
+
+
 class Provenance(Record, frozen=True, kw_only=True):
     """Where, when and how a profile was made."""
 
@@ -101,6 +113,40 @@ class Provenance(Record, frozen=True, kw_only=True):
     budget_s: NotNegative = 0.0
     elapsed_s: NotNegative = 0.0
     notes: tuple[str, ...] = ()
+
+    @property
+    def placement(self) -> str:
+        """How the ranks lay on nodes, as `placement_of` says it."""
+        return placement_of(self.hosts.values())
+
+
+class Measurements(Record, frozen=True, kw_only=True):
+    """What was measured with one placement of ranks, and how well."""
+
+    verdict: str
+    advice: tuple[str, ...] = ()
+    provenance: Provenance
+    points: tuple[MeasuredSize, ...]
+    medians: tuple[MedianTime, ...] = ()
+    combining: tuple[CombineTime, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ValueError("points is empty: nothing was measured")
+        last: dict[str, tuple[int, int]] = {}
+        for i, point in enumerate(self.points):
+            before = last.get(point.mode)
+            if before is not None and point.nbytes <= before[0]:
+                raise ValueError(
+                    f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
+                    " sizes must ascend"
+                )
+            if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
+                seen = f"points[{i}].segment = {point.segment}"
+                raise ValueError(f"{seen}: segments count up from 0 in each mode")
+            last[point.mode] = point.nbytes, point.segment
+        if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
+            raise ValueError("combining: an operator, type and length is there twice")
 
 
 Form: TypeAlias = Literal["blocking", "persistent"]
@@ -126,6 +172,8 @@ class RaceResult(Record, frozen=True, kw_only=True):
     speedup_low: NotNegative
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
+    placement: str = ""
+    """How the ranks lay on nodes (`placement_of`); empty in profiles of version 1: any."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,9 +182,10 @@ class RaceResult(Record, frozen=True, kw_only=True):
             raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
 
     @property
-    def key(self) -> tuple[str, str, int, int, int, int]:
+    def key(self) -> tuple[str, str, int, int, int, int, str]:
         """What the race was about; a profile has one result for each."""
-        return self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
+        problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
+        return *problem, self.placement
 
 
 UNITS = {

@@ -1,11 +1,17 @@
 """A plan as JSON, and what documents of plans, races and simulations have in common."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
+from collwise.planner.race_lookup import Verdict
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form
 from collwise.schedule.problem import Problem
+from collwise.system import formatting
 
 
 def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
@@ -14,7 +20,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         **problem_document(plan.problem, plan.machine, plan.topology, origin, plan.reason),
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
-        "predicted_s": plan.predicted_s,
+        "predicted_s": None if plan.algorithm == LIBRARY else plan.predicted_s,
         "lower_bound_s": plan.lower_bound_s,
         "lower_bound": plan.bound.argument,
         "unsegmented_bound_s": plan.unsegmented_bound.time_s,
@@ -25,6 +31,27 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "excluded": dict(plan.excluded),
         "remarks": list(plan.remarks),
     }
+
+
+def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> list[str]:
+    """What a profile says of itself, and who serves each form of the call; empty without one."""
+    if profile is None:
+        return []
+    made = profile.provenance
+    measured = f"measured on {formatting.count(made.ranks, 'rank')} at {made.created}"
+    lines = [f"{form:<13}{said}" for form, said in served.items()]
+    return [f"profile      {profile.verdict}; {measured}", *lines]
+
+
+def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> dict[str, Any]:
+    """The same as JSON."""
+    if profile is None:
+        return {}
+    calls = {
+        form: {"algorithm": said.algorithm, "because": said.because}
+        for form, said in served.items()
+    }
+    return {"profile_verdict": profile.verdict, "served": calls}
 
 
 def problem_document(

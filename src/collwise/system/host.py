@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from pathlib import Path
 
 LAB = "COLLWISE_LAB"
@@ -27,20 +28,23 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return platform.processor() or platform.machine() or "unknown"
 
 
-def usable_cores(
-    quota: Path = Path("/sys/fs/cgroup/cpu.max"), *, processors: int | None = None
-) -> int:
-    """Logical processors that this process may use: what its affinity and its container allow.
+def affinity() -> frozenset[int]:
+    """The logical processors on which this process may run; empty where the system does not say."""
+    return frozenset(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ())
 
-    quota: the control group's file.  processors: the affinity's count (looked up if not given).
+
+def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """How many processors' time the container allows; more than there are where it says nothing.
+
+    quota: the control group's file.
     """
-    cores = processors or (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
     try:
         limit, period = quota.read_text(encoding="ascii").split()
-        if limit != "max":
-            cores = min(cores, max(1, round(int(limit) / int(period))))
+        return max(1, round(int(limit) / int(period)))  # ValueError for "max"
     except (OSError, ValueError, ZeroDivisionError):
-        pass  # no control group, so no quota
-    return cores
+        return sys.maxsize
+
+
+def usable_cores() -> int:
+    """Logical processors that this process may use: what its affinity and its container allow."""
+    return min(len(affinity()) or os.cpu_count() or 1, core_limit())

@@ -116,16 +116,17 @@ class Outcome:
     """One task: the plan after the race, and the race.
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
-    the same repetitions.
+    the same repetitions.   placement: how the ranks lay on nodes.
     """
 
     task: Task
     plan: Plan
     race: Race
     blocking: Race
+    placement: str = ""
 
     @classmethod
-    def of(cls, task: Task, estimated: Plan, everything: Race) -> "Outcome":
+    def of(cls, task: Task, estimated: Plan, everything: Race, placement: str = "") -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
         estimated: the plan that named the candidates.
@@ -138,6 +139,7 @@ class Outcome:
             decided(estimated, medians, persistent.winner, persistent.library),
             persistent,
             everything.among(blocking | {everything.libraries[0]}),
+            placement,
         )
 
     @property
@@ -192,6 +194,7 @@ class Outcome:
             speedup_low=decision.speedup.low,
             speedup_high=decision.speedup.high,
             decision=decision.used,
+            placement=self.placement,
         )
 
 

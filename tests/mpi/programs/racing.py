@@ -1,5 +1,6 @@
 """Checks of measuring, racing and learning on real MPI."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from collwise.mpi.runtime.world import World, describe
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, RaceResult
 from collwise.schedule.problem import Problem
+from collwise.system.host import affinity, core_limit
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
 from tests.mpi.programs.checks import check, main
@@ -46,13 +48,7 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
         return
     world = describe(comm)
     private = PrivateCommunicator(comm)
-    try:
-        profile = run_campaign(private.comm, world, budget_s=0.4, sizes=(65536, 262144), seed=3)
-    except InvalidArgument as refusal:  # ranks without a core of their own: said on all alike
-        told = set(comm.allgather(refusal.seen))
-        if len(told) > 1 or "no message size gave" not in refusal.seen:
-            raise
-        profile = comm.bcast(assumed(world))
+    profile = run_campaign(private.comm, world, budget_s=0.4, sizes=(65536, 262144), seed=3)
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert all(point.t0_s > 0 for point in profile.points)
     task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
@@ -96,11 +92,35 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     assert made.algorithm == "s_to_p/bruck"
     assert ours.plan("s_to_p", 20, sources=[0, 1], form="persistent") is None
     assert ours.plan("s_to_p", 1000, sources=[0, 1]) is None
+    assert made.choice.verdict == (
+        f"chosen: it won the race of 49 bytes on {comm.size} ranks, 2.00 times as fast as the"
+        " library's own"
+    )
+    why = ours.explain("s_to_p", 20, sources=[0, 1])
+    assert why == made.choice.verdict.replace("chosen", "s_to_p/bruck")
+    lost = ours.explain("s_to_p", 20, form="persistent", sources=[0, 1])
+    assert lost.startswith("the library's own: persistent calls of s_to_p were not raced on ")
+    far = ours.explain("s_to_p", 1000, sources=[0, 1])
+    assert "is near enough to 2,000 bytes (raced: 49 bytes; " in far
     mine, result = np.full(int(comm.rank < 2), comm.rank), np.full(2, -1)
     counts = [1, 1] + [0] * (comm.size - 2)
     ours.Allgatherv(mine, [result, counts])
     assert np.array_equal(result, [0, 1])
     private.free()
+
+
+@check
+def bound_ranks_have_their_cores_together(comm: MPI.Intracomm) -> None:
+    """Each on a core of its own, as launchers bind them: they do not share one."""
+    usable = sorted(affinity())
+    os.sched_setaffinity(0, {usable[comm.rank % len(usable)]})
+    try:
+        world = describe(comm)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert world.cores == min(comm.size, len(usable), core_limit())
+    assert world.crowded == (comm.size > world.cores)
+    assert world.placement == f"1x{comm.size}"
 
 
 def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[Any] | None) -> None:

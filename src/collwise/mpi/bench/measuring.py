@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from mpi4py import MPI
 
-from collwise.measure.campaign import SIZES, Campaign, Measurement
+from collwise.measure.campaign import Campaign, Measurement
 from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell, cells, slowest
 from collwise.measure.probes import Probe
 from collwise.measure.profile_building import build_profile
@@ -40,7 +40,7 @@ def run_campaign(
     message; the usual ones if not given.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
-    chosen = SIZES if sizes is None else tuple(sizes)
+    chosen = None if sizes is None else tuple(sizes)
 
     def new() -> Campaign:
         share = budget_s * (1 - COMBINING_SHARE)

@@ -3,13 +3,14 @@
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
-from collwise.profiles.records import Provenance, local_provenance
-from collwise.system.host import LAB, usable_cores
+from collwise.profiles.records import Provenance, local_provenance, placement_of
+from collwise.system.host import LAB, affinity, core_limit
 from collwise.system.launcher import INSTALL, launched
 
 try:
@@ -34,7 +35,7 @@ class World(NamedTuple):
     hosts: tuple[str, ...]
     """Processor names in rank order, as the communicator's ranks report them."""
     cores: int
-    """Cores that this process may use."""
+    """Cores that the ranks of the most crowded node may use, all of them together."""
     emulated: str = ""
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
 
@@ -44,8 +45,13 @@ class World(NamedTuple):
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property
+    def placement(self) -> str:
+        """How the ranks lie on nodes."""
+        return placement_of(Counter(self.hosts).values())
+
+    @property
     def crowded(self) -> bool:
-        """More ranks on some host than it has cores (as this process sees them).
+        """More ranks on some node than cores that they may use.
 
         Emulated hosts share the cores of the machine they are on.
         """
@@ -78,14 +84,29 @@ def library_line() -> str:
 
 def describe(comm: MPI.Intracomm) -> World:
     """Describe MPI; collective over `comm`."""
+    places = comm.allgather((MPI.Get_processor_name(), affinity(), core_limit()))
+    emulated = comm.bcast(os.environ.get(LAB, ""))
+    by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
+    for host, mask, limit in places:  # emulated hosts are one node
+        by_node.setdefault("" if emulated else host, []).append((mask, limit))
+    most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
     return World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
         thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
-        hosts=tuple(comm.allgather(MPI.Get_processor_name())),
-        cores=usable_cores(),
-        emulated=comm.bcast(os.environ.get(LAB, "")),
+        hosts=tuple(host for host, *_ in places),
+        cores=cores_together(most_crowded),
+        emulated=emulated,
     )
+
+
+def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
+    """Cores that the ranks of a node may use: those of all masks, as far as the container allows.
+
+    ranks: the affinity and the container's limit of each.
+    """
+    every = frozenset[int]().union(*(mask for mask, _ in ranks))
+    return min(len(every) or os.cpu_count() or 1, *(limit for _, limit in ranks))
 
 
 def world() -> MPI.Intracomm:

@@ -1,0 +1,136 @@
+"""What a saved profile becomes when something new was measured: nothing is forgotten."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from collwise.algorithms.registry import ALGORITHMS
+from collwise.measure.breakpoints import CurvePoint, find_segments
+from collwise.measure.stability import judge
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
+from collwise.system import formatting
+
+
+class Merged(NamedTuple):
+    """A profile to save, and what became of the one that was there: phrases."""
+
+    profile: Profile
+    kept: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """For people; empty where nothing was there."""
+        return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
+
+    @property
+    def document(self) -> dict[str, list[str]]:
+        """The same as JSON."""
+        return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
+
+
+def merge(found: Profile | None, new: Profile) -> Merged:
+    """Add what was measured to the profile that was found, if it is one of the same machine.
+
+    What was measured again is replaced: the same size with the same placement of ranks, the same
+    race with the same placement.  All else stays, except races of algorithms that are no more.
+    """
+    if found is None:
+        return Merged(new)
+    if found.fingerprint != new.fingerprint:
+        made = found.provenance
+        where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
+        return Merged(new, dropped=(where,))
+    placement = new.provenance.placement
+    before = {m.provenance.placement: m for m in (found.measurements, *found.other_placements)}
+    same = before.pop(placement, None)
+    again = {_problem(race) for race in new.race_results}
+    known = [race for race in found.race_results if race.algorithm in ALGORITHMS]
+    unknown = [race for race in found.race_results if race.algorithm not in ALGORITHMS]
+    kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
+    measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
+    profile = msgspec.structs.replace(
+        new,
+        **{name: getattr(measured, name) for name in Measurements.__struct_fields__},
+        other_placements=tuple(before.values()),
+    )
+    elsewhere = [f"t0 and λ on {_ranks(m.provenance.ranks)}" for m in before.values()]
+    return Merged(
+        profile.with_race_results([*kept, *new.race_results]),
+        (*_races(kept), *sizes_kept, *elsewhere),
+        (*_races([race for race in known if race not in kept]), *sizes_replaced),
+        tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown)),
+    )
+
+
+def _problem(race: RaceResult) -> tuple[object, ...]:
+    return race.key[:-1]
+
+
+def _races(races: Iterable[RaceResult]) -> list[str]:
+    """How many races, by the number of ranks."""
+    by_ranks = Counter(race.ranks for race in races)
+    return [f"{formatting.count(n, 'race')} on {_ranks(p)}" for p, n in sorted(by_ranks.items())]
+
+
+def _ranks(count: int) -> str:
+    return formatting.count(count, "rank")
+
+
+def _together(
+    old: Measurements | None, new: Measurements, cores: int
+) -> tuple[Measurements, list[str], list[str]]:
+    """Both measurements of one placement; and which sizes were kept and replaced, as phrases."""
+    if old is None:
+        return new, [], []
+    fresh = {(p.mode, p.nbytes) for p in new.points}
+    stale = {(p.mode, p.nbytes) for p in old.points}
+    cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
+    combining = [t for t in old.combining if (t.op, t.dtype, t.nbytes) not in cells]
+    medians = [m for m in old.medians if (m.mode, m.nbytes) in stale - fresh]
+    measured = msgspec.structs.replace(
+        new,
+        medians=(*(m for m in new.medians if (m.mode, m.nbytes) in fresh), *medians),
+        combining=(*new.combining, *combining),
+    )
+    if stale - fresh:
+        kept = [p for p in old.points if (p.mode, p.nbytes) in stale - fresh]
+        points = _in_segments([*new.points, *kept])
+        made = new.provenance
+        judgement = judge(points, made, made.usable_cores or cores)
+        measured = msgspec.structs.replace(
+            measured, points=points, verdict=judgement.verdict, advice=judgement.advice
+        )
+    return measured, _sizes(stale - fresh), _sizes(stale & fresh)
+
+
+def _in_segments(points: Iterable[MeasuredSize]) -> tuple[MeasuredSize, ...]:
+    """Points in order, the protocols found anew."""
+    numbered: list[MeasuredSize] = []
+    ordered = sorted(points, key=lambda p: (p.mode != "nonblocking", p.nbytes))
+    for _, group in groupby(ordered, key=lambda p: p.mode):
+        of_mode = list(group)
+        gaps = [CurvePoint(p.nbytes, p.t0_s, _error(p)) for p in of_mode]
+        latencies = [CurvePoint(p.nbytes, p.t0_s * max(p.lam, 1), _error(p)) for p in of_mode]
+        numbers = find_segments(gaps, latencies)
+        numbered += [
+            msgspec.structs.replace(p, segment=number)
+            for p, number in zip(of_mode, numbers, strict=True)
+        ]
+    return tuple(numbered)
+
+
+def _error(point: MeasuredSize) -> float:
+    """About the relative standard error of t0 and λ."""
+    ends = [(point.t0_interval_s, point.t0_s), (point.lam_interval, point.lam)]
+    return max([(i[1] - i[0]) / (4 * middle) for i, middle in ends if i and middle > 0] or [0.5])
+
+
+def _sizes(of_modes: Iterable[tuple[str, int]]) -> list[str]:
+    sizes = sorted({nbytes for _, nbytes in of_modes})
+    return [f"t0 and λ of {', '.join(map(str, sizes))} bytes"] if sizes else []

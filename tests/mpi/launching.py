@@ -33,7 +33,7 @@ class Library:
             **kept,
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "COLLWISE_PROFILE": str(ROOT / "no-such-folder" / "no-profile.json"),
+            "XDG_DATA_HOME": str(ROOT / "no-such-folder"),
             **more,
         }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
 from collwise.schedule.program import Schedule
 
@@ -91,3 +91,17 @@ def allocates_nothing(*acts: Callable[[], object]) -> None:
         grown.append(sys.getallocatedblocks() - before)
     gc.enable()
     assert min(grown) < 5, grown
+
+
+def works(comm: MPI.Intracomm) -> None:
+    """A communicator on which collectives of all kinds do what they should."""
+    size, rank = comm.size, comm.rank
+    data = np.full(50, float(rank))
+    comm.Bcast(data, size - 1)
+    assert (data == size - 1).all()
+    total = np.zeros(3)
+    comm.Allreduce(np.full(3, rank + 1.0), total)
+    assert (total == size * (size + 1) / 2).all()
+    everything = np.zeros(2 * size, np.int32)
+    comm.Allgatherv(np.full(2, rank, np.int32), [everything, [2] * size])
+    assert np.array_equal(everything, np.repeat(np.arange(size), 2))

@@ -9,9 +9,7 @@ COMBINE: int
 COPY: int
 COPY_TYPED: int
 
-def connect(
-    path: str, width: int, status_size: int, truncated: int, byte: int
-) -> list[str]: ...
+def connect(path: str, width: int, status_size: int, truncated: int, byte: int) -> list[str]: ...
 def describe(
     exception: type,
     in_place: object,

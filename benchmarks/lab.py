@@ -24,6 +24,8 @@ from typing import Any
 
 from bench_support import RESULTS, table_head, table_row, today
 
+from collwise.measure.statistics import misprediction
+
 ROOT = RESULTS.parents[1]
 ROWS = (
     "8x2048@10mbit/5ms",
@@ -231,7 +233,7 @@ TITLES = (
 def markdown(document: dict[str, Any]) -> str:
     """The record as a page."""
     errors = [
-        abs(medians(row)[label] / row["predicted_s"][label] - 1)
+        misprediction(row["predicted_s"][label], medians(row)[label]) - 1
         for row in document["rows"]
         for label in row["labels"].values()
     ]

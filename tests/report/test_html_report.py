@@ -46,7 +46,7 @@ def test_what_a_report_tells(page: str) -> None:
         "Of persistent calls, collwise is clearly faster than the library&#39;s own in 1 of 2 r",
         "Of blocking calls, the library&#39;s own stays in all 2 races",
         "Every byte was checked on every rank, before and after every race.",
-        "7 repetitions were dropped because a rank started late.",
+        "7 repetitions were dropped because ranks did not start together.",
         "No schedule can beat, by the measured machine: broadcast of 512 bytes: ",
     ):
         assert words in text

@@ -16,7 +16,7 @@ from collwise.figures import style
 from collwise.figures.axes import ratio_axis, size_axis, time_axis
 from collwise.figures.style import FAINT, INK, MUTED, PAPER, WASH
 from collwise.measure.race import Race
-from collwise.measure.statistics import Interval
+from collwise.measure.statistics import Interval, misprediction
 from collwise.system import formatting
 
 GOOD = (0.9, 1.1)
@@ -65,9 +65,11 @@ def predicted_against_measured(races: Sequence[Race]) -> Figure:
         ratio = Interval(*(time / predicted for time in measured))
         place = list(looks).index(name) - (len(looks) - 1) / 2
         _draw_point(right, nbytes * beside**place, ratio, *looks[name])
-    error = median(abs(1 / ratio - 1) for ratio in ratios)
+    factor = median(misprediction(predicted, measured.middle) for *_, predicted, measured in points)
     left.set_title("Time of each competitor")
-    right.set_title(f"Median error {error:.0%} over {formatting.count(len(points), 'time')}")
+    right.set_title(
+        f"Off by a factor of {factor:.2f} in the median of {formatting.count(len(points), 'time')}"
+    )
     handles = [*_name_handles(looks), Line2D([], [], color=INK, lw=1, label="as predicted")]
     handles.append(Patch(color=WASH, label="within 10 %"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)

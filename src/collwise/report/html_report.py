@@ -83,13 +83,18 @@ def _best_schedule_pictures(tuning: Tuning) -> tuple[Picture, ...]:
 
 
 def _region_pictures(tuning: Tuning) -> tuple[Picture, ...]:
-    """For each collective, which algorithm the model predicts to be the best at which size."""
+    """For each collective, which algorithm the model predicts to be the best at which size.
+
+    Up to the largest that was measured: beyond, predictions are extrapolated.
+    """
     tasks = {
         o.race.collective: o.task for o in tuning.outcomes if o.race.nbytes and o.race.ranks > 1
     }
     pictures = []
+    measured = max(tuning.profile.machine.sizes())
+    sizes = [nbytes for nbytes in REGION_SIZES if nbytes <= measured] or [measured]
     for collective, task in tasks.items():
-        plans = [task.resized(nbytes).plan(tuning.profile) for nbytes in REGION_SIZES]
+        plans = [task.resized(nbytes).plan(tuning.profile) for nbytes in sizes]
         times = {
             plan.problem.nbytes: {c.name: c.predicted_s for c in plan.candidates} for plan in plans
         }
@@ -167,6 +172,6 @@ def _notes(tuning: Tuning) -> list[str]:
     ]
     return [
         "Every byte was checked on every rank, before and after every race.",
-        f"{dropped} repetitions were dropped because a rank started late.",
+        f"{dropped} repetitions were dropped because ranks did not start together.",
         "No schedule can beat, by the measured machine: " + "; ".join(bound) + ".",
     ]

@@ -22,9 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_support import RESULTS, table_head, table_row, today
-
-from collwise.measure.statistics import misprediction
+from bench_support import RESULTS, misprediction, table_head, table_row, today
 
 ROOT = RESULTS.parents[1]
 ROWS = (

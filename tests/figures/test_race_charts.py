@@ -1,19 +1,26 @@
 import pytest
 
-from collwise.figures.race_charts import comparable_races, predicted_against_measured, speedups
+from collwise.figures.race_charts import comparable_races, speedups
 from collwise.figures.style import svg
 from collwise.measure.race import Race
 from tests.figures.examples import RACES, SIZES, legend, race, xs, ys
 
 
-def test_predictions_of_every_competitor() -> None:
-    figure = predicted_against_measured(RACES)
-    assert legend(figure) == ["postal_tree", "binomial", "as predicted", "within 10 %"]
-    left, right = figure.axes
-    assert left.get_xlim() == left.get_ylim()
-    points = [line for line in left.lines if line.get_marker() in ("o", "s")]
-    assert len(points) == 2 * len(SIZES)
-    assert right.get_title("left").endswith("over 8 times")
+def test_predictions_and_the_limit() -> None:
+    """Of the same schedule, in the same scale; half the predicted time is twice the speed-up."""
+    bounds_s = dict.fromkeys(SIZES, 4e-06)
+    figure = speedups(RACES, bounds_s=bounds_s)
+    assert {"as predicted", "limit by the model"} < set(legend(figure))
+    axes = figure.axes[0]
+    (predicted,) = (line for line in axes.lines if line.get_marker() == "D" and len(xs(line)) > 1)
+    assert xs(predicted) == list(SIZES)
+    library_s = [r.medians[r.library].middle for r in RACES]
+    ideal = [t / r.predicted_s[r.best] for t, r in zip(library_s, RACES, strict=True)]
+    assert ys(predicted) == pytest.approx(ideal)
+    assert any(ys(line) == pytest.approx([t / 4e-6 for t in library_s]) for line in axes.lines)
+    low, high = axes.get_ylim()
+    assert low < min(ideal) <= max(ideal) < high
+    assert "limit by the model" not in legend(speedups(RACES))
 
 
 def test_speedups_stand_at_their_sizes() -> None:
@@ -37,10 +44,10 @@ def test_blocking_calls_stand_beside_persistent_ones() -> None:
     figure = speedups(RACES, slower)
     left, right = figure.axes
     assert [axes.get_title("left") for axes in figure.axes] == [
-        "persistent calls", "blocking calls"
+        "blocking calls", "persistent calls"
     ]  # fmt: skip
     assert left.get_ylim() == right.get_ylim()
-    for axes, races in ((left, RACES), (right, slower)):
+    for axes, races in ((left, slower), (right, RACES)):
         points = [line for line in axes.lines if line.get_marker() == "o"]
         assert {xs(p)[0]: ys(p)[0] for p in points} == {
             r.nbytes: pytest.approx(r.speedup(r.best).middle) for r in races
@@ -71,9 +78,9 @@ def test_too_few_samples_for_an_interval() -> None:
     ],
 )
 def test_races_that_say_nothing(races: list[Race]) -> None:
-    for figure in (speedups(races), predicted_against_measured(races)):
-        assert not figure.axes
-        assert "nothing to compare" in (text := figure.texts[0].get_text()) or "no speed" in text
+    figure = speedups(races)
+    assert not figure.axes
+    assert "no speed-up" in figure.texts[0].get_text()
 
 
 def test_comparable_races() -> None:
@@ -82,11 +89,11 @@ def test_comparable_races() -> None:
 
 
 def test_more_names_than_colours_and_odd_ones() -> None:
-    odd = {f"_{i} $\\x{{" + "y" * 50: 2e-5 + i * 1e-6 for i in range(20)}
-    figure = predicted_against_measured([race(512, others_s=odd)])
-    entries = legend(figure)
-    assert len(entries) == 24
-    assert all(len(entry) <= 34 for entry in entries)
-    styles = {(h.get_color(), h.get_marker()) for h in figure.axes[0].lines if h.get_marker()}
-    assert len(styles) > 20
+    odd = [f"_{i} $\\x{{" + "y" * 50 for i in range(20)]
+    figure = speedups([race(8 << i, others_s={name: 1e-6}) for i, name in enumerate(odd)])
+    names = legend(figure)[: len(odd)]
+    assert all(name.strip().startswith(f"_{i} ") for i, name in enumerate(names))
+    assert all(len(name) <= 34 for name in names)
+    points = [line for line in figure.axes[0].lines if len(xs(line)) == 1]
+    assert len({(line.get_color(), line.get_marker()) for line in points}) == len(odd)
     svg(figure)

@@ -1,72 +1,197 @@
 """The HTML report of a session, and the pictures of a plan."""
 
 import re
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
-from tests.tuning.examples import alone, outcome, session
+from msgspec import structs
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
+from collwise.measure.race import MARGIN
 from collwise.model.machine import Machine
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
-from collwise.report import html_report
-from collwise.report.html_report import LARGEST_DRAWN, draw_plan, write_report
+from collwise.report.html_report import render, write_report
+from collwise.report.schedule_files import LARGEST_DRAWN, draw_plan, unit_of
 from collwise.simulator import simulate
+from collwise.tuning.outcomes import Tuning
+from tests.figures.examples import FINGERPRINT, PROVENANCE, point, profile
+from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
+from tests.report.html_page import Page
+from tests.tuning.examples import alone, outcome, session
+
+LOSE: dict[str, Any] = {"gain": 0.7, "blocking_gain": 0.6}
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("pages") / "new" / "report.html"
-    found = session(outcome(512, 1.5, dropped=4), outcome(4096, 0.7, dropped=3), alone(8))
-    assert write_report(found, path) == path
+def written(tuning: Tuning, folder: Path) -> str:
+    path = folder / "new" / "report.html"
+    assert write_report(tuning, path) == path
     assert [p.name for p in path.parent.iterdir()] == ["report.html"]
     return path.read_text(encoding="utf-8")
 
 
-def test_a_report_needs_nothing_else(page: str) -> None:
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    outcomes = outcome(512, 1.5, dropped=4), outcome(4096, **LOSE, dropped=3), alone(8)
+    return written(session(*outcomes), tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_one_whole_document(html: str, page: Page) -> None:
+    assert html.lstrip().startswith("<!DOCTYPE html>")
+    assert page.doctype == "DOCTYPE html"
+    tags = ("html", "head", "title", "body", "main", "h1")
+    assert [len(page.named(tag)) for tag in tags] == [1] * len(tags)
+    assert page.named("html")[0]["lang"] == "en"
+
+
+def test_it_needs_nothing_else(html: str, page: Page) -> None:
     """No script; every reference is to the page itself."""
-    assert page.startswith("<!DOCTYPE html>")
-    assert page.rstrip().endswith("</html>")
-    assert "<script" not in page
-    assert "@import" not in page
-    references = re.findall(r'(?:href|src|data)="([^"]*)"', page)
-    references += re.findall(r"url\(([^)]*)\)", page)
-    assert references
-    assert all(r.startswith(("#", "data:")) for r in references)
+    assert not page.named("script")
+    for tag, attributes in page.tags:
+        for name, value in attributes.items():
+            if name in ("href", "src", "xlink:href", "srcset", "data", "action"):
+                assert value is not None
+                assert value.startswith(("#", "data:")), (tag, name, value)
+    assert not re.search(r"@import|url\((?!#)", html)
+    assert set(re.findall(r"https?://[^\s\"'<>]+", html)) == {"http://www.w3.org/2000/svg"}
+    names = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(names) == len(set(names))
 
 
-def test_what_a_report_tells(page: str) -> None:
-    text = re.sub(r"<[^>]*>", "", page)
-    for words in (
-        "Broadcast on 5 ranks, MPICH 5.0.2",
-        "nothing to race",
-        "Of persistent calls, collwise is clearly faster than the library&#39;s own in 1 of 2 r",
-        "Of blocking calls, the library&#39;s own stays in all 2 races",
-        "Every byte was checked on every rank, before and after every race.",
-        "7 repetitions were dropped because ranks did not start together.",
-        "No schedule can beat, by the measured machine: broadcast of 512 bytes: ",
+def test_it_begins_with_what_came_of_it(page: Page) -> None:
+    text = page.text
+    assert "Collectives on 5 ranks, MPICH 5.0.2 measurement: stable" in text
+    assert re.search(
+        r"4 calls were raced against MPICH 5\.0\.2's own\. collwise is clearly faster in 1 of them"
+        r" and serves these from now on, up to 1\.\d\d× as fast \(Bcast_init of 512 B\); .*"
+        r" is 1\.\d\d×\. Predicted times are off by a factor of \d+\.\d\d in the median",
+        text,
+    )
+    overview = page.words[: page.words.index("broadcast (Bcast)")]
+    assert [word for word in overview if word.startswith("Bcast")] == ["Bcast", "Bcast_init"]
+    assert [word for word in overview if word in ("512 B", "4 KiB", "8 B")] == [
+        "512 B", "4 KiB", "8 B"
+    ] * 2  # fmt: skip
+    assert text.index("About this page") > text.index("The machine: t0 and λ")
+
+
+def test_one_picture_in_the_open_for_each_collective(tmp_path: Path) -> None:
+    """And the machine's; all others, and all tables but the first, are folded."""
+    outcomes = outcome(512, 1.5), outcome(4096, 1.4), outcome(512, 1.5, sources=(0, 3))
+    page = Page(written(session(*outcomes), tmp_path))
+    labels = [svg["aria-label"] for svg in page.named("svg")]
+    in_the_open = [label for label, folded in zip(labels, page.folded["svg"], strict=True)
+                   if not folded]  # fmt: skip
+    assert in_the_open == [
+        "Speed-up of broadcast over the library's own",
+        "Speed-up of s_to_p over the library's own",
+        "The machine: t0 and λ",
+    ]
+    assert page.folded["table"] == [False] + [True] * (len(page.folded["table"]) - 1)
+    assert page.text.count("One point per size: ") == 1, "a caption is there once"
+
+
+def test_the_schedules_that_won_are_drawn(tmp_path: Path) -> None:
+    outcomes = outcome(512, 1.5), outcome(512, 1.2, sources=(0, 3)), outcome(4096, **LOSE)
+    page = Page(written(session(*outcomes), tmp_path))
+    ours, others, _ = (made.ours for made in outcomes)
+    for title in (
+        f"Tree: {ours}, 512 B, root 1, 5 ranks",
+        f"Timeline: {ours}, 512 B, root 1, 5 ranks",
+        f"Mesh: {others}, 512 B from each of 2 sources, 5 ranks",
+        f"Timeline: {others}, 512 B from each of 2 sources, 5 ranks",
     ):
-        assert words in text
-    for title in ("The machine: t0 and λ", "Tree: broadcast/", "Timeline: broadcast/"):
-        assert f'aria-label="{title}' in page
-    assert page.count('<tr class="won">') == 1  # of two calls at three sizes
+        assert page.words.count(title) == 1
+        assert title in [svg["aria-label"] for svg in page.named("svg")]
+    assert len(page.named("svg")) == 3 + 4
+
+
+def test_every_call_and_every_competitor_is_there(page: Page) -> None:
+    assert [a.get("class") for a in page.named("tr")].count("won") == 1  # of two at three sizes
     for call in ("Bcast", "Bcast_init"):
-        assert page.count(f"<td>{call}</td>") == 3
-    # The schedule that is drawn is the one with the gain.
-    assert f'aria-label="Tree: {outcome(512, 1.5).ours}, 512 B, root 1, 5 ranks"' in page
+        assert page.words.count(call) == 3 + 1  # with the overview
+    assert "broadcast of 512 bytes: 30 repetitions of each, 4 dropped" in page.text
+    assert "dropped for all of them, here 7 in all" in page.text
+    for label in outcome(512, 1.5).race.samples:
+        name = label.removeprefix("broadcast/").partition("(")[0].strip()
+        assert name in page.text
 
 
-def test_a_report_of_sources(tmp_path: Path) -> None:
-    found = session(outcome(512, 1.5, sources=(0, 3)))
-    page = write_report(found, tmp_path / "report.html").read_text(encoding="utf-8")
-    ours = found.outcomes[0].ours
-    assert f'aria-label="Mesh: {ours}, 512 B from each of 2 sources, 5 ranks"' in page
-    assert f'aria-label="Timeline: {ours}, ' in page
-    assert "Tree: " not in page
-    assert "s_to_p of 512 bytes from each of 2 ranks: " in page
+def test_it_teaches(page: Page) -> None:
+    for term in ("t0(m)", "λ(m)", "Intervals", "Lower bound", "maximum over ranks", "tie"):
+        assert term in page.text
+    assert f"above {1 + MARGIN:.2f}" in page.text
+    assert {"k = 1", "k = 2", "k = 4"} <= set(page.words)
+    assert "[2.00 … 4.00], 8" in page.text
+    for fact in ("Test CPU", "Linux-6.1", "mpi4py 4.1.2", "node1 (5 ranks)", PROVENANCE.created):
+        assert fact in page.text
+
+
+def test_without_races(tmp_path: Path) -> None:
+    page = Page(written(session(), tmp_path))
+    assert "Nothing was raced: this page shows the machine alone." in page.text
+    assert len(page.named("svg")) == 1
+    page = Page(written(session(alone(8)), tmp_path))
+    assert "nothing to race" in page.text
+    assert not [a for a in page.named("svg") if "Timeline" in (a["aria-label"] or "")]
+
+
+def test_nothing_won(tmp_path: Path) -> None:
+    page = Page(written(session(outcome(512, **LOSE)), tmp_path))
+    assert "Nothing was clearly faster: the library's own stays." in page.text
+    assert "The schedules that won" not in page.text
+
+
+def test_noise_is_said_loudly(tmp_path: Path) -> None:
+    advice = ("measure while nothing else runs",)
+    noisy = profile(verdict="noisy: the two experiments disagree", advice=advice)
+    page = Page(written(Tuning(noisy, (outcome(),)), tmp_path))
+    assert "measurement: noisy" in page.words
+    alarm = page.text.index("Do not trust the predictions")
+    assert alarm < page.text.index("noisy: the two experiments disagree")
+    assert page.text.index(advice[0]) < page.text.index("Times of every call")
+    calm = Page(written(Tuning(profile(advice=advice), ()), tmp_path))
+    assert "Do not trust" not in calm.text
+    assert advice[0] in calm.text
+
+
+HOSTILE = "<script>alert('x')</script>\"&<b>$\\frac{</b>"
+
+
+def test_everything_is_escaped(tmp_path: Path) -> None:
+    fields = ("created", "collwise", "python", "mpi4py", "system", "command")
+    texts: dict[str, Any] = dict.fromkeys(fields, HOSTILE)
+    made = structs.replace(PROVENANCE, hosts={HOSTILE: 1}, notes=(HOSTILE,), **texts)
+    measured = profile(
+        [point(8, "nonblocking", verdict=HOSTILE)],
+        verdict="noisy: " + HOSTILE,
+        advice=(HOSTILE,),
+        provenance=made,
+        fingerprint=structs.replace(FINGERPRINT, mpi_library=HOSTILE),
+    )
+    task = replace(outcome().task, op=HOSTILE)
+    page = Page(written(Tuning(measured, (replace(outcome(), task=task),)), tmp_path))
+    assert not page.named("script")
+    assert not page.named("b")
+    assert page.text.count("<script>alert(") >= 12
+
+
+def test_the_same_report_twice_is_the_same_page() -> None:
+    tuning = session(outcome(512, 1.5))
+    assert render(tuning) == render(tuning)
+
+
+def test_the_template_is_packaged() -> None:
+    assert files("collwise.figures").joinpath("report_page.html.jinja").is_file()
 
 
 def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
@@ -81,14 +206,6 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
         sizes[name] = path.stat().st_size
         assert timeline.name == f"{name[:4]}-timeline.svg"
     assert sizes["mesh:2x4"] > 1.5 * sizes["hypercube:3"]
-
-
-def test_a_report_without_races(tmp_path: Path) -> None:
-    path = write_report(session(alone(8)), tmp_path / "report.html")
-    page = path.read_text(encoding="utf-8")
-    assert "nothing to race" in page
-    assert "Timeline: " not in page
-    assert page.count("<svg") == 2  # the machine, and where which algorithm is the best
 
 
 def test_a_report_replaces_the_old_one(tmp_path: Path) -> None:
@@ -142,7 +259,7 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
 def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
     """Messages of several lengths keep their senders busy for several times."""
     schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
-    unit = html_report._unit(simulate(schedule, machine))
+    unit = unit_of(simulate(schedule, machine))
     assert unit == (machine.message(4096).gap if one else None)
 
 

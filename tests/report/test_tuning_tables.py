@@ -6,9 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.figures.examples import point, profile
-from tests.planner.machines import HOCKNEY, MACHINES
-from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
 from collwise.cli import output
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
@@ -31,6 +28,11 @@ from collwise.report.tuning_tables import (
     tuning_table,
 )
 from collwise.system import formatting
+from tests.figures.examples import point, profile
+from tests.planner.machines import HOCKNEY, MACHINES
+from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+
+COMPARED = ("call", "measured", "library", "speed-up", "used")
 
 
 def columns(table: Table) -> dict[str, list[str]]:
@@ -51,7 +53,7 @@ def test_two_rows_for_every_size() -> None:
     """One for each form of the call: what was decided, and against which time of the library."""
     found = session(outcome(512, 1.5, 0.8), outcome(65536, 0.7, 1.2))
     table = columns(tuning_table(found))
-    assert table["bytes"] == ["512", "512", "65536", "65536"]
+    assert table["size"] == ["512 B", "512 B", "64 KiB", "64 KiB"]
     assert table["call"] == ["Bcast", "Bcast_init"] * 2
     assert table["used"] == ["library", "collwise", "collwise", "library"]
     rights = [(made, decision) for made in found.outcomes for decision in made.decisions]
@@ -96,10 +98,10 @@ def test_each_form_against_its_own() -> None:
 
 def test_nothing_to_race() -> None:
     table = columns(tuning_table(session(alone(8), outcome(512))))
-    shown = ["collective", "bytes", "t0", "λ", "call", "library", "used", "verdict"]
+    shown = ["collective", "size", "t0", "λ", "call", "library", "used", "verdict", "lower bound"]
     for row, call in enumerate(("Bcast", "Bcast_init")):
         assert [title for title, cells in table.items() if cells[row] != "-"] == shown
-        assert (table["bytes"][row], table["call"][row]) == ("8", call)
+        assert (table["size"][row], table["call"][row]) == ("8 B", call)
         assert (table["used"][row], table["verdict"][row]) == ("library", "nothing to race")
     assert "nothing to race" not in table["verdict"][2:]
     told = race_summary(alone(8))
@@ -109,7 +111,7 @@ def test_nothing_to_race() -> None:
 def test_the_table_fits_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each call on a line of its own: who serves it, how fast the library's own is, the ratio."""
+    """Each call on a line of its own: who serves it, both times, the ratio."""
     monkeypatch.setenv("COLLWISE_TERMINAL", "out 80")
     found = session(outcome(512), outcome(1 << 20, sources=(0, 2)), outcome(4096, repetitions=2))
     shown = tuning_table(found, "5 ranks, a library")
@@ -118,7 +120,7 @@ def test_the_table_fits_80_columns(
     assert max(map(len, lines)) <= 80
     table = columns(shown)
     for i in range(len(shown.rows)):
-        told = [table[name][i] for name in ("call", "library", "speed-up", "used")]
+        told = [table[name][i] for name in COMPARED]
         told.append(table["algorithm"][i].partition("(")[0])
         assert any(all(one in line.split() or one in line for one in told) for line in lines)
 
@@ -126,8 +128,10 @@ def test_the_table_fits_80_columns(
 def test_what_sources_give() -> None:
     """How many there are, and the bytes of each; elsewhere, the bytes of the message."""
     found = session(outcome(512, 1.5, sources=(0, 2)), outcome(0, sources=(0, 2)), outcome(64))
-    assert columns(tuning_table(found))["bytes"] == ["2×512", "2×512", "0", "0", "64", "64"]
-    assert "s_to_p of 2×512 B " in tuning_summary(found)[2]
+    assert columns(tuning_table(found))["size"] == [
+        *("2 × 512 B", "2 × 512 B", "0 B", "0 B", "64 B", "64 B")
+    ]
+    assert "s_to_p of 2 × 512 B " in tuning_summary(found)[2]
     race, nothing, broadcast = (as_json(race_document(o)) for o in found.outcomes)
     assert race["sources"] == [{"rank": rank, "nbytes": 512} for rank in (0, 2)]
     assert (race["nbytes"], race["shape"]) == (1024, [1, 5])
@@ -155,9 +159,9 @@ def test_a_summary() -> None:
     blocking = found.outcomes[1].decisions[0].speedup.middle
     assert lines[1:3] == [
         "races    blocking calls: collwise is clearly ahead in 1 of 4:"
-        f" broadcast of 4096 B {blocking:.2f}×",
+        f" broadcast of 4 KiB {blocking:.2f}×",
         "         persistent calls: collwise is clearly ahead in 2 of 4:"
-        f" broadcast of 512 B {persistent[0]:.2f}×, broadcast of 65536 B {persistent[1]:.2f}×",
+        f" broadcast of 512 B {persistent[0]:.2f}×, broadcast of 64 KiB {persistent[1]:.2f}×",
     ]
     assert lines[3] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 4
@@ -178,14 +182,14 @@ def test_measured_sizes() -> None:
     table = columns(
         measured_table(profile([point(8, "nonblocking", lam_interval=(1.4, 1.6)), bare]))
     )
-    assert table["bytes"] == ["8", "100"]
+    assert table["size"] == ["8 B", "100 B"]
     assert table["sends"] == ["nonblocking", "blocking"]
     assert table["t0"] == [
         formatting.time(point(8, "nonblocking").t0_s),
         formatting.time(bare.t0_s),
     ]
     assert table["λ"] == ["1.5", "1.5"]
-    assert table["95 %"] == ["1.4 … 1.6", "-"]
+    assert table["λ, 95 %"] == ["1.4 … 1.6", "-"]
     assert table["experiments 1, 2"] == ["1.47, 1.53", "-, 1.25"]
     assert table["protocol"] == ["1", "1"]
     assert table["verdict"] == ["stable", "odd"]
@@ -199,13 +203,15 @@ def test_times_as_lines_and_times_of_combining() -> None:
     measured = profile(combining=(time,))
     lines = measured.machine.lines()
     table = columns(hockney_table(measured))
-    assert table["bytes"] == [f"{line.first} … {line.last}" for line in lines]
+    assert table["sizes"] == [
+        f"{formatting.size(line.first)} … {formatting.size(line.last)}" for line in lines
+    ]
     assert table["α"] == [formatting.time(line.alpha_s) for line in lines]
     for beta, rate, line in zip(table["β, per byte"], table["rate"], lines, strict=True):
         assert float(beta.removesuffix(" ns")) == pytest.approx(line.beta_s * 1e9, rel=1e-3)
         assert rate == "-" if line.beta_s <= 0 else rate.endswith(" MB/s")
     assert list(columns(combining_table(measured)).values()) == [
-        ["max"], ["int32"], ["4096"], ["2.00 µs"], ["1.00 … 3.00"], ["0.488 ns"]
+        ["max"], ["int32"], ["4 KiB"], ["2.00 µs"], ["1.00 … 3.00"], ["0.488 ns"]
     ]  # fmt: skip
 
 
@@ -231,6 +237,10 @@ def test_every_competitor_of_a_race() -> None:
     assert gains[LIBRARY_PERSISTENT].startswith("0.9")
     assert gains[ours].startswith("1.5")
     assert gains[ours + BLOCKING].startswith("1.2")
+    serves = dict(zip(table["competitor"], table["used for"], strict=True))
+    assert serves.pop(ours) == "persistent"
+    assert serves.pop(ours + BLOCKING) == "blocking"
+    assert {*serves.values()} == {"-"}
     intervals = dict(zip(table["competitor"], table["interval"], strict=True))
     assert intervals[LIBRARY] == "1.00 … 1.00"
     for name, predicted in zip(table["competitor"], table["predicted"], strict=True):

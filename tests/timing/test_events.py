@@ -12,13 +12,13 @@ from tests.algorithms.examples import fitting, settings_of, sources_for
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidSchedule
+from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Timing, ideal
+from collwise.timing import Timing, ideal, simulate
 
 F = Fraction
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
@@ -118,6 +118,32 @@ def test_hockney_a_rank_sends_while_it_receives() -> None:
         (1, 1): (1, 2, 2),
         (1, 3): (2, 3, 3),
     }
+
+
+def test_one_partner_at_a_time() -> None:
+    """Rank 1 cannot receive B from 0 while it sends A to 2; two partners exchange at once."""
+    machine = Machine.hockney(alpha_s=1, beta_s=0, exchange_only=True)
+    schedule = broadcast(
+        [Send(1, (A,)), Send(1, (B,))],
+        [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B,)), Send(2, (B,))],
+        [Recv(1, (A,)), Recv(1, (B,))],
+    )
+    assert times(ideal(schedule, machine)) == {
+        (0, 0): (0, 1, 1),
+        (0, 1): (1, 2, 2),
+        (1, 1): (2, 3, 3),
+        (1, 3): (3, 4, 4),
+    }
+    two_partners = Machine.hockney(alpha_s=1, beta_s=0)
+    doubling = ALGORITHMS["allreduce/recursive_doubling"].schedule(8, 8)
+    assert ideal(doubling, machine).completion == 3
+    ring = ALGORITHMS["allreduce/ring"].schedule(4, 8)
+    assert ideal(ring, machine).completion >= 2 * ideal(ring, two_partners).completion
+    many = ALGORITHMS["broadcast/scatter_ring"].schedule(1024, 1024)
+    assert isinstance(simulate(many, machine).simulated, Timing)  # the other engine knows it not
+    with pytest.raises(InvalidArgument, match="messages delay each other"):
+        ALGORITHMS["allreduce/ring"].predict(machine, 4, 8)
+    assert machine.describe().endswith("one partner at a time")
 
 
 def test_loggp_two_ranks() -> None:

@@ -26,7 +26,7 @@ _TERMINAL = "COLLWISE_TERMINAL"
 PIPED = 250
 """Columns where no terminal says how many there are."""
 
-_NUMBER = re.compile(r"-|[\d.,×]+( [mµn]?s)?")
+_NUMBER = re.compile(r"-|[\d.,× ]+( ([mµn]?s|([KMG]i)?B))?")
 _PROSE = 24
 """Characters: longer texts are sentences or labels, which may wrap."""
 _SHORT = 5

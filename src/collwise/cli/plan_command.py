@@ -48,7 +48,7 @@ def command(
         plan = plan_for(problem, machine, algorithm, topology=topology, reason=question.reason)
     pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw_plan
+        from collwise.report.schedule_files import draw_plan
 
         pictures = draw_plan(plan, picture)
     served = {}

@@ -34,6 +34,8 @@ MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
 def on_ranks(
     budget_s: Callable[[dict[str, Any]], float],
     check: Callable[[dict[str, Any]], None] = lambda options: None,
+    *,
+    optional: bool = False,
 ) -> Callable[[Any], Any]:
     """Make a command run on ranks, with an option -n.
 
@@ -41,7 +43,8 @@ def on_ranks(
     it returns what shows its results, which rank 0 calls.
 
     budget_s: from the command's options to the seconds that its work may take.   check: raises for
-    options that make no sense, before any rank is started.
+    options that make no sense, before any rank is started.   optional: whether the command does
+    without ranks where none are asked for, with None for `comm` and `here`.
     """
 
     def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
@@ -49,13 +52,17 @@ def on_ranks(
             "-n",
             "--ranks",
             type=click.IntRange(min=1),
-            help="Start so many ranks here  [default: one per core, 4 to 16].",
+            help="Start so many ranks here  [default: "
+            + ("none]." if optional else "one per core, 4 to 16]."),
         )
         @functools.wraps(command)
         def run(ranks: int | None, **options: Any) -> Any:
             check(options)
             launcher = launched()
             ours = STATUS_FILE in os.environ
+            if optional and ranks is None and (launcher is None or launcher.size == 1):
+                command(comm=None, here=None, **options)()
+                return
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
                 sys.exit(_start(ranks or default_ranks(), budget_s(options)))
             if not ours and launcher is not None and ranks not in (None, launcher.size):

@@ -87,7 +87,7 @@ def command(
         )
     pictures = None
     if picture is not None:
-        from collwise.report.html_report import draw_trace
+        from collwise.report.schedule_files import draw_trace
 
         pictures = draw_trace(simulated[0].trace, picture)
     if as_json:

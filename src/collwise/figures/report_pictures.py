@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
-from collwise.figures.best_algorithms import best_algorithms
 from collwise.figures.latency_curves import latency_curves
 from collwise.figures.mesh_diagram import can_be_drawn, mesh_diagram
-from collwise.figures.race_charts import predicted_against_measured, speedups
+from collwise.figures.race_charts import speedups
 from collwise.figures.schedule_frame import schedule_title
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
@@ -30,29 +30,20 @@ class Picture:
     svg: str
 
 
-def measured_pictures(
-    profile: Profile, races: Sequence[Race], blocking: Sequence[Race] = ()
-) -> tuple[Picture, ...]:
-    """What was measured: λ(m) and t0(m); and of races: speed-ups, predicted against measured.
-
-    races: of persistent calls.   blocking: of blocking ones, with the same labels.
-    """
-    pictures = [Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))]
-    for collective in dict.fromkeys(race.collective for race in races):
-        persistent, others = (
-            [race for race in form if race.collective == collective] for form in (races, blocking)
-        )
-        title = f"Speed-up of {collective} over the library's own"
-        pictures.append(Picture(title, _SPEEDUPS, svg(speedups(persistent, others))))
-        title = f"Predicted against measured, {collective}"
-        pictures.append(Picture(title, _PREDICTED, svg(predicted_against_measured(persistent))))
-    return tuple(pictures)
+def machine_picture(profile: Profile) -> Picture:
+    """What was measured: λ(m) and t0(m)."""
+    return Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))
 
 
-def best_algorithms_picture(collective: str, times_s: Mapping[int, Mapping[str, float]]) -> Picture:
-    """Where each algorithm of a collective is predicted best: seconds by bytes and algorithm."""
-    title = f"Regions of {collective}: predicted times over the length"
-    return Picture(title, _REGIONS, svg(best_algorithms(collective, times_s)))
+def race_picture(
+    collective: str,
+    races: Sequence[Race],
+    blocking: Sequence[Race] = (),
+    bounds_s: Mapping[int, float] = MappingProxyType({}),
+) -> Picture:
+    """A collective's speed-ups; arguments as of `speedups`."""
+    title = f"Speed-up of {collective} over the library's own"
+    return Picture(title, SPEEDUPS, svg(speedups(races, blocking, bounds_s)))
 
 
 def schedule_figures(
@@ -95,23 +86,13 @@ _LATENCY = (
     " drawn across. The two ways of sending are shifted a little to the left and right of their"
     " size, so that both can be seen; intervals that leave the picture are cut."
 )
-_SPEEDUPS = (
+SPEEDUPS = (
     "One point per size: the library's own median time divided by that of collwise's fastest"
-    " schedule, with its 95 % interval. Above the line collwise is faster. A point is filled where"
-    " even the low end of its interval is clearly above 1; elsewhere the library's own stays."
-    " Persistent calls are compared with the faster of the library's two forms, blocking calls with"
-    " its blocking one."
-)
-_PREDICTED = (
-    "One point per competitor and size, in persistent calls. Left: the model's time against the"
-    " measured median, on logarithmic axes; right: their ratio. On the line the model is right;"
-    " above it, the run took longer than predicted. The library's own is not shown: the model does"
-    " not know its schedule."
-)
-_REGIONS = (
-    "By the measured machine: the predicted time of every algorithm over the length, divided by"
-    " the best one's. A curve on the line is the best there; the band below names it. Where two lie"
-    " close together a race decides, not the model."
+    " schedule, with its 95 % interval. Above the heavy line collwise is faster. A point is filled"
+    " where even the low end of its interval is clearly above 1; elsewhere the library's own stays."
+    " Diamonds are what the model predicted for the same schedule; above the thin line no schedule"
+    " can be, on a machine as it was measured. Blocking calls are compared with the library's"
+    " blocking form, persistent ones with the faster of its two."
 )
 _SCHEDULE = {
     "Tree": (
@@ -127,9 +108,9 @@ _SCHEDULE = {
         " busy."
     ),
     "Timeline": (
-        "One row per rank. A bar is a send, during which its sender's port is busy for t0; it"
+        "One row per rank. A blue bar is a send, for as long as it keeps its sender busy; it"
         " carries the rank it goes to, where there is room. An arrow leads from its end to the"
-        " moment at which the receiver holds the message, λ·t0 after the send began. The pale part"
+        " moment at which the receiver holds the message. Other bars are combining. The pale part"
         " of a row is time in which the rank holds data: where no bar covers it, the rank could"
         " send but has nothing left to do. The dashed line is the completion. These are ideal"
         " times, too."

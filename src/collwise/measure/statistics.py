@@ -58,14 +58,6 @@ def _order_statistic(count: int) -> tuple[int, float]:
     return rank, below / (1 << count)
 
 
-def misprediction(predicted: float, measured: float) -> float:
-    """By which factor a prediction is off, >= 1: the same for half of what it takes and for twice.
-
-    Both positive.
-    """
-    return max(predicted / measured, measured / predicted)
-
-
 def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     """median(first) / median(second) of the same repetitions: paired percentile bootstrap."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)

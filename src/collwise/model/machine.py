@@ -73,12 +73,17 @@ class Machine:
         return Postal(positive_time(t0_s, "t0_s"), _latency(lam))
 
     @staticmethod
-    def hockney(*, alpha_s: Number, beta_s: Number, gamma_s: Number = 0) -> "Hockney":
+    def hockney(
+        *, alpha_s: Number, beta_s: Number, gamma_s: Number = 0, exchange_only: bool = False
+    ) -> "Hockney":
         """A message of n bytes keeps both ports busy for alpha_s + n·beta_s seconds.
 
-        gamma_s: seconds per combined byte.  Source: [Hockney1994], [vandeGeijn1991] §2.
+        gamma_s: seconds per combined byte.   exchange_only: a rank sends to and receives from one
+        other rank at a time, its partner in an exchange (§2, assumption 3 of the second source).
+        Source: [Hockney1994], [vandeGeijn1991] §2.
         """
-        return Hockney(*not_negative_times(alpha_s=alpha_s, beta_s=beta_s, gamma_s=gamma_s))
+        times = not_negative_times(alpha_s=alpha_s, beta_s=beta_s, gamma_s=gamma_s)
+        return (ExchangeOnly if exchange_only else Hockney)(*times)
 
     @staticmethod
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
@@ -165,6 +170,16 @@ class Hockney(Machine):
             f"Hockney: α = {chosen_time(self.alpha)}, β = {chosen_time(self.beta)}/B,"
             f" γ = {chosen_time(self.gamma)}/B"
         )
+
+
+@dataclass(frozen=True)
+class ExchangeOnly(Hockney):
+    """Hockney's law, with one partner at a time: no closed form for independent ports holds."""
+
+    independent_ports = False
+
+    def describe(self) -> str:  # noqa: D102
+        return f"{super().describe()}, one partner at a time"
 
 
 @dataclass(frozen=True)

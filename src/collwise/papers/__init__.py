@@ -1,4 +1,6 @@
-"""Papers checked again: their claims, the figures we compute, and whether each sentence holds.
+"""Papers run again: what each says, what we compute, and whether the two agree.
 
-`findings` says what a claim and a finding are; each paper has a folder, which lists its claims.
+`claims` says what a claim is and how a verdict comes about; `exhibits` what a figure or a table is;
+each paper has a folder, which computes through the public surface of collwise (`import collwise`).
+`reproduction` runs all of it, `papers_page` shows it.
 """

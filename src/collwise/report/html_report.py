@@ -1,35 +1,76 @@
-"""The HTML report and the pictures of a plan.
+"""The HTML report of a session: one self-contained page, with the tables of the terminal.
 
-Kept apart from tables and documents because drawing loads Matplotlib, which takes seconds: only
-the rank that draws imports this module.
+Its structure and words are in `figures/report_page.html.jinja`.  Drawing loads Matplotlib, which
+takes seconds: only the rank that writes the report imports this module.
 """
 
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from math import exp, log
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import fmean, median
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from collwise.errors import InvalidArgument
-from collwise.figures.report_page import Report, Row, render
+from collwise.figures.page_templates import inline, template
+from collwise.figures.race_charts import comparable_races
 from collwise.figures.report_pictures import (
     Picture,
-    best_algorithms_picture,
-    measured_pictures,
-    schedule_figures,
+    machine_picture,
+    race_picture,
     schedule_pictures,
 )
-from collwise.figures.style import save
-from collwise.model.machine import Wormhole
-from collwise.planner.plans import Plan
-from collwise.report.tuning_tables import tuning_table
-from collwise.simulator import Trace, simulate
+from collwise.measure.race import MARGIN
+from collwise.profiles.fingerprint import LABELS
+from collwise.report.schedule_files import LARGEST_DRAWN, unit_of
+from collwise.report.tables import Table
+from collwise.report.tuning_tables import (
+    call,
+    combining_table,
+    experiments_table,
+    hockney_table,
+    measured_table,
+    race_table,
+    size_of,
+    tuning_table,
+)
+from collwise.schedule.collectives import kind_of
+from collwise.simulator import simulate
 from collwise.system import formatting
 from collwise.system.files import replace_file
-from collwise.tuning.outcomes import Tuning
+from collwise.tuning.outcomes import Decision, Outcome, Tuning
 
-LARGEST_DRAWN = 4096
-"""Ranks: larger schedules are not drawn."""
-REGION_SIZES = tuple(sorted({length << k for k in range(3, 22) for length in (1, 3)}))
-"""Bytes at which predictions are compared: multiples of 8, so of usual elements."""
+MOST_SCHEDULES = 3
+"""Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
+
+
+class Cell(NamedTuple):
+    """A race in the overview: its size, the speed-up, and whether collwise's schedule serves."""
+
+    size: str
+    speedup: str
+    won: bool
+
+
+class Drawn(NamedTuple):
+    """A picture on the page."""
+
+    title: str
+    caption: str
+    svg: Markup
+
+
+class Section(NamedTuple):
+    """A collective: its picture, its calls, every competitor, and the schedules that won."""
+
+    title: str
+    picture: Drawn
+    calls: Table
+    races: Sequence[Table]
+    schedules: Sequence[Drawn]
 
 
 def write_report(tuning: Tuning, path: Path) -> Path:
@@ -37,31 +78,8 @@ def write_report(tuning: Tuning, path: Path) -> Path:
 
     Raises InvalidArgument if it cannot be written.
     """
-    decisions = [decision for outcome in tuning.outcomes for decision in outcome.decisions]
-    races = [d.race for d in decisions if d.raced and d.form == "persistent"]
-    blocking = [d.plain_race for d in decisions if d.raced and d.form == "blocking"]
-    table = tuning_table(tuning)
-    collectives = " and ".join(dict.fromkeys(o.race.collective for o in tuning.outcomes))
-    page = Report(
-        title=f"{collectives.capitalize()} on {tuning.profile.provenance.ranks} ranks,"
-        f" {tuning.profile.fingerprint.mpi_library}",
-        profile=tuning.profile,
-        races=races,
-        rows=[
-            Row(list(row.values()), won=decision.used == "collwise")
-            for row, decision in zip(table.rows, decisions, strict=True)
-        ],
-        pictures=(
-            *measured_pictures(tuning.profile, races, blocking),
-            *_region_pictures(tuning),
-            *_best_schedule_pictures(tuning),
-        ),
-        notes=_notes(tuning),
-        blocking=[o.blocking for o in tuning.outcomes],
-        columns=table.columns,
-    )
     try:
-        replace_file(path, render(page).encode())
+        replace_file(path, render(tuning).encode())
     except OSError as problem:
         raise InvalidArgument(
             f"write the report {path}",
@@ -71,107 +89,125 @@ def write_report(tuning: Tuning, path: Path) -> Path:
     return path
 
 
-def _best_schedule_pictures(tuning: Tuning) -> tuple[Picture, ...]:
-    """Tree and timeline of the schedule with the largest gain, or of the first that was raced."""
-    raced = [o for o in tuning.outcomes if o.ours not in o.race.libraries]
+def render(tuning: Tuning) -> str:
+    """The report as one self-contained HTML5 page."""
+    profile, numbers = tuning.profile, count()
+    sections = list(_sections(tuning, numbers))
+    return template("report_page.html.jinja").render(
+        title=f"Collectives on {profile.provenance.ranks} ranks, {profile.fingerprint.mpi_library}",
+        profile=profile,
+        provenance=profile.provenance,
+        stable=profile.verdict == "stable",
+        lead=_lead(tuning),
+        overview=_overview(tuning.outcomes),
+        sections=sections,
+        dropped=sum(outcome.race.dropped for outcome in tuning.outcomes),
+        machine=next(_drawn([machine_picture(profile)], numbers)),
+        measured=[measured_table(profile), hockney_table(profile), combining_table(profile)],
+        experiments=experiments_table(profile),
+        labels={k: v for k, v in LABELS.items() if getattr(profile.fingerprint, k)},
+        margin=MARGIN,
+    )
+
+
+def _drawn(pictures: Iterable[Picture], numbers: Iterator[int]) -> Iterator[Drawn]:
+    return (Drawn(p.title, p.caption, inline(p, next(numbers))) for p in pictures)
+
+
+def _sections(tuning: Tuning, numbers: Iterator[int]) -> Iterator[Section]:
+    for collective in dict.fromkeys(outcome.race.collective for outcome in tuning.outcomes):
+        outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
+        blocking, persistent = (
+            [decision.plain_race for decision in form]
+            for form in zip(*(outcome.decisions for outcome in outcomes), strict=True)
+        )
+        bounds_s = {o.race.nbytes: o.plan.lower_bound_s for o in outcomes}
+        picture = race_picture(collective, persistent, blocking, bounds_s)
+        yield Section(
+            f"{collective} ({kind_of(collective).methods[0]})",
+            next(_drawn([picture], numbers)),
+            tuning_table(replace(tuning, outcomes=outcomes)),
+            [race_table(outcome, _race_title(outcome)) for outcome in outcomes],
+            list(_drawn(_winners(outcomes), numbers)),
+        )
+
+
+def _race_title(outcome: Outcome) -> str:
+    repetitions = formatting.count(len(outcome.race.samples[outcome.ours]), "repetition")
+    return f"{outcome.task}: {repetitions} of each, {outcome.race.dropped} dropped"
+
+
+def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
+    """The schedules that won, one for each algorithm: where it gains most."""
+    won = sorted(
+        ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
+         if d.used == "collwise"), reverse=True
+    )  # fmt: skip
+    best: dict[str, tuple[str, Outcome]] = {}
+    for _, _, label, outcome in won:
+        best.setdefault(outcome.plan.candidate(label).name, (label, outcome))
+    for label, outcome in list(best.values())[:MOST_SCHEDULES]:
+        plan = outcome.plan
+        if plan.problem.ranks > LARGEST_DRAWN:
+            return
+        trace = simulate(plan.candidate(label).schedule(plan.problem), plan.machine, plan.topology)
+        yield from schedule_pictures(trace.timing, trace.schedule, unit_of(trace), trace.topology)
+
+
+def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[Cell]]:
+    """By call: what came of its races."""
+    rows: dict[str, list[Cell]] = {}
+    for outcome in outcomes:
+        for decision in outcome.decisions:
+            speedup = f"{decision.speedup.middle:.2f}×" if decision.raced else "–"
+            cell = Cell(size_of(outcome.plan.problem), speedup, decision.used == "collwise")
+            rows.setdefault(call(decision), []).append(cell)
+    return rows
+
+
+def _lead(tuning: Tuning) -> str:
+    """What was raced and what came of it, in a few sentences."""
+    raced = [
+        (outcome, decision)
+        for outcome in tuning.outcomes
+        for decision in outcome.decisions
+        if decision.raced and comparable_races([decision.race])
+    ]
     if not raced:
-        return ()
-    best = max(raced, key=lambda o: (o.race.winner == o.ours, o.race.speedup(o.ours).middle))
-    schedule = best.plan.candidate(best.ours).schedule(best.plan.problem)
-    trace = simulate(schedule, best.plan.machine, best.plan.topology)
-    return schedule_pictures(trace.timing, schedule, _unit(trace), trace.topology)
+        return "Nothing was raced: this page shows the machine alone."
+    won = [(o, d) for o, d in raced if d.used == "collwise"]
+    library = tuning.profile.fingerprint.mpi_library
+    text = f"{formatting.count(len(raced), 'call')} were raced against {library}'s own. "
+    if won:
+        outcome, best = max(won, key=lambda pair: _gain(pair[1]))
+        mean = exp(sum(log(_gain(d)) for _, d in won) / len(raced))
+        text += (
+            f"collwise is clearly faster in {len(won)} of them and serves these from now on, up to"
+            f" {_gain(best):.2f}× as fast ({call(best)} of {size_of(outcome.plan.problem)}); the"
+            " library's own stays for the others. The geometric mean over all calls, with 1 where"
+            f" the library's own stays, is {mean:.2f}×."
+        )
+    else:
+        text += "Nothing was clearly faster: the library's own stays."
+    if tuning.unraced:
+        text += f" The budget ended before {formatting.count(len(tuning.unraced), 'more race')}."
+    return f"{text} {_prediction_error([d for _, d in raced])}"
 
 
-def _region_pictures(tuning: Tuning) -> tuple[Picture, ...]:
-    """For each collective, which algorithm the model predicts to be the best at which size.
-
-    Up to the largest that was measured: beyond, predictions are extrapolated.
-    """
-    tasks = {
-        o.race.collective: o.task for o in tuning.outcomes if o.race.nbytes and o.race.ranks > 1
-    }
-    pictures = []
-    measured = max(tuning.profile.machine.sizes())
-    sizes = [nbytes for nbytes in REGION_SIZES if nbytes <= measured] or [measured]
-    for collective, task in tasks.items():
-        plans = [task.resized(nbytes).plan(tuning.profile) for nbytes in sizes]
-        times = {
-            plan.problem.nbytes: {c.name: c.predicted_s for c in plan.candidates} for plan in plans
-        }
-        pictures.append(best_algorithms_picture(collective, times))
-    return tuple(pictures)
+def _gain(decision: Decision) -> float:
+    return decision.library.middle / decision.measured.middle
 
 
-def _unit(trace: Trace) -> Fraction | None:
-    """t0, if all messages have the same; None where seconds read better."""
-    machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
-    if has_sources or trace.topology is not None or isinstance(machine, Wormhole):
-        return None
-    gaps = {machine.message(n).gap for n in {transfer.nbytes for transfer in trace.transfers}}
-    return (gaps.pop() or None) if len(gaps) == 1 else None
-
-
-class ScheduleFiles(NamedTuple):
-    """The files of a schedule's pictures.
-
-    space: its tree or its mesh; None where it has neither.   time: its timeline.
-    """
-
-    space: Path | None
-    time: Path
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files that were written."""
-        return [path for path in self if path is not None]
-
-    @property
-    def lines(self) -> list[str]:
-        """The files, for people."""
-        space = self.space or "none in space: what is combined does not come down a tree"
-        return [f"picture      {space}", f"timeline     {self.time}"]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The files as JSON."""
-        return {"pictures": [str(path) for path in self.paths]}
-
-
-def draw_plan(plan: Plan, path: Path) -> ScheduleFiles:
-    """Simulate the planned schedule, and draw it as `draw_trace` does."""
-    _check_drawable(plan.problem.ranks)
-    return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
-
-
-def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
-    """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
-
-    What combines without links is no tree of messages: it is drawn in time only.
-    path: .png or .svg; missing folders are made.
-    Raises InvalidArgument for other suffixes, or too many ranks to draw.
-    """
-    _check_drawable(trace.schedule.ranks)
-    figures = schedule_figures(trace.timing, trace.schedule, _unit(trace), trace.topology)
-    *in_space, in_time = figures.values()
-    space = save(in_space[0], path) if in_space else None
-    return ScheduleFiles(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
-
-
-def _check_drawable(ranks: int) -> None:
-    if ranks > LARGEST_DRAWN:
-        remedy = f"draw a plan for at most {LARGEST_DRAWN} ranks"
-        raise InvalidArgument("a picture of the schedule", f"{ranks} ranks", remedy)
-
-
-def _notes(tuning: Tuning) -> list[str]:
-    """What a reader should know about the races."""
-    dropped = sum(o.race.dropped for o in tuning.outcomes)
-    bound = [
-        f"{o.task}: {formatting.time(o.plan.lower_bound_s)} ({o.plan.bound.argument})"
-        for o in tuning.outcomes
+def _prediction_error(raced: Iterable[Decision]) -> str:
+    """How far predictions were off; half and double are equally far."""
+    factors = [
+        abs(log(decision.measured.middle / decision.predicted_s))
+        for decision in raced
+        if decision.predicted_s
     ]
-    return [
-        "Every byte was checked on every rank, before and after every race.",
-        f"{dropped} repetitions were dropped because ranks did not start together.",
-        "No schedule can beat, by the measured machine: " + "; ".join(bound) + ".",
-    ]
+    if not factors:
+        return ""
+    return (
+        f"Predicted times are off by a factor of {exp(median(factors)):.2f} in the median,"
+        f" {exp(fmean(factors)):.2f} in the mean."
+    )

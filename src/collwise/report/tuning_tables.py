@@ -5,6 +5,7 @@ from typing import Any
 
 from collwise.measure.statistics import Interval
 from collwise.profiles.profile import Profile
+from collwise.profiles.records import Mode
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
@@ -27,7 +28,7 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
     Each compares our fastest schedule with the library's own call that it was decided against.
     """
     rows = [_tuning_row(outcome, d) for outcome in tuning.outcomes for d in outcome.decisions]
-    optional = ("λ", "t0", "verdict", "collective", "predicted", "measured", "95 %", "library")
+    optional = ("lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted")
     return Table(title, rows, optional)
 
 
@@ -35,7 +36,7 @@ def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
     verdict = "clearly ahead" if d.used == "collwise" else _verdict(d).partition(":")[0]
     return {
         "collective": d.race.collective,
-        "bytes": _bytes(outcome.plan.problem),
+        "size": size_of(outcome.plan.problem),
         "t0": formatting.time(outcome.t0_s),
         "λ": f"{outcome.lam:.3g}",
         "call": call(d),
@@ -47,6 +48,7 @@ def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
         "95 %": _interval(d.speedup) if d.raced else "-",
         "used": d.used,
         "verdict": verdict,
+        "lower bound": formatting.time(outcome.plan.lower_bound_s),
     }
 
 
@@ -63,10 +65,12 @@ def _optional_time(time_s: float | None) -> str:
     return "-" if time_s is None else formatting.time(time_s)
 
 
-def _bytes(problem: Problem) -> str:
-    """Bytes of the message or of everybody's vector; for sources, their number × bytes of each."""
+def size_of(problem: Problem) -> str:
+    """The size of the message or of everybody's vector; of sources, their number × each one's."""
     each = {source.nbytes for source in problem.sources}
-    return f"{len(problem.sources)}×{each.pop()}" if len(each) == 1 else str(problem.nbytes)
+    if len(each) == 1:
+        return f"{len(problem.sources)} × {formatting.size(each.pop())}"
+    return formatting.size(problem.nbytes)
 
 
 def tuning_summary(tuning: Tuning) -> list[str]:
@@ -75,7 +79,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
     by_form = zip(*(outcome.decisions for outcome in tuning.outcomes), strict=True)
     for number, decisions in enumerate(by_form):
         won = [
-            f"{d.race.collective} of {_bytes(outcome.plan.problem)} B {d.speedup.middle:.2f}×"
+            f"{d.race.collective} of {size_of(outcome.plan.problem)} {d.speedup.middle:.2f}×"
             for outcome, d in zip(tuning.outcomes, decisions, strict=True)
             if d.used == "collwise"
         ]
@@ -95,11 +99,12 @@ def measured_table(profile: Profile, title: str = "") -> Table:
     """t0 and λ over sizes, for both ways of sending."""
     rows = [
         {
-            "bytes": str(p.nbytes),
+            "size": formatting.size(p.nbytes),
             "sends": p.mode,
             "t0": formatting.time(p.t0_s),
+            "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
             "λ": f"{p.lam:.3g}",
-            "95 %": "-" if p.lam_interval is None else "{:.3g} … {:.3g}".format(*p.lam_interval),
+            "λ, 95 %": "-" if p.lam_interval is None else "{:.3g} … {:.3g}".format(*p.lam_interval),
             "experiments 1, 2": ", ".join(
                 "-" if lam is None else f"{lam:.3g}" for lam in p.lam_experiments
             ),
@@ -108,14 +113,34 @@ def measured_table(profile: Profile, title: str = "") -> Table:
         }
         for p in profile.points
     ]
-    return Table(title, rows, ("protocol", "experiments 1, 2", "95 %"))
+    return Table(title, rows, ("t0, 95 %", "protocol", "experiments 1, 2", "λ, 95 %"))
+
+
+def experiments_table(profile: Profile, title: str = "") -> Table:
+    """The raw medians of the λ experiments: a row for every size, mode and experiment."""
+    ks = sorted({m.k for m in profile.medians})
+    cells: dict[tuple[bool, int, Mode, int], dict[int, str]] = {}
+    for m in profile.medians:
+        between = f" [{_times_between(m.interval_s, m.median_s)}]" if m.interval_s else ""
+        row = cells.setdefault((m.mode == "blocking", m.nbytes, m.mode, m.experiment), {})
+        row[m.k] = f"{formatting.time(m.median_s)}{between}, {m.repetitions}"
+    rows = [
+        {"size": formatting.size(nbytes), "sends": mode, "experiment": str(experiment)}
+        | {f"k = {k}": by_k.get(k, "-") for k in ks}
+        for (_, nbytes, mode, experiment), by_k in sorted(cells.items())
+    ]
+    return Table(title, rows)
+
+
+def _times_between(ends_s: tuple[float, float] | None, like_s: float) -> str:
+    return "-" if ends_s is None else formatting.time_between(*ends_s, like_s)
 
 
 def hockney_table(profile: Profile) -> Table:
     """The same times as α + nβ: one row for every protocol."""
     rows = [
         {
-            "bytes": f"{line.first} … {line.last}",
+            "sizes": f"{formatting.size(line.first)} … {formatting.size(line.last)}",
             "α": formatting.time(line.alpha_s),
             "β, per byte": f"{line.beta_s * 1e9:.4g} ns",
             "rate": f"{1e-6 / line.beta_s:.4g} MB/s" if line.beta_s > 0 else "-",
@@ -131,7 +156,7 @@ def combining_table(profile: Profile) -> Table:
         {
             "operator": t.op,
             "type": t.dtype,
-            "bytes": str(t.nbytes),
+            "size": formatting.size(t.nbytes),
             "combining": formatting.time(t.median_s),
             "95 %": formatting.time_between(*t.interval_s, t.median_s),
             "per byte (γ)": f"{t.median_s / t.nbytes * 1e9:.3f} ns",
@@ -145,6 +170,9 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
     """Every competitor of a race, blocking calls included, the fastest first."""
     medians = {**outcome.blocking.medians, **outcome.race.medians}
     library = outcome.race.libraries[0]
+    serves: dict[str, list[str]] = {}
+    for decision in outcome.decisions:
+        serves.setdefault(decision.race.winner, []).append(decision.form)
     rows = []
     for label, median in sorted(medians.items(), key=lambda entry: entry[1].middle):
         race = outcome.race if label in outcome.race.samples else outcome.blocking
@@ -157,9 +185,10 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
                 "predicted": _optional_time(race.predicted_s.get(label)),
                 f"speed-up over {library}": f"{gain.middle:.2f}",
                 "interval": _interval(gain),
+                "used for": " and ".join(serves.get(label, ["-"])),
             }
         )
-    return Table(title, rows, ("interval", "predicted", "95 %"))
+    return Table(title, rows, ("interval", "predicted", "95 %", "used for"))
 
 
 def race_summary(outcome: Outcome) -> list[str]:

@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
-from collwise.model.machine import Hockney, LogGP, Machine, Wormhole, checked_machine
+from collwise.model.machine import (
+    ExchangeOnly,
+    Hockney,
+    LogGP,
+    Machine,
+    Wormhole,
+    checked_machine,
+)
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
@@ -135,7 +142,8 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     sizes = [[size_of(op) for op in operations] for operations in schedule.lists]
     costs, grid = _costs_in_ticks(machine, schedule.lists, sizes)
     if isinstance(machine, Hockney | Wormhole):
-        network = Network(schedule, sizes, costs, topology, machine.all_port)
+        one_partner = isinstance(machine, ExchangeOnly)
+        network = Network(schedule, sizes, costs, topology, machine.all_port, one_partner)
         network.run()
         ranks, transfers = network.ranks, network.transfers
     else:

@@ -11,7 +11,7 @@ from math import gcd, lcm
 import numpy as np
 
 from collwise.model.exact import seconds
-from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
+from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
 from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer
@@ -109,11 +109,11 @@ def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
     whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
     with several messages each are slow.  Some hundred bytes of memory per message.
-    None for what it cannot do and `ideal` can: links, combining, bytes that a rank receives twice,
-    LogGP other than down a tree (there messages are processed in the order in which they arrive);
-    also if ranks wait for each other in a circle.
+    None for what it cannot do and `ideal` can: links, one partner at a time, combining, bytes that
+    a rank receives twice, LogGP other than down a tree (there messages are processed in the order
+    in which they arrive); also if ranks wait for each other in a circle.
     """
-    if isinstance(machine, Wormhole) or schedule.problem.kind.combines:
+    if isinstance(machine, Wormhole | ExchangeOnly) or schedule.problem.kind.combines:
         return None
     if (messages := port_queues(schedule)) is None:
         return None

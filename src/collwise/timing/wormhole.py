@@ -7,7 +7,8 @@ ports and all links of the route from the earliest common free time on; a reserv
 moved, and gaps before it are not filled.  Times are ticks of a common grid.
 
 Hockney's law is the same with links that are held for as long as the ports; without a topology
-every pair of ranks has a link of its own, on which nothing ever waits.
+every pair of ranks has a link of its own, on which nothing ever waits.  Where a rank has one
+partner at a time, a transfer also waits until both are through with others.
 """
 
 from collections.abc import Sequence
@@ -58,11 +59,29 @@ class _Route(NamedTuple):
     receive_port: int
 
 
+class _Partner:
+    """With whom a rank exchanges messages: until when, and until when it did so with another."""
+
+    def __init__(self) -> None:
+        self.rank, self.until, self.others_until = -1, 0, 0
+
+    def free_for(self, other: int) -> int:
+        """From when on it can exchange messages with this one."""
+        return self.others_until if other == self.rank else self.until
+
+    def meet(self, other: int, until: int) -> None:
+        """It does so until then."""
+        if other != self.rank:
+            self.rank, self.others_until = other, self.until
+        self.until = max(self.until, until)
+
+
 class Network:
     """The ranks of a schedule, and the links between them, during an event simulation.
 
     topology: None if every pair of ranks has a link of its own.   all_port: a rank has a send port
     for every link that leaves it and a receive port for every link that ends at it.
+    exchange_only: a rank has one partner at a time.
     """
 
     def __init__(
@@ -72,7 +91,9 @@ class Network:
         costs: Costs,
         topology: Topology | None,
         all_port: bool = False,
+        exchange_only: bool = False,
     ) -> None:
+        self.partners = [_Partner() for _ in schedule.lists] if exchange_only else []
         self.costs, self.topology, self.all_port = costs.message, topology, all_port
         self.routes: dict[tuple[int, int], _Route] = {}
         rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
@@ -153,6 +174,9 @@ class Network:
         links, hops, out, into = self.routes[source, target]
         nbytes = sender.sizes[step]
         entry, setup, hop, body, tail = self.costs[nbytes]
+        if self.partners:
+            meeting = ((self.partners[source], target), (self.partners[target], source))
+            ready = max(ready, *(rank.free_for(other) for rank, other in meeting))
         start, busiest = ready, None
         for link in links:
             free = self.link_free.get(link, 0) - entry
@@ -162,6 +186,9 @@ class Network:
         header = start + setup + hops * hop
         sent = header + body
         received = sent + tail
+        if self.partners:
+            for rank, other in meeting:
+                rank.meet(other, sent)
         for link in links:
             self.link_free[link] = sent
             self.holder[link] = len(self.transfers)

@@ -2,10 +2,11 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
+from collwise.measure.race import Race
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
@@ -13,7 +14,10 @@ from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.choose import shortlist
+from collwise.planner.operator_order import DTYPE, OP
 from collwise.profiles.profile import Profile
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
 
@@ -132,23 +136,47 @@ class Session:
         """
         estimated = everywhere(self.private.comm, lambda: task.plan(profile, algorithm))
         candidates = shortlist(estimated)
-        schedules = {candidate.label: candidate.schedule(task.problem) for candidate in candidates}
+        everything = self.compare(
+            task.problem,
+            {candidate.label: candidate.schedule(task.problem) for candidate in candidates},
+            {candidate.label: candidate.predicted_s for candidate in candidates},
+            budget_s,
+            op=task.op,
+            dtype=task.dtype,
+            repetitions=repetitions,
+        )
+        return Outcome.of(task, estimated, everything, self.world.placement)
+
+    def compare(
+        self,
+        problem: Problem,
+        schedules: Mapping[str, Schedule],
+        predicted_s: Mapping[str, float],
+        budget_s: float,
+        *,
+        op: str = OP,
+        dtype: str = DTYPE,
+        repetitions: int = 300,
+    ) -> Race:
+        """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
+
+        schedules, predicted_s: by label.   The other arguments are those of `race`.
+        """
 
         def prove() -> None:
             for schedule in schedules.values():
                 verify(schedule)
 
-        if task.problem.ranks <= LARGEST_PROVED:
+        if problem.ranks <= LARGEST_PROVED:
             on_root(self.private.comm, prove)
-        everything = race(
+        return race(
             self._harness,
-            task.problem,
+            problem,
             schedules,
-            {candidate.label: candidate.predicted_s for candidate in candidates},
-            op=task.op,
-            dtype=task.dtype,
+            predicted_s,
+            op=op,
+            dtype=dtype,
             budget_s=budget_s,
             repetitions=repetitions,
             seed=self.seed,
         )
-        return Outcome.of(task, estimated, everything, self.world.placement)

@@ -1,26 +1,16 @@
-"""[Hambrusch1998]: s-to-p broadcasting on a Paragon's mesh, in simulation.
+"""[Hambrusch1998]: s-to-p broadcasting on a Paragon's mesh, in simulation."""
 
-The paper's curves cannot be read from the scan; what is checked is who is faster and how curves
-bend, claim by claim.  The paper's claim about MPI (§6: over MPI every algorithm loses 2 to 5 %
-against the native library) cannot be simulated; `benchmarks/overhead.py` measures its counterpart.
-"""
+from collwise.papers.exhibits import Paper
+from collwise.papers.hambrusch1998 import moving_claims, source_exhibits, spreading_claims
 
-from collections.abc import Sequence
+_CLAIMS = (*spreading_claims.CLAIMS, *moving_claims.CLAIMS)
 
-from collwise.papers.findings import Claim
-from collwise.papers.hambrusch1998 import five_algorithms, moving
-
-CLAIMS: Sequence[Claim] = (
-    five_algorithms.brute_force,
-    five_algorithms.growth,
-    five_algorithms.distributions,
-    five_algorithms.wrong_dimension,
-    five_algorithms.more_sources,
-    five_algorithms.shapes,
-    moving.repositioning,
-    moving.partitioning,
-    moving.ideal_places,
-    moving.placement,
-    five_algorithms.lengths,
+PAPER = Paper(
+    key="hambrusch1998",
+    title="Scalable S-to-P Broadcasting on Message-Passing MPPs",
+    about="Hambrusch, Khokhar, Liu, 1998. The scan has lost the curves and most numbers: judged is"
+    " who is faster, and how curves bend. Every figure is a simulation on the preset “paragon”,"
+    " whose ports and links carry one message at a time.",
+    claims=sorted(_CLAIMS, key=lambda claim: int(claim.id[3:].rstrip("abcdefghi"))),
+    exhibits=source_exhibits.EXHIBITS,
 )
-"""The claims that simulation can check, from H-c1 to H-c11."""

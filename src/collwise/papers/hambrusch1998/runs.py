@@ -1,43 +1,57 @@
-"""Runs on a Paragon's mesh, and the numbers by which they are judged.
+"""Runs on a Paragon's mesh, simulated: the curves from which claims are judged and figures drawn.
 
-Every transfer waits for ports and links (`timing.wormhole`), on the machine of the preset
-"paragon", whose notes say which of its numbers are estimates.  What the paper judges by eye is
-judged here by two numbers: CLEARLY for "clearly, heavily, considerably", ABOUT for "the same".
+Every transfer waits for ports and links, on the machine of the preset "paragon", whose notes say
+which of its numbers are estimates.  Times are in milliseconds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
-from typing import Any, TypeAlias
+from random import Random
+from typing import TypeAlias
 
-from collwise.algorithms.registry import ALGORITHMS
-from collwise.model.presets import PRESETS
-from collwise.model.sources import distribute
-from collwise.model.topology import Mesh
-from collwise.timing import ideal
+import collwise as cw
 
 Shape: TypeAlias = tuple[int, int]
 
 BRANCHING = ("br_lin", "br_xy_source", "br_xy_dim")
 BRUTE = ("two_step", "xor")
+FIVE = (*BRANCHING, *BRUTE)
 IDEAL = ("row", "column", "equal", "right_diagonal")
-HARD = ("cross", "square")
-CLEARLY, ABOUT = 1.1, 1.05
-"""Times as long: clearly longer, and about the same."""
+HARD = ("square", "cross")
+OTHERS = ("equal", "cross", "square", "band")
+"""The distributions from which repositioning is tried."""
+PARAGON = cw.presets["paragon"].machine
+COUNTS = (1, 2, 4, 8, 16, 30, 50, 75, 100)
+LENGTHS = (32, 128, 512, 1024, 4096, 8192, 16384)
+SIDES = (2, 3, 4, 6, 8, 10, 12, 16)
+MESHES = ((4, 30), (5, 24), (6, 20), (8, 15), (10, 12))
+MOVED = (16, 32, 48, 64, 75, 96, 112, 144, 192)
+MOVED_LENGTHS = (512, 1024, 2048, 4096, 6144, 8192, 16384)
 
 
 @cache
 def time_from(
-    name: str, shape: Shape, sources: tuple[int, ...], nbytes: int | tuple[int, ...]
+    name: str,
+    shape: Shape,
+    sources: tuple[int, ...],
+    nbytes: int | tuple[int, ...],
+    machine: cw.Machine = PARAGON,
+    network: cw.topology.Topology | None = None,
 ) -> float:
-    """Milliseconds of an algorithm on a Paragon's mesh, for sources of so many bytes each."""
-    algorithm = ALGORITHMS[f"s_to_p/{name}"]
-    schedule = algorithm.schedule(shape[0] * shape[1], nbytes, sources=sources, shape=shape)
-    return 1e3 * ideal(schedule, PRESETS["paragon"].machine, Mesh(*shape)).completion_s
+    """Milliseconds of an algorithm from these sources; nbytes: of each one's message.
+
+    network: the topology of the ranks, if it is not the mesh in which algorithms see them.
+    """
+    algorithm, ranks = cw.ALGORITHMS[f"s_to_p/{name}"], shape[0] * shape[1]
+    schedule = algorithm.schedule(ranks, nbytes, sources=sources, shape=shape)
+    return 1e3 * cw.simulate(schedule, machine, network or cw.topology.Mesh(*shape)).completion_s
 
 
 def time_on(name: str, shape: Shape, distribution: str, count: int, nbytes: int) -> float:
     """The same for so many sources by one of the paper's distributions."""
-    return time_from(name, shape, distribute(distribution, shape, count), nbytes)
+    return time_from(name, shape, cw.sources.distribute(distribution, shape, count), nbytes)
 
 
 def times_on(
@@ -47,6 +61,111 @@ def times_on(
     return {name: time_on(name, shape, distribution, count, nbytes) for name in names}
 
 
-def listed(numbers: Mapping[Any, float], name: str = "{}", digits: int = 1) -> str:
-    """Numbers with their names in one line.  name: how a name is written, as in "s = {}"."""
-    return ", ".join(f"{name.format(key)} {number:.{digits}f}" for key, number in numbers.items())
+Curves: TypeAlias = dict[str, dict[int, float]]
+"""By name, milliseconds (or percent) over what the axis shows."""
+
+
+@cache
+def by_sources() -> Curves:
+    """Fig 2: 10 × 10, E(s), 4 KB: over the number of sources."""
+    return {a: {s: time_on(a, (10, 10), "equal", s, 4096) for s in COUNTS} for a in FIVE}
+
+
+@cache
+def by_length(machine: cw.Machine = PARAGON) -> Curves:
+    """Fig 3: 10 × 10, Dr(30): over the bytes of a message."""
+    sources = cw.sources.distribute("right_diagonal", (10, 10), 30)
+    return {a: {n: time_from(a, (10, 10), sources, n, machine) for n in LENGTHS} for a in FIVE}
+
+
+def without_copies() -> cw.Machine:
+    """The Paragon, if neither its system nor its programs copied messages."""
+    return replace(PARAGON, copy=Fraction(0))
+
+
+@cache
+def by_ranks() -> Curves:
+    """Fig 4: square meshes with √p sources on right diagonals, 4 KB: over the number of ranks."""
+    return {a: {r * r: time_on(a, (r, r), "right_diagonal", r, 4096) for r in SIDES} for a in FIVE}
+
+
+@cache
+def by_distribution() -> dict[str, dict[str, float]]:
+    """Fig 5: 10 × 10, s = 30, 4 KB: of the three algorithms, by distribution."""
+    return {d: times_on(BRANCHING, (10, 10), d, 30, 4096) for d in (*IDEAL, *HARD)}
+
+
+@cache
+def of_80_kb() -> Curves:
+    """Fig 6: 10 × 10, Dr(s), 80 KB in all: over the number of sources."""
+    counts = (5, 10, 20, 40, 80)
+    return {
+        a: {s: time_on(a, (10, 10), "right_diagonal", s, 81920 // s) for s in counts}
+        for a in BRANCHING
+    }
+
+
+@cache
+def by_shape() -> dict[int, dict[str, float]]:
+    """Fig 7: br_lin on E(s), 120 ranks, 4 KB: by s, over the shape of the mesh."""
+    return {
+        s: {f"{r}×{c}": time_on("br_lin", (r, c), "equal", s, 4096) for r, c in MESHES}
+        for s in (5, 15, 30, 60)
+    }
+
+
+def gain_from(shape: Shape, sources: Sequence[int], nbytes: int) -> float:
+    """Percent of its time that br_xy_source saves if the data are moved first."""
+    plain, moved = (
+        time_from(a, shape, tuple(sources), nbytes) for a in ("br_xy_source", "repos_xy_source")
+    )
+    return 100 * (1 - moved / plain)
+
+
+def gain(distribution: str, s: int, nbytes: int = 6144, shape: Shape = (16, 16)) -> float:
+    """The same for sources by a distribution."""
+    return gain_from(shape, cw.sources.distribute(distribution, shape, s), nbytes)
+
+
+@cache
+def gains_by_sources() -> Curves:
+    """Fig 8: 16 × 16, 6 KB: percent saved by repositioning, over the number of sources."""
+    return {d: {s: gain(d, s) for s in MOVED} for d in OTHERS}
+
+
+@cache
+def gains_by_length() -> Curves:
+    """Fig 9: 16 × 16, 75 sources: percent saved by repositioning, over the length."""
+    return {d: {n: gain(d, 75, n) for n in MOVED_LENGTHS} for d in OTHERS}
+
+
+@cache
+def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
+    """10 × 10, s = 30: by algorithm and distribution, messages all alike, and of 1 B … 8 KB."""
+    shape, random = (10, 10), Random(1998)
+    different = tuple(random.randint(1, 8191) for _ in range(30))
+    sizes = (sum(different) // len(different), different)
+    return {
+        (a, d): (
+            time_from(a, shape, sources := cw.sources.distribute(d, shape, 30), sizes[0]),
+            time_from(a, shape, sources, sizes[1]),
+        )
+        for a in FIVE
+        for d in (*IDEAL, *HARD)
+    }
+
+
+@cache
+def on_the_t3d() -> dict[str, dict[str, float]]:
+    """A T3D of 4 × 4 × 8, seen as a mesh of 8 × 16, s = 32, 4 KB: by distribution."""
+    preset, shape = cw.presets["t3d"], (8, 16)
+    network = preset.topology(4, 4, 8)
+    return {
+        d: {
+            a: time_from(
+                a, shape, cw.sources.distribute(d, shape, 32), 4096, preset.machine, network
+            )
+            for a in BRANCHING
+        }
+        for d in (*IDEAL, *HARD)
+    }

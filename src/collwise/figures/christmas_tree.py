@@ -1,0 +1,69 @@
+"""The α that split n ranks optimally, over n: the Christmas tree [Bruck1996 Figs 6, 7]."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from collwise.figures.style import BLUE, GREEN, INK, VERMILION, look
+from collwise.model.postal.alpha import AlphaRange
+
+
+@look()
+def christmas_tree(
+    ranges: Mapping[int, AlphaRange],
+    common: AlphaRange | None,
+    *,
+    title: str = "",
+) -> Figure:
+    """A bar of legal α for every number of ranks; one α for all of them, if there is.
+
+    ranges: by number of ranks, the lowest legal α and the end of the range.   common: the range of
+    α that serves all; where it is None, the numbers of ranks that rule each other out stand out.
+    """
+    figure = Figure((6.4, 8.2))
+    axes = figure.subplots()
+    floats = {n: (float(low), float(high)) for n, (low, high) in ranges.items()}
+    low, high = max(r[0] for r in floats.values()), min(r[1] for r in floats.values())
+    for n, (left, right) in floats.items():
+        bad = common is None and (left >= high or right <= low)
+        axes.barh(n, right - left, 1, left, color=VERMILION if bad else BLUE, lw=0)
+    axes.axvline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
+    axes.annotate(
+        "binomial, α = ½",
+        (0.5, max(ranges)),
+        (-4, 6),
+        ha="right",
+        fontsize=8.5,
+        textcoords="offset points",
+        annotation_clip=False,
+    )
+    if common:
+        middle = float(sum(common) / 2)
+        axes.axvline(middle, color=GREEN, lw=1.8)
+        text = f"one α for all: {float(common[0]):.4f} ≤ α < {float(common[1]):.4f}"
+        axes.annotate(
+            text,
+            (middle, max(ranges)),
+            (4, 6),
+            color=GREEN,
+            fontsize=8.5,
+            textcoords="offset points",
+            annotation_clip=False,
+        )
+    else:
+        text = "no α for all: the ranges in orange rule each other out"
+        axes.annotate(
+            text,
+            (0.53, max(ranges)),
+            (0, 6),
+            color=VERMILION,
+            fontsize=8.5,
+            textcoords="offset points",
+            annotation_clip=False,
+        )
+    axes.set_xlim(min(0.45, *(r[0] for r in floats.values())), 1)
+    axes.set_ylim(0, max(ranges) + 2)
+    axes.set_xlabel("α: the share of the ranks that the source keeps")
+    axes.set_ylabel("n: ranks")
+    axes.set_title(title, pad=20)
+    return figure

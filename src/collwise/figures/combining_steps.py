@@ -1,0 +1,163 @@
+"""Who holds which partial result after every step of combining [vandeGeijn1991 Figs 1, 2, 3, 5]."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import inf
+
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from collwise.errors import InvalidArgument
+from collwise.figures.style import FAINT, GREEN, INK, MUTED, PAPER, WASH, WIDTH, look
+from collwise.schedule.operations import Block, Combine, Recv, Send, Slot
+from collwise.schedule.program import Schedule
+from collwise.timing import Timing, Transfer
+from collwise.timing.events import Combining
+
+MOST_RANKS = 16
+SHADES = LinearSegmentedColormap.from_list("contributions", [WASH, "#9fd8c8", GREEN])
+"""From one contribution to all."""
+GAP = 1.6
+"""Between two steps, in cells."""
+RECEIVE, COMBINE, SEND = range(3)
+"""The order of what happens at one moment."""
+
+
+class _Part:
+    """One item of a partial result: whose contributions it is made of, and when it is last read."""
+
+    def __init__(self, ranks: frozenset[int]) -> None:
+        self.ranks, self.last_read = ranks, -1.0
+
+
+Held = list[list[_Part | None]]
+"""By rank and item: what it holds that is still of use."""
+
+
+@look()
+def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
+    """The parts of the vector on every rank, before the first and after every step.
+
+    timing: of the schedule on a machine on which a message takes 1 s and combining hardly anything;
+    steps are its seconds.  A cell is a part of a rank's vector and names the ranks whose
+    contributions it combines; parts that are not needed any more are left out.
+    Raises InvalidArgument for more than MOST_RANKS ranks.
+    """
+    if schedule.ranks > MOST_RANKS:
+        remedy = f"draw a schedule of at most {MOST_RANKS}"
+        raise InvalidArgument("a picture of combining", f"{schedule.ranks} ranks", remedy)
+    states = list(_states(timing, schedule))
+    ranks, parts = schedule.ranks, len(states[0][0])
+    pitch = parts + GAP
+    figure = Figure((max(WIDTH, 0.42 * pitch * len(states)), 0.9 + 0.52 * ranks))
+    axes = figure.subplots()
+    for step, state in enumerate(states):
+        for rank, held in enumerate(state):
+            _draw_vector(axes, step * pitch, rank, held, ranks)
+        name = f"after step {step}" if step else "at first"
+        axes.text(step * pitch + parts / 2, -0.75, name, ha="center", color=MUTED, fontsize=8.5)
+    for t in timing.transfers:
+        x = int(t.start) * pitch + parts
+        arrow = FancyArrowPatch((x + 0.1, t.source), (x + GAP - 0.1, t.target), color=INK, lw=0.9)
+        arrow.set_arrowstyle("-|>", head_length=3.5, head_width=1.7)
+        arrow.set_mutation_scale(1)
+        axes.add_patch(arrow)
+    for rank in range(ranks):
+        axes.text(-0.3, rank, f"P{rank}", ha="right", va="center", fontsize=9)
+    axes.set_xlim(-1.2, len(states) * pitch - GAP + 0.2)
+    axes.set_ylim(ranks - 0.4, -1.1)
+    axes.set_axis_off()
+    axes.set_title(title)
+    return figure
+
+
+def _draw_vector(
+    axes: Axes, left: float, rank: int, held: Sequence[_Part | None], ranks: int
+) -> None:
+    for i, part in enumerate(held):
+        count = len(part.ranks) if part else 0
+        colour = SHADES((count - 1) / (ranks - 1)) if part else PAPER
+        cell = Rectangle((left + i, rank - 0.36), 1, 0.72, facecolor=colour, edgecolor=FAINT)
+        axes.add_patch(cell)
+        if part:
+            text = "all" if count == ranks else "".join(map(str, sorted(part.ranks)))
+            ink = PAPER if count == ranks else INK
+            at = left + i + 0.5, rank
+            axes.text(*at, text, ha="center", va="center", fontsize=7.5, color=ink)
+
+
+def _states(timing: Timing, schedule: Schedule) -> Iterator[Held]:
+    """What every rank holds at first, and after every second."""
+    problem = schedule.problem
+    count = problem.nbytes // problem.itemsize
+    slots: list[dict[int, list[_Part | None]]] = [
+        {int(Slot.INPUT): [_Part(frozenset({rank})) for _ in range(count)]}
+        for rank in range(problem.ranks)
+    ]
+
+    def items(blocks: Sequence[Block]) -> list[int]:
+        size = problem.itemsize
+        return [i for b in blocks for i in range(b.offset // size, b.end // size)]
+
+    events: list[tuple[Fraction, int, Transfer | Combining]] = [
+        *((t.received, RECEIVE, t) for t in timing.transfers),
+        *((c.end, COMBINE, c) for c in timing.combines),
+        *((t.start, SEND, t) for t in timing.transfers),
+    ]
+    travelling: dict[tuple[int, int], list[_Part]] = {}
+    history: list[tuple[float, list[dict[int, list[_Part | None]]]]] = []
+    steps = 0
+
+    def write(rank: int, slot: int, where: list[int], parts: list[_Part]) -> None:
+        into = slots[rank].setdefault(slot, [None] * count)
+        for i, part in zip(where, parts, strict=True):
+            into[i] = part
+
+    def read(rank: int, slot: int, where: list[int], when: float) -> list[_Part]:
+        parts = [part for i in where if (part := slots[rank][slot][i])]
+        for part in parts:
+            part.last_read = when
+        return parts
+
+    for when, kind, happened in sorted(events, key=lambda event: event[:2]):
+        time = float(when)
+        if int(time) > steps:
+            history.append((steps, [{s: [*v] for s, v in own.items()} for own in slots]))
+            steps = int(time)
+        if isinstance(happened, Combining):
+            op = schedule.lists[happened.rank][happened.place]
+            assert isinstance(op, Combine)
+            where = items(op.blocks)
+            both = (read(happened.rank, slot, where, time) for slot in (op.left, op.right))
+            combined = [_Part(a.ranks | b.ranks) for a, b in zip(*both, strict=True)]
+            write(happened.rank, op.into, where, combined)
+        elif kind == SEND:
+            op = schedule.lists[happened.source][happened.place_at_source]
+            assert isinstance(op, Send)
+            parts = read(happened.source, op.slot, items(op.blocks), time)
+            travelling[happened.source, happened.place_at_source] = parts
+        else:
+            op = schedule.lists[happened.target][happened.place_at_target]
+            assert isinstance(op, Recv)
+            sent = travelling[happened.source, happened.place_at_source]
+            write(happened.target, op.slot, items(op.blocks), [_Part(p.ranks) for p in sent])
+    history.append((inf, slots))
+    for rank, own in enumerate(slots):
+        if problem.output_of(rank):
+            for part in own.get(int(Slot.OUTPUT), ()):
+                if part:
+                    part.last_read = inf
+    for needed_from, state in history:
+        yield [
+            [
+                max(
+                    (p for parts in own.values() if (p := parts[i]) and p.last_read >= needed_from),
+                    key=lambda part: len(part.ranks),
+                    default=None,
+                )
+                for i in range(count)
+            ]
+            for own in state
+        ]

@@ -1,0 +1,93 @@
+"""Curves over one axis: what papers draw most."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, look, plain
+
+LineLook: TypeAlias = Literal["line", "steps", "points", "dashes"]
+MOST_MARKED = 40
+"""A line of more points than this has no markers."""
+
+
+class Line(NamedTuple):
+    """A curve: what it is, its values over the axis, and how it is drawn.
+
+    points: a line with a marker at every value is drawn, unless they are many; "points": markers
+    only.   colour: the number of a colour of the palette; the next one if not given.
+    """
+
+    label: str
+    values: Mapping[Any, float]
+    look: LineLook = "line"
+    colour: int | None = None
+
+
+@look()
+def line_chart(
+    lines: Sequence[Line],
+    x: str,
+    y: str,
+    *,
+    title: str = "",
+    logarithmic: str = "",
+    ticks: Mapping[Any, str] | None = None,
+    marks: Mapping[str, float] | None = None,
+    level: float | None = None,
+    band: tuple[float, float] | None = None,
+    zero: bool = False,
+    number: Callable[[float], str] | None = None,
+) -> Figure:
+    """Curves with a legend.
+
+    x, y: what the axes show, with their units.   logarithmic: "x", "y", "xy" or "".
+    ticks: where the x axis has ticks, with their texts; for names instead of numbers, too.
+    marks: vertical lines with a word.   band: a range of x that is set off.
+    level: a horizontal line at this value.
+    zero: whether the y axis starts at 0.   number: how values of y are written.
+    """
+    figure = Figure((WIDTH, 4.4))
+    axes = figure.subplots()
+    for i, line in enumerate(lines):
+        colour = PALETTE[(i if line.colour is None else line.colour) % len(PALETTE)]
+        marked = len(line.values) <= MOST_MARKED and line.look in ("line", "points")
+        axes.plot(
+            list(line.values),
+            list(line.values.values()),
+            linestyle={"points": "", "dashes": "--"}.get(line.look, "-"),
+            drawstyle="steps-post" if line.look == "steps" else "default",
+            marker=MARKERS[i % len(MARKERS)] if marked else "",
+            ms=4.5,
+            color=colour,
+            label=plain(line.label),
+        )
+    for letter in logarithmic:
+        axes.set(**{f"{letter}scale": "log"})
+    if band:
+        axes.axvspan(*band, color=WASH, lw=0, zorder=0)
+    for word, at in (marks or {}).items():
+        axes.axvline(at, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=1)
+        place: dict[str, Any] = {
+            "xycoords": ("data", "axes fraction"),
+            "textcoords": "offset points",
+        }
+        axes.annotate(word, (at, 1), (4, -4), va="top", color=MUTED, fontsize=8.5, **place)
+    if ticks is not None:
+        axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xticklabels(list(ticks.values()))
+    if number is not None:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    if level is not None:
+        axes.axhline(level, color=INK, lw=0.9)
+    if zero:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title)
+    if len(lines) > 1:
+        figure.legend(loc="outside lower center", ncols=min(len(lines), 5))
+    return figure

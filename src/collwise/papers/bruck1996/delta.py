@@ -1,0 +1,69 @@
+"""Runs on the Delta of the presets, which is simulated: its λ(m), and broadcasts on its mesh."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from random import Random
+from statistics import mean
+
+import collwise as cw
+from collwise.measure.campaign import Campaign
+from collwise.measure.fit import Fit
+from collwise.simulator import SimulatedProber
+
+DELTA = cw.presets["delta"]
+MESH = cw.topology.Mesh(8, 8)
+ORDERS = tuple(tuple(Random(seed).sample(range(64), 64)) for seed in range(5))
+"""Random orders of the 64 nodes; the paper took one, and told neither which nor how many."""
+IN_ROWS = (tuple(range(64)),)
+"""The order free of contention: row by row, from the source on."""
+SIZES = (8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+PACKET = 512
+
+
+@cache
+def curve() -> tuple[Fit, ...]:
+    """λ and t0 of the Delta over the message size, from both experiments, simulated."""
+    machine = DELTA.contention_free
+    assert machine is not None
+    campaign = Campaign(9, sizes=SIZES, modes=(True,), repetitions=6)
+    return SimulatedProber(machine).conduct(campaign).fits
+
+
+@cache
+def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...]) -> float:
+    """Seconds of the α-broadcast on 8 × 8, messages waiting for links; the mean over orders."""
+    schedule = cw.ALGORITHMS["broadcast/alpha"].schedule(64, nbytes, alpha=alpha)
+    return mean(
+        cw.simulate(schedule, DELTA.machine, cw.topology.Embedded(MESH, order)).completion_s
+        for order in orders
+    )
+
+
+def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[float, float]:
+    """Milliseconds of the α-broadcast by α, from ½ to 0.74."""
+    return {x / 100: 1e3 * broadcast_s(Fraction(x, 100), nbytes, orders) for x in range(50, 76, 2)}
+
+
+def best(times: dict[float, float]) -> float:
+    """The α of the least time."""
+    return min(times, key=times.__getitem__)
+
+
+def gain(times: dict[float, float]) -> float:
+    """By how many percent the best α is faster than the binomial tree."""
+    return 100 * (1 - min(times.values()) / times[0.5])
+
+
+def model_gain(lam: Fraction, ranks: int = 64) -> float:
+    """The same in the postal model: percent by which the best fixed α beats α = ½."""
+    machine, algorithm = cw.Machine.postal(t0_s=1, lam=lam), cw.ALGORITHMS["broadcast/alpha"]
+    times = [
+        float(algorithm.predict(machine, ranks, 1, alpha=Fraction(x, 100))) for x in range(50, 90)
+    ]
+    return 100 * (1 - min(times) / times[0])
+
+
+def first_lam_with_gain(percent: float, lams: Iterable[Fraction]) -> Fraction:
+    """The least λ of these at which the best α gains so much on 64 ranks."""
+    return next(lam for lam in lams if model_gain(lam) >= percent)

@@ -1,0 +1,152 @@
+"""A claim of a paper as data, and the verdict on it, which is computed from our value alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Any, Literal, TypeAlias, get_args
+
+from collwise.system import formatting
+
+Verdict: TypeAlias = Literal["holds", "holds in shape", "does not hold", "not recoverable"]
+MOST_SHOWN = 16
+"""Of many numbers only the first ones, and the last, are shown."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Something that a paper says, what it should be, and how we compute it.
+
+    id: its number, such as "B-c5"; a letter more for one of several sentences; "B-e1" for an
+    erratum: something that is printed, and wrong.   where: sections, figures.
+    says: the claim in our words.
+    paper: the paper's value, a number or several, which ours has to equal within `tolerance`; or
+    words, which nothing is compared with.   tolerance: absolute, of each number.
+    ours: computes our value; None if there is nothing to compute.
+    holds: whether the claim holds for a value, beyond the comparison with `paper`.
+    shape: whether at least the shape holds, where the paper's value is not ours.
+    because: why it does not hold as printed, for which it may compute more; of our value.
+    unit: of the values.
+    """
+
+    id: str
+    where: str
+    says: str
+    paper: Any = ""
+    tolerance: float | Fraction = 0
+    ours: Callable[[], Any] | None = None
+    holds: Callable[[Any], bool] | None = None
+    shape: Callable[[Any], bool] | None = None
+    because: str | Callable[[Any], str] = ""
+    unit: str = ""
+
+    @property
+    def is_erratum(self) -> bool:
+        """Whether it is something that is printed, and wrong."""
+        return "-e" in self.id
+
+    def verdict(self, value: Any) -> Verdict:
+        """The verdict on a value of ours."""
+        if self.ours is None:
+            return "not recoverable"
+        if self._agrees(value):
+            return "holds"
+        return "holds in shape" if self.shape and self.shape(value) else "does not hold"
+
+    def _agrees(self, value: Any) -> bool:
+        compared = not isinstance(self.paper, str)
+        if not compared and self.holds is None:
+            return False
+        return (not compared or close(value, self.paper, self.tolerance)) and (
+            self.holds is None or self.holds(value)
+        )
+
+    def judge(self) -> "Finding":
+        """Compute our value, and judge it."""
+        return Finding(self, self.ours() if self.ours else None)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, and our value of it."""
+
+    claim: Claim
+    value: Any
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the claim holds."""
+        return self.claim.verdict(self.value)
+
+    @cached_property
+    def because(self) -> str:
+        """Why it does not hold as printed; also what there is to know if it does."""
+        because = self.claim.because
+        return because(self.value) if callable(because) else because
+
+    @property
+    def row(self) -> dict[str, str]:
+        """What it says, the paper's value, ours, the verdict, and why; as text."""
+        claim = self.claim
+        return {
+            "claim": claim.id,
+            "where": claim.where,
+            "says": claim.says,
+            "paper": shown(claim.paper, claim.unit),
+            "ours": shown(self.value, claim.unit) if claim.ours else "",
+            "verdict": self.verdict,
+            "because": self.because,
+        }
+
+
+def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
+    """Whether two numbers are equal within a tolerance; of several, each with its counterpart."""
+    if isinstance(paper, Mapping):
+        return (
+            isinstance(ours, Mapping)
+            and list(ours) == list(paper)
+            and close(list(ours.values()), list(paper.values()), tolerance)
+        )
+    if isinstance(paper, Sequence) and not isinstance(paper, str):
+        return len(ours) == len(paper) and all(
+            close(a, b, tolerance) for a, b in zip(ours, paper, strict=True)
+        )
+    if isinstance(paper, bool | str | None) or ours is None:
+        return bool(ours == paper)
+    return bool(abs(ours - paper) <= tolerance)
+
+
+def shown(value: Any, unit: str = "") -> str:
+    """A value as text: numbers with three digits and the unit, fractions as they are."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {shown(x)}" for name, x in value.items()) + _after(unit)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        texts = [f"({shown(x)})" if isinstance(x, tuple) else shown(x) for x in value]
+        if len(texts) > MOST_SHOWN:
+            texts = [*texts[: MOST_SHOWN - 2], "…", texts[-1]]
+        return (", ".join(texts) or "none") + _after(unit)
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Fraction() if value.denominator > 1:
+            ends = value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100)
+            text = f"{float(value):g}" if ends else f"{value}"
+        case float():
+            text = f"{value:.4g}" if abs(value) < inf else formatting.significant(value)
+        case _:
+            text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text.replace("-", "−") + _after(unit) if not isinstance(value, str) else value
+
+
+def _after(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def counted(findings: Sequence[Finding]) -> dict[Verdict, int]:
+    """How many claims have each verdict; errata, which are printed to be wrong, not counted."""
+    verdicts = [f.verdict for f in findings if not f.claim.is_erratum]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}

@@ -1,0 +1,110 @@
+"""The papers' experiments on real MPI: λ over the size, α-sweeps, combining over the length.
+
+Everything here is collective over a session's ranks; each returns what draws the picture.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+import collwise as cw
+from collwise.figures.latency_curves import latency_curves
+from collwise.figures.line_chart import Line, line_chart
+from collwise.measure.race import Race
+from collwise.model.exact import seconds
+from collwise.papers.exhibits import Measure
+from collwise.system import formatting
+
+if TYPE_CHECKING:
+    from collwise.tuning.session import Session
+
+SIZES = (8, 32, 128, 512, 1024, 2048, 4096, 8192, 16384)
+MEASURING_SHARE = 0.3
+"""Of the time, for t0 and λ; the races have the rest."""
+
+
+def latencies(session: "Session", budget_s: float) -> Callable[[], Figure]:
+    """λ, t0 and λ·t0 over the size, for both ways of sending and both experiments."""
+    profile = session.measure(budget_s, SIZES)
+    return lambda: latency_curves(profile)
+
+
+def alpha_sweep(nbytes: int) -> Measure:
+    """The broadcast of nbytes to all ranks over α, beside what the measured machine predicts."""
+
+    def measure(session: "Session", budget_s: float) -> Callable[[], Figure]:
+        algorithm = cw.ALGORITHMS["broadcast/alpha"]
+        problem = algorithm.problem(ranks := session.private.comm.Get_size(), nbytes)
+        machine = session.measure(budget_s * MEASURING_SHARE, [nbytes]).machine
+        alphas = {f"{x / 100:g}": {"alpha": Fraction(x, 100)} for x in range(50, 76, 5)}
+        race = session.compare(
+            problem,
+            {label: algorithm.solve(problem, alpha) for label, alpha in alphas.items()},
+            {label: seconds(algorithm.time_of(problem, machine, a)) for label, a in alphas.items()},
+            budget_s * (1 - MEASURING_SHARE),
+        )
+        return lambda: line_chart(
+            _curves({"": {float(label): (race, label) for label in alphas}}),
+            "α: the share of the ranks that a source keeps",
+            "broadcast time (ms)",
+            title=f"{formatting.size(nbytes)} to {ranks} ranks, measured here",
+            zero=True,
+        )
+
+    return measure
+
+
+def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
+    """Allreduces of float32 over the length, beside what the measured machine predicts.
+
+    names: algorithms by label.   lengths: items of 4 bytes.
+    """
+
+    def measure(session: "Session", budget_s: float) -> Callable[[], Figure]:
+        profile = session.measure(budget_s * MEASURING_SHARE, [4 * n for n in lengths])
+        machine, ranks = (
+            profile.machine_combining("sum", "float32"),
+            session.private.comm.Get_size(),
+        )
+        races: dict[float, Race] = {}
+        for n in lengths:
+            plans = {
+                label: cw.plan(
+                    "allreduce",
+                    ranks=ranks,
+                    nbytes=4 * n,
+                    machine=machine,
+                    dtype="float32",
+                    algorithm=name,
+                )
+                for label, name in names.items()
+            }
+            races[n] = session.compare(
+                next(iter(plans.values())).problem,
+                {label: plan.schedule for label, plan in plans.items()},
+                {label: plan.predicted_s for label, plan in plans.items()},
+                budget_s * (1 - MEASURING_SHARE) / len(lengths),
+                dtype="float32",
+            )
+        return lambda: line_chart(
+            _curves({label: {n: (race, label) for n, race in races.items()} for label in names}),
+            "n: items of 4 bytes",
+            "allreduce time (ms)",
+            title=f"Combining on {ranks} ranks, measured here",
+            logarithmic="xy",
+        )
+
+    return measure
+
+
+def _curves(curves: Mapping[str, Mapping[float, tuple[Race, str]]]) -> list[Line]:
+    """Of every curve, the measured medians and what was predicted, in milliseconds."""
+    lines = []
+    for i, (name, points) in enumerate(curves.items()):
+        measured = {x: 1e3 * race.medians[label].middle for x, (race, label) in points.items()}
+        predicted = {x: 1e3 * race.predicted_s[label] for x, (race, label) in points.items()}
+        lines.append(Line(f"{name} measured", measured, "line", i))
+        lines.append(Line(f"{name} predicted", predicted, "dashes", i))
+    return lines

@@ -1,0 +1,55 @@
+"""The page of the papers: claims, verdicts, figures and tables, in one self-contained file."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from collwise.figures.page_templates import inline, template
+from collwise.figures.report_pictures import Picture
+from collwise.figures.style import svg
+from collwise.papers.claims import VERDICTS, Verdict, counted
+from collwise.papers.exhibits import HERE
+
+if TYPE_CHECKING:
+    from collwise.papers.reproduction import Reproduction
+
+STYLES: dict[Verdict, str] = {
+    "holds": "good",
+    "holds in shape": "fair",
+    "does not hold": "bad",
+    "not recoverable": "aside",
+}
+"""The class of each verdict in the page's style."""
+
+
+def page(reproductions: Sequence["Reproduction"]) -> str:
+    """Everything as one HTML5 page."""
+    papers = []
+    number = 0
+    for reproduction in reproductions:
+        exhibits = []
+        for exhibit in reproduction.paper.exhibits:
+            for name in (exhibit.id, exhibit.id + HERE):
+                if name not in reproduction.drawn:
+                    continue
+                drawn, number = reproduction.drawn[name], number + 1
+                here = name.endswith(HERE)
+                kind = "measured here" if here else exhibit.kind
+                picture = None
+                if isinstance(drawn, Figure):
+                    picture = inline(Picture(exhibit.title, "", svg(drawn)), number)
+                exhibits.append((name, exhibit, kind, picture, None if picture else drawn))
+        findings = reproduction.findings
+        papers.append(
+            {
+                "paper": reproduction.paper,
+                "counts": counted(findings),
+                "claims": [f.row for f in findings if not f.claim.is_erratum],
+                "errata": [f.row for f in findings if f.claim.is_erratum],
+                "exhibits": exhibits,
+            }
+        )
+    return template("papers_page.html.jinja").render(
+        papers=papers, styles=STYLES, verdicts=VERDICTS
+    )

@@ -1,0 +1,128 @@
+"""Runs papers again: claims one by one, pictures as files, all of it as one document."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from matplotlib.figure import Figure
+
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.figures.style import save
+from collwise.papers import bruck1996, hambrusch1998, vandegeijn1991
+from collwise.papers.claims import Finding, counted
+from collwise.papers.exhibits import HERE, Measure, Paper, Rows
+from collwise.papers.papers_page import page
+from collwise.system.files import replace_file
+
+if TYPE_CHECKING:  # computing needs no MPI
+    from collwise.tuning.session import Session
+
+PAPERS: Mapping[str, Paper] = {
+    module.PAPER.key: module.PAPER for module in (bruck1996, vandegeijn1991, hambrusch1998)
+}
+Progress: TypeAlias = Callable[[str, float], None]
+Drawn: TypeAlias = dict[str, Figure | Rows]
+"""Figures and tables by the id of the exhibit, with HERE at its end if it was measured."""
+Measured: TypeAlias = dict[Measure, Callable[[], Figure]]
+"""What draws the pictures of what was measured."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of a paper, or of a part of it."""
+
+    paper: Paper
+    findings: Sequence[Finding]
+    drawn: Drawn
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "paper": self.paper.key,
+            "title": self.paper.title,
+            "verdicts": dict(counted(self.findings)),
+            "claims": [finding.row for finding in self.findings],
+            "exhibits": [
+                {"id": e.id, "title": e.title, "caption": e.caption, "kind": e.kind}
+                | ({"rows": self.drawn[e.id]} if isinstance(self.drawn.get(e.id), list) else {})
+                for e in self.paper.exhibits
+            ],
+        }
+
+
+def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
+    """The papers, or one of them, or a part of it.  Raises UnknownName."""
+    if key is None:
+        return list(PAPERS.values())
+    if key.lower() not in PAPERS:
+        raise UnknownName.of("paper", key, PAPERS)
+    return [PAPERS[key.lower()].selected(items)]
+
+
+def measurable(papers: Iterable[Paper]) -> list[Measure]:
+    """What can be measured on ranks, each once, though several figures may show it."""
+    exhibits = (exhibit for paper in papers for exhibit in paper.exhibits)
+    return list(dict.fromkeys(e.measure for e in exhibits if e.measure))
+
+
+def measure(
+    papers: Sequence[Paper], session: "Session", budget_s: float, progress: Progress
+) -> Measured:
+    """Measure all of that on the ranks of a session within so many seconds.  Collective."""
+    measures = measurable(papers)
+    measured: Measured = {}
+    for i, measure in enumerate(measures):
+        progress("measuring on MPI", i / len(measures))
+        measured[measure] = measure(session, budget_s / len(measures))
+    return measured
+
+
+def reproduce(
+    papers: Sequence[Paper],
+    measured: Measured,
+    *,
+    draws: bool = True,
+    progress: Progress = lambda what, done: None,
+) -> Iterator[Reproduction]:
+    """Judge every claim and make every figure, paper by paper.
+
+    measured: what `measure` gave.   draws: whether figures and tables are wanted.
+    """
+    steps = sum(len(p.claims) + (len(p.exhibits) if draws else 0) for p in papers)
+    numbers = count()
+    for paper in papers:
+        findings = []
+        for claim in paper.claims:
+            progress(f"{paper.key} {claim.id}", next(numbers) / steps)
+            findings.append(claim.judge())
+        drawn: Drawn = {}
+        for exhibit in paper.exhibits if draws else ():
+            progress(f"{paper.key} {exhibit.id}", next(numbers) / steps)
+            drawn[exhibit.id] = exhibit.draw()
+            if exhibit.measure in measured:
+                drawn[exhibit.id + HERE] = measured[exhibit.measure]()
+        yield Reproduction(paper, findings, drawn)
+
+
+def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
+    """One page with everything, and every figure as SVG and PNG; the files that were written.
+
+    Raises InvalidArgument if a file cannot be written.
+    """
+    written = [folder / "index.html"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(written[0], page(reproductions).encode())
+    except OSError as error:
+        asked = f"write {written[0]}"
+        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
+    for reproduction in reproductions:
+        for name, picture in reproduction.drawn.items():
+            if isinstance(picture, Figure):
+                for suffix in ("svg", "png"):
+                    path = folder / reproduction.paper.key / f"{name}.{suffix}"
+                    written.append(save(picture, path))
+    return written

@@ -1,0 +1,83 @@
+"""The iPSC/860 of the paper, its Versions, and their times over the length.  Times in µs."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any, TypeAlias
+
+import collwise as cw
+from collwise.model.measured_machine import measured
+
+ALPHA, BETA, GAMMA = Fraction(525), Fraction(2), Fraction(35, 100)
+"""µs of the padded start-up, and per item of 4 bytes sent and combined."""
+IPSC = cw.Machine.hockney(alpha_s=ALPHA, beta_s=BETA / 4, gamma_s=GAMMA / 4)
+"""Its seconds are µs."""
+LENGTHS = range(64, 2049, 64)
+SHORT_LENGTHS = (*range(1, 64), *range(64, 257, 16), 512, 1024, 2048, 4096, 8192, 16384)
+MOST_SHORT = 25
+"""Items up to which messages start up faster."""
+ClosedForm: TypeAlias = Callable[..., Fraction]
+Times: TypeAlias = dict[str, dict[int, float]]
+
+
+def _best_time(n: int, d: int, *costs: Fraction) -> Fraction:
+    return cw.hybrid.time(cw.hybrid.best(n, d, *costs), n, *costs)
+
+
+VERSIONS: dict[str, tuple[str, ClosedForm]] = {
+    "Version 1": ("reduce_broadcast", cw.hybrid.version1),
+    "Version 2": ("recursive_doubling", cw.hybrid.version2),
+    "Version 3": ("halving_doubling", cw.hybrid.version3),
+    "hybrid": ("hybrid", _best_time),
+}
+"""The algorithm and the closed form of each."""
+
+
+def unpadded_cost(nitems: int) -> Fraction:
+    """µs of a message without padding: 480 µs to start up, 61 µs less if it is short."""
+    return (419 if nitems <= MOST_SHORT else 480) + BETA * nitems
+
+
+def schedule(version: str, d: int, nitems: int, strategy: cw.hybrid.Strategy = ()) -> cw.Schedule:
+    """A Version on 2^d ranks for so many items; the hybrid by Theorem 1 if no strategy is given."""
+    settings: dict[str, Any] = {}
+    if version == "hybrid":
+        settings["strategy"] = strategy or cw.hybrid.best(nitems, d, ALPHA, BETA, GAMMA)
+    algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
+    return algorithm.schedule(1 << d, 4 * nitems, itemsize=4, **settings)
+
+
+@cache
+def curve_times() -> Times:
+    """Fig 7: 64 ranks, in ms, the schedules as they are simulated."""
+    return {
+        version: {
+            n: float(cw.simulate(schedule(version, 6, n), IPSC).completion) / 1e3 for n in LENGTHS
+        }
+        for version in VERSIONS
+    }
+
+
+def unpadded() -> cw.Machine:
+    """The machine of Fig 8, on which messages of up to 25 items start up faster."""
+    pieces = ((1, MOST_SHORT), (MOST_SHORT + 1, 1 << 16))
+    machine = measured([[(4 * n, unpadded_cost(n), 1) for n in piece] for piece in pieces])
+    return machine.with_combining((4 * n, GAMMA * n) for n in (1, 1 << 16))
+
+
+@cache
+def short_times() -> Times:
+    """Fig 8: 64 ranks, in ms; the hybrid by dynamic programming over the costs."""
+    machine = unpadded()
+    times: Times = {}
+    for version, (name, _) in VERSIONS.items():
+        times[version] = {}
+        for n in SHORT_LENGTHS:
+            settings: dict[str, Any] = {}
+            if version == "hybrid":
+                strategy = cw.hybrid.best_for(unpadded_cost, lambda m: GAMMA * m, n, 6)
+                settings["strategy"] = strategy
+            algorithm = cw.ALGORITHMS[f"allreduce/{name}"]
+            taken = algorithm.predict(machine, 64, 4 * n, itemsize=4, **settings)
+            times[version][n] = float(taken) / 1e3
+    return times

@@ -1,0 +1,167 @@
+"""Verdicts: computed from values alone; every one of them flips for some wrong value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from collwise.papers.claims import Claim, Finding, Verdict, close, counted, shown
+from collwise.papers.reproduction import PAPERS
+
+QUICK = {
+    "bruck1996": ("B-c1", "B-c2", "B-c3", "B-c5", "B-c6", "B-c7", "B-c8", "B-c9", "B-c10", "B-c11",
+                  "B-c12", "B-c15", "B-c16", "B-c17", "B-c20", "B-c21", "B-e1", "B-e3", "B-e4"),
+    "vandegeijn1991": ("G-c3", "G-c4", "G-c5c", "G-c6c", "G-c7", "G-c8", "G-e1", "G-e2"),
+    "hambrusch1998": ("H-c3", "H-c4", "H-c5b", "H-c9a", "H-c12"),
+}  # fmt: skip
+"""Claims that take a moment; all are judged under `exhaustive`."""
+CHANGES = (
+    lambda x: x * 2 + 1,
+    lambda x: x / 2 - 1,
+    lambda x: x * 1.1,
+    lambda x: x * 0.9,
+    lambda x: x * 30 + 10,
+    lambda x: x * 0,
+    lambda x: -x - 1,
+)
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """Other values: one number of it changed, all of them, their order, fewer or more of them."""
+    if isinstance(value, Mapping):
+        for values in variants(list(value.values())):
+            if len(values) == len(value):
+                yield dict(zip(value, values, strict=True))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield from (list(reversed(value)), sorted(value), value[:-1], [*value, 7], [])
+        for change in CHANGES:
+            yield [changed(x, change) for x in value]
+        for i, x in enumerate(value):
+            yield from ([*value[:i], other, *value[i + 1 :]] for other in variants(x))
+    elif value is None:
+        yield (Fraction(1), Fraction(2))
+    else:
+        yield from (changed(value, change) for change in CHANGES)
+
+
+def changed(value: Any, change: Any) -> Any:
+    if isinstance(value, Sequence):
+        return [changed(x, change) for x in value]
+    return change(value)
+
+
+def flips(claim: Claim, value: Any) -> bool:
+    """Whether some other value has another verdict; one that does not fit the claim is skipped."""
+    verdict = claim.verdict(value)
+    candidates = [*variants(value)]
+    if not isinstance(claim.paper, str):
+        candidates.append(claim.paper)
+    for other in candidates:
+        try:
+            if claim.verdict(other) != verdict:
+                return True
+        except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError):
+            continue
+    return False
+
+
+def check(claim: Claim) -> Finding:
+    finding = claim.judge()
+    assert finding.verdict in ("holds", "holds in shape") or finding.because, claim.id
+    if claim.ours is None:
+        assert finding.verdict == "not recoverable"
+        assert "ours" in finding.row
+    else:
+        assert flips(claim, finding.value), (
+            f"{claim.id}: no wrong value changes {finding.verdict!r}"
+        )
+    if claim.is_erratum:
+        assert finding.verdict == "does not hold", claim.id
+    return finding
+
+
+def quick_claims() -> list[Any]:
+    return [
+        pytest.param(claim, id=claim.id)
+        for key, items in QUICK.items()
+        for claim in PAPERS[key].selected(items).claims
+    ]
+
+
+@pytest.mark.parametrize("claim", quick_claims())
+def test_a_wrong_value_flips_the_verdict(claim: Claim) -> None:
+    finding = check(claim)
+    if claim.id[0] != "H" and claim.ours and not claim.is_erratum:
+        assert finding.verdict == "holds"  # what is exact does
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("key", PAPERS)
+def test_all_claims(key: str) -> None:
+    findings = [check(claim) for claim in PAPERS[key].claims]
+    print(key, counted(findings))
+    for finding in findings:
+        if finding.verdict == "does not hold":
+            assert len(finding.because) > 20, finding.claim.id
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_ids_places_and_sentences(key: str) -> None:
+    claims, exhibits = PAPERS[key].claims, PAPERS[key].exhibits
+    names = [claim.id for claim in claims]
+    assert len(set(names)) == len(names)
+    assert len({exhibit.id for exhibit in exhibits}) == len(exhibits)
+    numbers = sorted({int(name[3:].rstrip("abcdefghi")) for name in names if "-c" in name})
+    assert numbers == list(range(1, numbers[-1] + 1))
+    for claim in claims:
+        assert claim.where
+        assert claim.says
+        assert claim.ours is not None or claim.because
+        assert claim.ours is None or claim.holds or not isinstance(claim.paper, str), claim.id
+
+
+def verdict_on(value: Any, **more: Any) -> Verdict:
+    return Claim(id="X-c1", where="§1", says="so", ours=lambda: value, **more).judge().verdict
+
+
+def test_how_a_verdict_comes_about() -> None:
+    assert verdict_on(5, paper=5) == "holds"
+    assert verdict_on(5.1, paper=5, tolerance=0.2) == "holds"
+    assert verdict_on(5.3, paper=5, tolerance=0.2) == "does not hold"
+    assert verdict_on(5.3, paper=5, shape=lambda x: x > 4) == "holds in shape"
+    assert verdict_on(3.9, paper=5, shape=lambda x: x > 4) == "does not hold"
+    assert verdict_on(5, paper="about 5") == "does not hold"  # words are compared with nothing
+    assert verdict_on(5, paper="about 5", holds=lambda x: 4 < x < 6) == "holds"
+    assert verdict_on(5, paper=5, holds=lambda x: x > 6) == "does not hold"
+    nothing = Claim(id="X-c1", where="§1", says="so", because="it is lost")
+    assert nothing.judge().verdict == "not recoverable"
+
+
+def test_several_numbers_are_compared_one_by_one() -> None:
+    assert close([1, 2.04], (1, 2), 0.05)
+    assert not close([1, 2.06], (1, 2), 0.05)
+    assert not close([1], (1, 2), 9)
+    assert close({"a": 1}, {"a": 1}, 0)
+    assert not close({"b": 1}, {"a": 1}, 0)
+    assert not close(None, 1, 9)
+    assert not close("one", "two", 9)
+
+
+def test_errata_are_not_counted() -> None:
+    claim = Claim(id="X-c1", where="§1", says="so", paper=1, ours=lambda: 1)
+    erratum = Claim(id="X-e1", where="§1", says="so", paper=1, ours=lambda: 2, because="not so")
+    found = counted([claim.judge(), erratum.judge()])
+    assert list(found.values()) == [1, 0, 0, 0]
+
+
+def test_values_as_text() -> None:
+    assert shown({"a": Fraction(1, 3), "b": 0.5}, "ms") == "a: 1/3, b: 0.5 ms"
+    assert shown([(8, 5), (7, 6)]) == "(8, 5), (7, 6)"
+    assert shown(list(range(99))).endswith("…, 98")
+    assert shown([]) == shown(None) == "none"
+    assert shown(-1.5) == "−1.5"
+    assert shown(10**6) == "1,000,000"
+    assert shown(True) == "yes"
+    assert shown("as it is") == "as it is"
+    assert shown(Fraction(46, 5), "t0") == "9.2 t0"

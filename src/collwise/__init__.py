@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collwise.model import hybrid, postal, sources, topology
     from collwise.model.machine import Machine
     from collwise.model.presets import PRESETS
-    from collwise.mpi.execution.interpreter import startall, waitall
+    from collwise.mpi.execution.persistent import startall, waitall
     from collwise.planner.choose import plan
     from collwise.planner.plans import Plan
     from collwise.profiles.profile import Profile
@@ -54,10 +54,10 @@ _MODULES = {
     "presets": "model.presets",
     "simulate": "simulator",
     "sources": "model.sources",
-    "startall": "mpi.execution.interpreter",
+    "startall": "mpi.execution.persistent",
     "topology": "model.topology",
     "verify": "verifier",
-    "waitall": "mpi.execution.interpreter",
+    "waitall": "mpi.execution.persistent",
 }
 """Where each public name is defined."""
 

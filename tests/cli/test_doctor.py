@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from collwise.doctor import checks
-from collwise.lab.lab_checks import LabFinding
 from tests.cli.conftest import Run
 from tests.cli.running import example
 
 SEEN: dict[str, Any] = {
-    "library": "Test MPI 1.0", "standard": "4.1", "multiple": True, "persistent": True, "size": 1
+    "library": "Test MPI 1.0", "standard": "4.1", "multiple": True, "persistent": True, "size": 1,
+    "engine": "compiled", "why": "",
 }  # fmt: skip
 
 
@@ -29,8 +29,8 @@ def healthy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(checks, "usable_cores", lambda: 8)
     monkeypatch.setattr(checks, "command_line", lambda ranks, arguments: ["m"])
     monkeypatch.setattr(checks, "find_mpiexec", lambda: "the/mpiexec")
-    lab = [LabFinding("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
-    monkeypatch.setattr("collwise.lab.lab_checks.checkup", lambda: iter(lab))
+    lab = [checks.Finding("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
+    monkeypatch.setattr(checks, "_lab", lambda: iter(lab))
     example().save(folder / "profile.json")
     return answers
 
@@ -45,7 +45,7 @@ def test_all_is_well(healthy: dict[str, Any], collwise: Run) -> None:
     found = findings(collwise, 0)
     assert {one["status"] for one in found.values()} == {"ok"}
     assert set(found) == {
-        "collwise", "MPI library", "threads", "launcher", "cores", "profile", "permissions",
+        "collwise", "MPI library", "threads", "launcher", "engine", "cores", "profile", "permissions",
         "emulated hosts (lab)",
     }  # fmt: skip
 

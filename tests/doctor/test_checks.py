@@ -13,6 +13,7 @@ from tests.figures.examples import profile
 from collwise.doctor import checks
 from collwise.doctor.checks import Finding
 from collwise.errors import NoMPI
+from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
 from collwise.system.launcher import INSTALL, Launched
 
@@ -26,6 +27,7 @@ LIBRARY: dict[str, Any] = {
     "persistent": True,
 }
 HERE = local_fingerprint("MPICH 5.0.2", "one node")
+NO_TUN = requirements.Requirement("/dev/net/tun", "it is not there", "load it")
 Look = Callable[..., dict[str, list[Finding]]]
 
 
@@ -37,6 +39,7 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
     monkeypatch.setattr(checks, "find_mpiexec", lambda: "/bin/mpiexec")
     monkeypatch.setattr(checks, "command_line", lambda n, line: ["/bin/mpiexec", str(n), *line])
     monkeypatch.setattr(checks, "usable_cores", lambda: 8)
+    monkeypatch.setattr(requirements, "unmet", lambda: [NO_TUN])
 
     def run(
         alone: dict[str, Any] | None = LIBRARY,
@@ -63,9 +66,12 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
 
 def test_all_is_well(look: Look) -> None:
     found = look()
-    assert {f.status for name, all_of in found.items() for f in all_of if name != "profile"} == {
-        "ok"
-    }
+    assert {
+        f.status
+        for name, all_of in found.items()
+        for f in all_of
+        if name not in ("profile", "emulated hosts (lab)")
+    } == {"ok"}
     assert found["MPI library"][0].seen.startswith("MPICH 5.0.2 (MPI 4.1), mpi4py ")
     assert found["launcher"][0].seen == "/bin/mpiexec starts 2 ranks that see each other"
     assert "MPI_THREAD_MULTIPLE" in found["threads"][0].seen
@@ -230,3 +236,9 @@ def test_what_a_process_answers() -> None:
     """Really asked."""
     told, _ = checks._ask([sys.executable, "-c", "print('collwise:{\"a\": 1}collwise:{}')"])
     assert told == [{"a": 1}, {}]
+
+
+def test_a_machine_that_cannot_emulate_hosts(look: Look) -> None:
+    """Is none that is wrong."""
+    (lab,) = look()["emulated hosts (lab)"]
+    assert lab == ("note", "emulated hosts (lab)", "needs /dev/net/tun: it is not there", "load it")

@@ -433,7 +433,8 @@ def test_the_environment_names_a_file(home: Path, monkeypatch: pytest.MonkeyPatc
     mine = home / "mine.json"
     monkeypatch.setenv(ENVIRONMENT, str(mine))
     assert default_path(FINGERPRINT) == mine
-    assert find(FINGERPRINT) is None
+    with pytest.raises(DamagedProfile, match=f"correct {ENVIRONMENT}, or make the file"):
+        find(FINGERPRINT)
     PROFILE.save(mine)
     assert find(FINGERPRINT) == PROFILE
     with pytest.raises(ForeignProfile, match="cores per node"):

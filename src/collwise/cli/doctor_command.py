@@ -10,14 +10,12 @@ from collwise.report.tables import Table
 @output.json_option
 def command(as_json: bool) -> int:
     """Check MPI, launcher, profile, permissions, lab; exit code 1 if something is wrong."""
-    from collwise.doctor.checks import Finding, checkup
-    from collwise.lab.lab_checks import checkup as lab_checkup
+    from collwise.doctor.checks import checkup
 
     if not output.is_rank_zero():
         return 0  # under a launcher one answer is enough
     with output.progress(quiet=as_json) as progress:
         findings = list(checkup(progress))
-        findings += [Finding(*seen) for seen in lab_checkup()]
     if as_json:
         output.write_json({"findings": [finding._asdict() for finding in findings]})
     else:

@@ -267,12 +267,25 @@ class Comm(MPI.Intracomm):
         MPI keeps COMM_WORLD and COMM_SELF until it ends.  Of those only the duplicate is freed, and
         persistent requests with it; what is left is a plain communicator of the library's.
         """
+        self._end_service()
+        if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
+            super().Free()
+
+    def free(self) -> None:
+        """`Free`, if it is not freed yet."""
+        if self != MPI.COMM_NULL:
+            self.Free()
+
+    def Disconnect(self) -> None:  # noqa: N802
+        """Free the communicator and its private duplicate, all messages complete.  Collective."""
+        self._end_service()
+        super().Disconnect()
+
+    def _end_service(self) -> None:
         if self._served:
             self._dispatch.free()
             self._served = frozenset()  # from here on the library's own says what is wrong
             self._fast = _LIBRARY_ONLY
-        if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
-            super().Free()
 
 
 def _persistent_form(method: str) -> Callable[..., Any]:

@@ -23,11 +23,13 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.collectives import find_collective
-from collwise.schedule.problem import ORDERS, Order, Problem
+from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
 
 log = logging.getLogger("collwise")
 
 EFFORTS = ("measure", "estimate")
+_ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
+"""For algorithms without settings, where no machine is known."""
 
 
 class Elements(NamedTuple):
@@ -139,43 +141,56 @@ class Decision:
         simulated is not, if the algorithm is known.
         """
         plan, why = self.explained(asked, form, timed=timed)
-        log.log(logging.INFO if plan is None else logging.DEBUG, "%s: %s", asked.problem, why)
+        level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
+        log.log(level, "%s: %s", asked.problem, why)
         return plan
 
     def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
         """The same, and in one sentence who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective
-        name, machine = self.algorithms.get(collective), self._machine_for(elements)
+        name, machine, unsuited = self.algorithms.get(collective), self._machine_for(elements), ""
         said: Verdict | None = None  # the model's choice
+        if name is not None and not _legal(name, problem):
+            unsuited, name = f"{name} is not legal here ({reason}); instead ", None
         if name is not None:
             said = Verdict(name, "algorithms={…} asks for it")
         elif machine is None:
             said = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
-        elif self.effort == "measure":
+        elif self.effort == "measure" and not unsuited:
             said = verdict(self._races(problem.ranks), problem, form)
         if not self.progress:
             said = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:
             said = Verdict(LIBRARY, "there is one rank")
         if said is not None and said.algorithm == LIBRARY:
-            return None, str(said)
-        if machine is None:
-            raise InvalidArgument(
-                f"{name} on this communicator",
-                "there is no profile of this machine to choose its settings by",
-                "run `collwise tune` first, or give Comm a machine",
-            )
+            return None, f"{unsuited}{said}"
         named = None if said is None else said.algorithm
-        simulated = problem.kind.has_sources and named is not None
-        score = unpredicted if simulated and not timed else predicted
+        asks = timed or not problem.kind.has_sources or named is None
+        if machine is None:
+            if find(str(name), collective).parameters:
+                raise InvalidArgument(
+                    f"{name} on this communicator",
+                    "there is no profile of this machine to choose its settings by",
+                    "run `collwise tune` first, or give Comm a machine",
+                )
+            machine, asks = _ANY_MACHINE, False
+        score = predicted if asks else unpredicted
         try:
             plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
-            return None, f"the library's own: {nothing}"
+            return None, f"{unsuited}the library's own: {nothing}"
         if said is None or said.race is None:
-            return plan, f"{plan.choice.label}: {plan.choice.verdict.removeprefix('chosen: ')}"
+            why = plan.choice.verdict.removeprefix("chosen: ")
+            return plan, f"{unsuited}{plan.choice.label}: {why}"
         return settled(plan, said), str(said)
+
+
+def _legal(name: str, problem: Problem) -> bool:
+    """Whether an algorithm, or the library, combines in an order that the problem allows."""
+    if name == LIBRARY or not problem.kind.combines:
+        return True
+    return satisfies(find(name, problem.collective).order(problem), problem.order)
 
 
 def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:

@@ -12,15 +12,14 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.decision import Asked, Decision, Elements
-from collwise.errors import CollwiseError
-from collwise.mpi.buffers.buffer import UNREADABLE, Buffer, combined_buffers
+from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.compiled_plan import Lesson
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form
@@ -158,29 +157,33 @@ class Dispatch:
             self._private.mark_broken(problem)
 
     def _asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
-        """What a call asks for; None where the library's own call shall raise the error."""
-        collective = _BY_METHOD[method]
-        try:
-            if collective.combines:
-                return self._combine(collective, *arguments)
-            if collective.has_sources:
-                return self._gather(collective, method, arguments[1])
-            return self._broadcast(*arguments)
-        except CollwiseError:
-            raise
-        except UNREADABLE:
-            return None
+        """What a call asks for; None where the library's own serves it, or says what is wrong.
 
-    def _broadcast(self, buf: Any, root: int) -> Asked | None:
+        Raises what mpi4py raises for buffers that it cannot read.  None of that depends on what may
+        differ between ranks that make the same call.
+        """
+        collective = _BY_METHOD[method]
+        if collective.has_sources:
+            return self._gather(collective, method, arguments[1])
+        root = arguments[-1] if collective.rooted else 0
+        if isinstance(root, str | bytes) or not hasattr(type(root), "__int__"):
+            return None
+        root = int(root)  # as mpi4py does
         if not 0 <= root < self._ranks:
             return None
+        if collective.combines:
+            sendbuf, recvbuf, op, *_ = arguments
+            return self._combine(collective, sendbuf, recvbuf, op, root)
+        return self._broadcast(arguments[0], root)
+
+    def _broadcast(self, buf: Any, root: int) -> Asked | None:
         nbytes = Buffer(buf, writable=self._rank != root).nbytes
         return Asked(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
 
     def _combine(
-        self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
+        self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
     ) -> Asked | None:
-        if not (isinstance(op, MPI.Op) and 0 <= root < self._ranks) or op == MPI.OP_NULL:
+        if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
         has_output = collective.has_output(self._rank, root)
         sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output)

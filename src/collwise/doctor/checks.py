@@ -6,12 +6,15 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from collwise.errors import CollwiseError
+from collwise.lab import requirements
+from collwise.lab.cluster import Cluster
 from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path
@@ -22,6 +25,7 @@ from collwise.system.launcher import INSTALL, alone, command_line, find_mpiexec,
 LIMIT_S = 60.0
 """For another process to answer."""
 FEW_CORES = 4
+_LAB, _LAB_LIMIT_S = "emulated hosts (lab)", 10.0
 
 _MPI_PROBE = """
 import json
@@ -77,6 +81,7 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[Finding]:
         path = default_path(here := local_fingerprint(mpi["library"], "one node"))
         yield _profile(path, here)
         yield _permissions(path)
+    yield from _lab()
 
 
 def _library(mpi: Answer) -> Iterator[Finding]:
@@ -165,6 +170,26 @@ def _permissions(path: Path) -> Finding:
         return Finding("ok", "permissions", f"profiles can be saved in {path.parent}")
     remedy = "name another file in COLLWISE_PROFILE"
     return Finding("wrong", "permissions", f"{folder} cannot be written", remedy)
+
+
+def _lab() -> Iterator[Finding]:
+    """What a lab needs, and whether one with two hosts starts; not everybody needs one."""
+    unmet = requirements.unmet()
+    if missing := [requirement for requirement in unmet if requirement.needed]:
+        for one in missing:
+            yield Finding("note", _LAB, f"needs {one.what}: {one.problem}", one.remedy)
+        return
+    begin = time.monotonic()
+    try:
+        with Cluster(2, "1ms", "100mbit", mpi="none") as cluster:
+            cluster.run(["true"], capture=True, timeout_s=_LAB_LIMIT_S)
+    except CollwiseError as problem:
+        yield Finding("wrong", _LAB, problem.seen, problem.remedy)
+        return
+    took_s = time.monotonic() - begin
+    yield Finding("ok", _LAB, f"two hosts started and ended in {took_s:.1f} s")
+    for one in unmet:
+        yield Finding("note", _LAB, f"no {one.what.removeprefix('a ')}", one.remedy)
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:

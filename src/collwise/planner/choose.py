@@ -170,7 +170,7 @@ def _plan(
         asked, remedy = f"{name} for {nbytes} bytes on {ranks} ranks", "choose another algorithm"
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
-            remedy = "make a schedule by name: collwise.ALGORITHMS[name].schedule(…)"
+            remedy = "plan for fewer ranks or sources, or simulate one algorithm by name"
         tried = any(_keeps_order(one, problem) for one in among)
         raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)

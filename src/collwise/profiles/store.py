@@ -48,14 +48,19 @@ def default_path(fingerprint: Fingerprint) -> Path:
 def find(fingerprint: Fingerprint) -> Profile | None:
     """The saved profile of such a machine, None if there is none.
 
-    Raises DamagedProfile if the file cannot be read, and ForeignProfile if it is another machine's.
+    Raises DamagedProfile if the file cannot be read, or is the one that COLLWISE_PROFILE names and
+    not there, and ForeignProfile if it is another machine's.
     """
     path = default_path(fingerprint)
     try:
-        if not path.exists():
-            return None
+        missing = not path.exists()
     except OSError:
-        pass  # something is there; `load` says what is wrong with it
+        missing = False  # something is there; `load` says what is wrong with it
+    if missing and os.environ.get(ENVIRONMENT):
+        remedy = f"correct {ENVIRONMENT}, or make the file: collwise tune"
+        raise DamagedProfile(f"read the profile {path}", "there is no such file", remedy)
+    if missing:
+        return None
     profile = Profile.load(path)
     profile.check(fingerprint)
     return profile

@@ -196,8 +196,7 @@ def _with_links(machine: Machine, topology: Topology | None) -> Topology | None:
     raise InvalidArgument(
         f"the time of a schedule on a {topology.describe()}",
         f"the law of the machine knows no links ({machine.kind})",
-        "take Machine.hockney, Machine.wormhole or one of collwise.presets, or leave the topology"
-        " out",
+        "take a Hockney or a wormhole machine, such as the presets, or leave the topology out",
     )
 
 

@@ -3,24 +3,25 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
 from collwise.schedule.program import Schedule
 
 
-def distinct(made: Iterable[Schedule]) -> Iterator[Schedule]:
+def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
     """Schedules of which no two have the same lists for the same problem: they run alike."""
-    seen = set()
-    for schedule in made:
-        if (key := (schedule.problem, schedule.lists)) not in seen:
-            seen.add(key)
-            yield schedule
+    every = list(made)
+    keep: list[int] | None = None
+    if comm.rank == 0:  # it makes the lists of all ranks, which takes longer than running them
+        seen = {(one.problem, one.lists): place for place, one in enumerate(reversed(every))}
+        keep = [len(every) - 1 - place for place in seen.values()]
+    return [every[place] for place in sorted(comm.bcast(keep))]
 
 
 def run(request: Any) -> None:
@@ -91,3 +92,17 @@ def allocates_nothing(*acts: Callable[[], object]) -> None:
         grown.append(sys.getallocatedblocks() - before)
     gc.enable()
     assert min(grown) < 5, grown
+
+
+def works(comm: MPI.Intracomm) -> None:
+    """A communicator on which collectives of all kinds do what they should."""
+    size, rank = comm.size, comm.rank
+    data = np.full(50, float(rank))
+    comm.Bcast(data, size - 1)
+    assert (data == size - 1).all()
+    total = np.zeros(3)
+    comm.Allreduce(np.full(3, rank + 1.0), total)
+    assert (total == size * (size + 1) / 2).all()
+    everything = np.zeros(2 * size, np.int32)
+    comm.Allgatherv(np.full(2, rank, np.int32), [everything, [2] * size])
+    assert np.array_equal(everything, np.repeat(np.arange(size), 2))

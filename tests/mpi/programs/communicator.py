@@ -3,6 +3,7 @@
 Whatever is wrong, all ranks hear the same words, and whoever goes on finds everything in order.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument, UnknownName
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.execution.interpreter import PersistentCollective
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from tests.mpi.programs.alike import works
 from tests.mpi.programs.checks import check, main
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
@@ -28,20 +30,6 @@ def refused(comm: MPI.Intracomm, error: type[CollwiseError], act: Callable[[], A
     told: list[str] = comm.allgather(str(caught.value))
     assert set(told) == {told[0]}
     return told[0]
-
-
-def works(comm: MPI.Intracomm) -> None:
-    """A communicator on which collectives of all kinds do what they should."""
-    size, rank = comm.size, comm.rank
-    data = np.full(50, float(rank))
-    comm.Bcast(data, size - 1)
-    assert (data == size - 1).all()
-    total = np.zeros(3)
-    comm.Allreduce(np.full(3, rank + 1.0), total)
-    assert (total == size * (size + 1) / 2).all()
-    everything = np.zeros(2 * size, np.int32)
-    comm.Allgatherv(np.full(2, rank, np.int32), [everything, [2] * size])
-    assert np.array_equal(everything, np.repeat(np.arange(size), 2))
 
 
 @check
@@ -128,8 +116,22 @@ def requests_that_were_freed_refuse(comm: MPI.Intracomm) -> None:
 
 
 @check
+def a_profile_that_is_named_and_not_there_is_refused(comm: MPI.Intracomm) -> None:
+    if comm.rank == 0:
+        os.environ["COLLWISE_PROFILE"] = "no-such-profile.json"
+    try:
+        told = refused(comm, DamagedProfile, partial(cw.Comm, comm))
+    finally:
+        os.environ.pop("COLLWISE_PROFILE", None)
+    assert "read the profile no-such-profile.json: there is no such file; " in told
+    assert "COLLWISE_PROFILE" in told
+    works(cw.Comm(comm))
+
+
+@check
 def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
-    for permanent in (comm, MPI.COMM_SELF):
+    world = [comm] if comm == MPI.COMM_WORLD else []
+    for permanent in (*world, MPI.COMM_SELF):
         ours = cw.Comm(permanent, machine=MACHINE, effort="estimate")
         works(ours)
         request = ours.Bcast_init(bytearray(10))

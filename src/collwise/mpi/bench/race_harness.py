@@ -63,7 +63,7 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
-        timed = _time(harness, competitors, budget_s, repetitions, seed)
+        samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
     finally:
@@ -84,13 +84,13 @@ def race(
     )
 
 
-def _time(
+def time_competitors(
     harness: RaceHarness,
     competitors: Sequence[Competitor],
     budget_s: float,
     repetitions: int,
     seed: int,
-) -> Punctual:
+) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """Slowest rank's seconds by repetition and competitor, of those in which all began together.
 
     Times count from the first rank's start, so that nobody looks faster because another was late.
@@ -130,7 +130,8 @@ def _time(
     finally:
         if collecting:
             gc.enable()
-    return kept
+    columns = kept.kept[:repetitions].T.tolist()
+    return {one.label: tuple(c) for one, c in zip(competitors, columns, strict=True)}, kept
 
 
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:

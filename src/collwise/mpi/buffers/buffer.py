@@ -1,24 +1,26 @@
 """A user's buffer, as mpi4py takes it: where it begins, and how many elements of which type.
 
-Where a buffer cannot be read, mpi4py's own exceptions are raised: `UNREADABLE`.
+What mpi4py takes is read here alike, and what it refuses raises an error of the same type: whether
+a call is ours must not depend on one rank's memory.
 """
 
-from typing import Any
+import ctypes
+import sys
+from operator import index
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import PACKED, Memory, Unit
+from collwise.mpi.buffers.memory import Memory, Unit
 
-UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, BufferError, MPI.Exception)
-"""What mpi4py raises for a buffer that it cannot read.  It raises the same if it is asked next."""
+_LARGEST = 2**63 - 1
 
 
 class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
-    nbytes: bytes in it, equal on all ranks by MPI's rules.   unit: its elements.  Where nothing
-    says what they are, they are of type `MPI.PACKED`, which can be sent and not combined.
+    nbytes: bytes in it, equal on all ranks by MPI's rules.   unit: its elements.
     """
 
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
@@ -27,29 +29,29 @@ class Buffer:
         if type(spec) is np.ndarray:
             dtype = spec.dtype
             if dtype.isnative and (unit := _NATIVE.get(dtype.char)) is not None:
-                memory = MPI.buffer.frombuffer(spec, readonly=not writable)
+                memory = memory_of(spec, writable=writable)
                 self.keep: Any = (spec, memory)
                 self.address, self.nbytes, self.unit = memory.address, memory.nbytes, unit
                 self.count = spec.size
                 return
         data, count, displacement, datatype = simple_parts(spec)
-        self.keep, self.address, length, known = locate(data, datatype, writable=writable)
-        whole = count is None and not displacement
-        self.unit = PACKED if known is None and whole else unit_of(data, known)
+        counted = count is not None
+        self.keep, address, length, unit = locate(data, datatype, counted, writable=writable)
         if type(spec) is np.ndarray and spec.dtype.isnative and spec.dtype.char in _SIMPLE:
-            _NATIVE[spec.dtype.char] = self.unit
-        _, size, extent, contiguous = self.unit
+            _NATIVE[spec.dtype.char] = unit
+        offset = displacement * unit.extent
+        if displacement and not 0 < offset <= length:
+            raise ValueError(f"message: displacement {displacement} out of bounds")
         if count is None:
-            count = elements_in(length, displacement, extent)
-        if count < 0:
-            raise ValueError(f"message: negative count {count}")
-        self.count = count
-        self.nbytes = count * size
-        self.address += displacement * extent
-        if length is not None and contiguous and displacement * extent + self.nbytes > length:
+            count = elements_in(length - offset, unit)
+        if count and not address:
+            _check_absolute(data, count, unit)
+        self.unit, self.count, self.nbytes = unit, count, count * unit.size
+        self.address = address + offset
+        if address and unit.contiguous and offset + self.nbytes > length:
             raise ValueError(
                 f"message: buffer length {length} is less than the"
-                f" {displacement * extent + self.nbytes} bytes that count and displacement need"
+                f" {offset + self.nbytes} bytes that count and displacement need"
             )
 
     @property
@@ -63,57 +65,117 @@ _NATIVE: dict[str, Unit] = {}
 """By NumPy's code, elements that arrays were found to have (MPI may start after this import)."""
 
 
-def locate(
-    data: Any, datatype: MPI.Datatype | str | None, *, writable: bool
-) -> tuple[Any, int, int | None, MPI.Datatype | None]:
-    """What must live as long as requests use a buffer, its address, its bytes, its type.
+class Place(NamedTuple):
+    """Where a buffer's memory is.   keep: what must live as long as requests use it.
 
-    The bytes are None where nothing says how many there are (`MPI.BOTTOM`), the type where nothing
-    says what the elements are.
+    address, length: in bytes; both 0 for `MPI.BOTTOM` and None.   unit: its elements.
     """
-    if isinstance(datatype, str):
-        datatype = MPI.Datatype.fromcode(datatype)
+
+    keep: Any
+    address: int
+    length: int
+    unit: Unit
+
+
+def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
+    """Where the memory of a buffer is; without a type, its elements are what it says they are.
+
+    counted: the user says how many there are.
+    """
+    if datatype == MPI.DATATYPE_NULL and not counted:
+        raise ValueError("message: cannot infer count, datatype is null")
     if data is None or data is MPI.BOTTOM:
-        if datatype is None:
-            raise TypeError("message: a datatype is needed where there is no buffer")
-        return data, 0, None, datatype
-    memory = MPI.buffer.frombuffer(data, readonly=not writable)
-    if datatype is None and (code := _format(data)) is not None:
-        datatype = MPI.Datatype.fromcode(code)
-    return (data, memory), memory.address, memory.nbytes, datatype
+        return Place(data, 0, 0, Unit.of(_known_type(datatype)))
+    memory = memory_of(data, writable=writable)
+    known = _known_type(_native(_format(data, memory)) if datatype is None else datatype)
+    unit = Unit.of(known)
+    if type(data) is not np.ndarray:
+        try:
+            memory[:0]
+        except BufferError:  # memory of a device
+            unit = unit._replace(contiguous=False, on_host=False)
+    return Place((data, memory), memory.address, memory.nbytes, unit)
 
 
-def unit_of(data: Any, datatype: MPI.Datatype | None) -> Unit:
-    """The elements of a buffer; raises TypeError where nothing says what they are."""
-    if datatype is None:
-        name = type(data).__name__
-        raise TypeError(f"message: a datatype is needed for the elements of a {name}")
-    return Unit.of(datatype)
+def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
+    """The memory of an object, contiguous in whichever order."""
+    try:
+        return MPI.buffer.frombuffer(data, readonly=not writable)
+    except Exception:
+        try:
+            view = memoryview(data)
+        except Exception:
+            view = memoryview(b"")
+        if view.c_contiguous or not view.f_contiguous:
+            raise
+    return MPI.buffer.frombuffer(np.asarray(view).T, readonly=not writable)
 
 
-def elements_in(length: int | None, displacement: int, extent: int) -> int:
-    """How many elements of some extent fill a buffer of so many bytes, from a displacement on."""
-    if length is None:
-        raise TypeError("message: a count is needed where there is no buffer")
-    available = length - displacement * extent
-    if extent and available % extent:
+def elements_in(length: int, unit: Unit) -> int:
+    """How many elements fill so many bytes."""
+    if not length:
+        return 0
+    if unit.extent <= 0 or length % unit.extent:
         raise ValueError(
-            f"message: buffer length {length} is not a multiple of the datatype's extent {extent}"
+            f"message: cannot infer count, buffer length {length} is not a multiple of datatype"
+            f" extent {unit.extent}"
         )
-    return available // extent if extent else 0
+    return length // unit.extent
 
 
-def _format(data: Any) -> str | None:
-    """The code of a buffer's elements; None where it cannot be found out (memory of a device)."""
+def _known_type(datatype: Any) -> MPI.Datatype:
+    if isinstance(datatype, MPI.Datatype):
+        return datatype
+    try:
+        return MPI.Datatype.fromcode(datatype)
+    except (TypeError, ValueError):
+        raise KeyError(f"cannot map {datatype!r} to MPI datatype") from None
+
+
+def _native(code: str) -> str:
+    order = {"@": sys.byteorder, "<": "little", ">": "big"}.get(code[:1])
+    if order is None:
+        return code
+    if order != sys.byteorder:
+        raise BufferError(f"format string {code!r} with non-native byte order")
+    return code[1:]
+
+
+def _format(data: Any, memory: MPI.buffer) -> str:
+    """The code of a buffer's elements; bytes, where nothing says what they are."""
     try:
         return memoryview(data).format
     except TypeError:
-        pass
+        pass  # no buffer of Python's
+    except ValueError as problem:  # mpi4py tries others, and raises this for dates
+        raise BufferError(str(problem)) from None
+    owner: Any = memory.obj
+    for name, start in ((b"dltensor_versioned", 32), (b"dltensor", 0)):
+        if ctypes.pythonapi.PyCapsule_IsValid(ctypes.py_object(owner), name):
+            tensor = _capsule_pointer(owner, name) + start
+            code, bits, lanes = np.frombuffer(ctypes.string_at(tensor + 20, 4), "B,B,H")[0]
+            kind = "iuf??c?"[code] if lanes == 1 and code < 7 else "?"
+            typestr = "?" if code == 6 else f"{kind}{bits // 8}"
+            break
+    else:
+        typestr = data.__cuda_array_interface__["typestr"]
     try:
-        array: Any = np.from_dlpack(data)
-        return memoryview(array).format
-    except (*UNREADABLE, RuntimeError):  # no DLPack, other memory, elements that NumPy has not
-        return None
+        return memoryview(np.empty(0, typestr).data).format
+    except (TypeError, ValueError):
+        return "B"
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_size_t
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _check_absolute(data: Any, count: int, unit: Unit) -> None:
+    """Elements at no address must have a type that says where they are."""
+    if data is None:
+        raise ValueError(f"message: buffer is None but count is {count}")
+    if not unit.datatype.Get_true_extent()[0]:
+        raise MPI.Exception(MPI.ERR_BUFFER)
 
 
 def is_in_place(sendbuf: Any) -> bool:
@@ -131,21 +193,35 @@ def combined_buffers(
     return Buffer(sendbuf, writable=False), received
 
 
-def simple_parts(spec: Any) -> tuple[Any, int | None, int, MPI.Datatype | str | None]:
+def simple_parts(spec: Any) -> tuple[Any, int | None, int, Any]:
     """Data, count, displacement and type of the forms that mpi4py takes."""
-    data, count, displacement, datatype = spec, None, 0, None
-    if isinstance(spec, list | tuple):
-        if not 1 <= len(spec) <= 4:
-            raise ValueError(f"message: expecting 1 to 4 items, got {len(spec)}")
-        data, *rest = spec
-        if rest and isinstance(rest[-1], MPI.Datatype | str):
-            datatype = rest.pop()
-        if len(rest) == 1 and isinstance(rest[0], list | tuple):
-            rest = list(rest[0])
-        if rest:
-            count = rest.pop(0)
-        if rest:
-            displacement = rest.pop(0) or 0
-        if rest:
-            raise ValueError(f"message: cannot read {spec!r}")
-    return data, None if count is None else int(count), int(displacement), datatype
+    if not isinstance(spec, list | tuple):
+        if spec is None or spec is MPI.BOTTOM or isinstance(spec, str | int):
+            raise TypeError("message: expecting buffer or list/tuple")
+        return spec, None, 0, None
+    if not 2 <= len(spec) <= 4:
+        raise ValueError("message: expecting 2 to 4 items")
+    data, count, *rest = spec
+    datatype = rest.pop() if rest else None
+    displacement = rest.pop() if rest else None
+    if len(spec) == 2 and isinstance(count, MPI.Datatype | str):
+        count, datatype = None, count
+    elif len(spec) < 4 and isinstance(count, list | tuple):
+        count, displacement = count
+    number = None if count is None else _index("count", count)
+    return data, number, _index("displacement", displacement or 0), datatype
+
+
+def _index(name: str, value: Any) -> int:
+    number = checked_index(value)
+    if number < 0:
+        raise ValueError(f"message: negative {name} {number}")
+    return number
+
+
+def checked_index(value: Any) -> int:
+    """An integer that MPI can count to."""
+    number = index(value)
+    if abs(number) > _LARGEST:
+        raise OverflowError(f"message: {number} is too large")
+    return number

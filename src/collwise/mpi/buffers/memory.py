@@ -23,6 +23,8 @@ LONG = 1024
 the string instructions that memcpy uses for kilobytes."""
 USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
+USER_INPUT = USER + 1
+"""The same for INPUT."""
 _WORD = np.dtype(np.uint64)
 _ALL = slice(None)
 PREDEFINED: "dict[int, Unit]" = {}
@@ -34,13 +36,15 @@ _fromaddress = MPI.buffer.fromaddress
 class Unit(NamedTuple):
     """What memory is measured in: packed bytes of one, and its extent in memory in bytes.
 
-    contiguous: its bytes lie in the order in which they are sent, without gaps.
+    contiguous: its bytes lie in the order in which they are sent, without gaps, where the host may
+    read and write them.   on_host: it may, instead of leaving that to MPI.
     """
 
     datatype: MPI.Datatype
     size: int
     extent: int
     contiguous: bool
+    on_host: bool = True
 
     @staticmethod
     def of(datatype: MPI.Datatype) -> "Unit":
@@ -75,6 +79,8 @@ def _bytes_in_order(datatype: MPI.Datatype) -> bool:
     return constructor in ("DUP", "CONTIGUOUS") and _bytes_in_order(of)
 
 
+IN_SCRATCH = {USER: Slot.OUTPUT, USER_INPUT: Slot.INPUT}
+"""Which slot is scratch where there is memory for another one."""
 BYTES = Unit(MPI.BYTE, 1, 1, True)
 PACKED = Unit(MPI.PACKED, 1, 1, True)
 
@@ -114,7 +120,7 @@ class Memory:
 
     def regions(self, blocks: Iterable[Block]) -> list[Region]:
         """The blocks, in this order, neighbours in memory joined, without empty ones."""
-        datatype, size, extent, _ = self.unit
+        datatype, size, extent, *_ = self.unit
         joined: list[Region] = []
         for block in blocks:
             if elements := block.length // size:
@@ -141,7 +147,8 @@ class Memory:
     def at(self, region: Region) -> Any:
         """A region as mpi4py takes it."""
         offset, span, elements, datatype, _ = region
-        return [_fromaddress(self.address + offset, span), elements, datatype]
+        address = self.address + offset
+        return [_fromaddress(address, max(span, 0)) if address else MPI.BOTTOM, elements, datatype]
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of a NumPy type lie as that type demands."""

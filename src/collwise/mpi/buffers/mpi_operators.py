@@ -64,8 +64,6 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 
     Equal on all ranks.  A user's operator is believed to fit; it is not called.
     """
-    if datatype == MPI.PACKED:  # elements of a type that we cannot find out
-        return False
     if not op.is_predefined:
         return datatype.Get_size() > 0 and datatype.Get_extent()[1] > 0
     if op.handle not in _NAMES or not datatype.is_predefined:
@@ -86,13 +84,15 @@ class Operator(NamedTuple):
     """An operator on elements of a type.
 
     ufunc: for it, if that can be used on this memory.   loop: names the compiled engine's own loop
-    for it; blank if it has none.
+    for it; blank if it has none.   given: the type that a user's operator expects to see as long as
+    it is not freed, where the elements have a duplicate of it.
     """
 
     op: MPI.Op
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
     loop: tuple[str, str] = ("", " ")
+    given: MPI.Datatype | None = None
 
     @property
     def three_places(self) -> bool:
@@ -124,7 +124,14 @@ class Operator(NamedTuple):
 
     def act(self, left: Any, right: Any, into: Any) -> Act:
         """An act that combines two buffers into a third; without a ufunc, that is the right one."""
+        if self.given is not None:
+            return partial(self._reduce_given, left, right, self.given)
         if self.ufunc is None:
             return partial(self.op.Reduce_local, left, right)
         one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))
         return partial(self.ufunc, one, other, out=out)
+
+    def _reduce_given(self, left: Any, right: Any, datatype: MPI.Datatype) -> None:
+        if datatype != MPI.DATATYPE_NULL:
+            left, right = ((*spec[:2], datatype) for spec in (left, right))
+        self.op.Reduce_local(left, right)

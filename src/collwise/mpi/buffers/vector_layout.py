@@ -7,14 +7,20 @@ rank, one after another.  By MPI's rules, only the bytes of every rank are equal
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import Buffer, elements_in, locate, simple_parts, unit_of
+from collwise.mpi.buffers.buffer import (
+    Buffer,
+    Place,
+    checked_index,
+    elements_in,
+    locate,
+    simple_parts,
+)
 from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
 
 _ASKED = "a receive buffer with a part for every rank"
@@ -29,7 +35,11 @@ class VectorSpec(NamedTuple):
     data: Any
     counts: Any
     displacements: Any
-    datatype: "MPI.Datatype | str | None"
+    datatype: Any
+
+    def locate(self) -> Place:
+        """Where its memory is."""
+        return locate(self.data, self.datatype, self.counts is not None, writable=True)
 
 
 def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
@@ -52,16 +62,11 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
     """The buffer of an Allgather: its count is that of one rank."""
     data, given, first, datatype = simple_parts(spec)
     if given is None:
-        if type(spec) is np.ndarray:
-            elements = spec.size
-        else:
-            _, _, length, known = locate(data, datatype, writable=True)
-            elements = elements_in(length, first, unit_of(data, known).extent)
+        _, _, length, unit = locate(data, datatype, False, writable=True)
+        elements = elements_in(length - first * unit.extent, unit)
         given, left = divmod(elements, ranks)
         if left:
             raise ValueError(f"message: the elements are no multiple of {ranks} ranks")
-    if given < 0:
-        raise ValueError(f"message: negative count {given}")
     displacements = [first + rank * given for rank in range(ranks)] if first else None
     return VectorSpec(data, given, displacements, datatype)
 
@@ -90,7 +95,7 @@ def vector_key(method: str, spec: Any) -> Hashable:
     if type(data) is np.ndarray:
         return method, data.dtype, data.nbytes, *key
     complete = len(rest) > 1 and isinstance(rest[-1], MPI.Datatype | str)
-    return (method, *key) if complete else None
+    return (method, id(type(data)), *key) if complete else None
 
 
 def _as_key(part: Any) -> Hashable:
@@ -109,9 +114,8 @@ def _as_key(part: Any) -> Hashable:
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     """Bytes by rank.  Raises as mpi4py does, and InvalidArgument for negative counts."""
-    _, _, length, known = locate(spec.data, spec.datatype, writable=True)
-    unit = unit_of(spec.data, known)
-    return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit.extent))
+    _, _, length, unit = spec.locate()
+    return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit))
 
 
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
@@ -126,10 +130,10 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
     return buffer
 
 
-def _counts(given: Any, ranks: int, length: int | None, extent: int) -> list[int]:
+def _counts(given: Any, ranks: int, length: int, unit: Unit) -> list[int]:
     """Elements by rank; without counts, divided evenly, and the first ranks get what is left."""
     if given is None:
-        each, left = divmod(elements_in(length, 0, extent), ranks)
+        each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
     counts = _numbers(given, [1] * ranks)
     if min(counts) < 0:
@@ -141,14 +145,13 @@ def _counts(given: Any, ranks: int, length: int | None, extent: int) -> list[int
 
 def _numbers(given: Any, times: Sequence[int]) -> list[int]:
     """One number for each rank; a single number stands for these multiples of it."""
-    try:
-        length = len(given)
-    except TypeError:
-        one = index(given)
+    if not hasattr(given, "__len__"):
+        one = checked_index(given)
         return [one * time for time in times]
-    if length != len(times):
-        raise ValueError(f"expecting {len(times)} items, got {length}")
-    return [index(number) for number in given]
+    numbers = [checked_index(number) for number in given]
+    if len(numbers) != len(times):
+        raise ValueError(f"expecting {len(times)} items, got {len(numbers)}")
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,12 +197,12 @@ class VectorLayout:
         low, high = taken[0][0] * unit.extent, (taken[-1][1] - 1) * unit.extent
         return VectorLayout(unit, lengths, starts, low + lower, high + lower + span)
 
-    def fit(self, length: int | None) -> None:
+    def fit(self, length: int) -> None:
         """Raise InvalidArgument if it reaches beyond a buffer of so many bytes.
 
         Before the buffer there may be more of the user's: MPI knows negative displacements.
         """
-        if length is not None and self.high > length:
+        if self.high > length:
             raise InvalidArgument(
                 _ASKED,
                 f"it has {length} bytes, and the parts are in bytes {self.low} to {self.high}",
@@ -225,13 +228,13 @@ class VectorBuffer(NamedTuple):
 
         Raises as mpi4py does, and InvalidArgument for parts that overlap or reach beyond the end.
         """
-        data, counts, displacements, datatype = spec
-        keep, address, length, known = locate(data, datatype, writable=True)
-        unit = unit_of(data, known)
-        numbers = _counts(counts, ranks, length, unit.extent)
+        _, counts, displacements, _ = spec
+        keep, address, length, unit = spec.locate()
+        numbers = _counts(counts, ranks, length, unit)
         starts = list(accumulate(numbers[:-1], initial=0))
         if displacements is not None:
             starts = _numbers(displacements, range(ranks))
         layout = VectorLayout.of(numbers, starts, unit)
-        layout.fit(length)
+        if address:  # at MPI.BOTTOM nothing says how many bytes there are
+            layout.fit(length)
         return VectorBuffer(keep, address, layout)

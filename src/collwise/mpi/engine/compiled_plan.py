@@ -108,6 +108,12 @@ class CompiledPlan:
             self._lesson = Lesson(self.program, aims)
         return self._lesson
 
+    @property
+    def left_over(self) -> bool:
+        """Whether an error interrupted it, with messages under way."""
+        broken: bool = self.program.broken
+        return broken
+
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""
         self.program.give_back()

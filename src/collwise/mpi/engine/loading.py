@@ -41,7 +41,7 @@ class _Unusable(Exception):
 def _load() -> Serving:
     wanted = os.environ.get(ENVIRONMENT, "")
     if wanted and wanted not in ENGINES:
-        raise UnknownName.of(f"engine (in {ENVIRONMENT})", wanted, ENGINES)
+        raise UnknownName.of("engine", wanted, ENGINES)
     if wanted == "python":
         return Serving(None, f"{ENVIRONMENT}=python")
     try:
@@ -60,7 +60,8 @@ def _extension() -> ModuleType:
         raise _Unusable(f"it is not built ({_line(problem)})") from None
     try:
         width, offset = _handles()
-        if missing := _engine.connect(MPI.__file__, width, MPI._sizeof(MPI.Status)):
+        status_size = MPI._sizeof(MPI.Status)
+        if missing := _engine.connect(MPI.__file__, width, status_size, MPI.ERR_TRUNCATE):
             raise _Unusable(f"the MPI library has no {', '.join(missing)}")
         _engine.describe(
             MPI.Exception,

@@ -1,7 +1,8 @@
 """From a schedule to a running collective.  Read in this order:
 
 `instructions`  the plan of one rank: a list of instructions over slots, plain data
-`interpreter`   the plan bound to buffers, and run; persistent requests
+`interpreter`   the plan bound to buffers, and run
+`persistent`    requests that start and complete it, and lists of requests
 `executor`      what all collectives share: buffers in, plan chosen, bound, run
 `broadcast_executor`, `combine_executor`, `gather_executor`: what differs between them
 `executor_choice`   which of them serves a schedule

@@ -3,6 +3,8 @@
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
 from collwise.mpi.engine.compiled_plan import Lesson
 from collwise.mpi.engine.loading import COMPILED
@@ -28,9 +30,9 @@ class BroadcastExecutor(Executor):
         self._unread: BoundPlan | None = None
 
     def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
-        if COMPILED is not None or not self._unsegmented:
+        if COMPILED is not None or not self._unsegmented or type(buffers[0]) is not np.ndarray:
             return super().run(*buffers)
-        # The whole buffer is for mpi4py to read: faster, and nothing is sent if it cannot.
+        # mpi4py reads it for every message: faster, and an array that it took, it takes again.
         if self.private.broken:
             self.private.check()
         if self._unread is None:
@@ -41,10 +43,8 @@ class BroadcastExecutor(Executor):
         self._unread.pass_on(buffers[0])
         try:
             self._unread.run()
-        except (TypeError, ValueError, LookupError, BufferError):
-            raise
         except BaseException as problem:
-            self.private.mark_broken(problem)
+            self.private.judge(self._unread, problem)
             raise
         finally:
             self._unread.pass_on(None)

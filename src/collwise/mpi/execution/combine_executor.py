@@ -1,5 +1,6 @@
 """Reduce, Allreduce and Reduce_scatter_block: everybody's vectors, combined by an operator."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,15 @@ from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
-from collwise.mpi.buffers.memory import LONG, USER, Memory, allocate
+from collwise.mpi.buffers.memory import (
+    IN_SCRATCH,
+    LONG,
+    USER,
+    USER_INPUT,
+    Memory,
+    Unit,
+    allocate,
+)
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.engine.compiled_plan import Lesson
 from collwise.mpi.engine.loading import COMPILED
@@ -21,17 +30,21 @@ from collwise.schedule.program import Schedule
 SHORT = 32768
 """Vectors of up to so many bytes are copied to and from memory of ours, for which persistent
 requests exist: cheaper than new requests."""
+_OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.items()}
+"""Where the user's memory is, if the host cannot reach it."""
 
 
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
     in_place: the input lies where the output will be.   three_places: a combine may leave its
-    result in a third place, since it is no `MPI_Reduce_local`.
+    result in a third place, since it is no `MPI_Reduce_local`.   on_host: in the user's memory;
+    otherwise MPI copies it from there and back.
     """
 
     in_place: bool
     three_places: bool
+    on_host: bool
 
 
 class _Staging(NamedTuple):
@@ -104,11 +117,7 @@ class CombineExecutor(Executor):
             private.check()
         staging = self._staged.get(dtype) or self._stage(dtype)
         staging.copy(vector, staging.vector)
-        try:
-            staging.bound.run()
-        except BaseException as problem:
-            private.mark_broken(problem)
-            raise
+        staging.bound.run()
         if owed:
             if shared and self._is_part:
                 recvbuf = recvbuf.reshape(-1)[: len(staging.result)]
@@ -134,12 +143,16 @@ class CombineExecutor(Executor):
             keep.append(received.keep)
             # The result's first byte comes to the beginning of the receive buffer.
             address = received.address - (received.unit.span(start) if start else 0)
-            apart = shared and self._in_place is None
-            slots[USER if apart else Slot.OUTPUT] = Memory(address, received.unit)
+            slots[Slot.OUTPUT] = Memory(address, received.unit)
         sent = received if shared else self._fitting(sendbuf, nbytes, writable=False)
         keep.append(sent.keep)
         slots[Slot.INPUT] = sent.memory
-        unit = sent.unit
+        on_host = all(memory.unit.on_host for memory in slots.values())
+        if not on_host:
+            slots = {_OUTSIDE[slot]: memory for slot, memory in slots.items()}
+        elif shared and self._in_place is None:
+            slots[USER] = slots.pop(Slot.OUTPUT)
+        unit = Unit.of(sent.unit.datatype)
         if self.problem.itemsize % (unit.size or 1):
             raise InvalidArgument(
                 f"a schedule for elements of {self.problem.itemsize} bytes",
@@ -148,8 +161,8 @@ class CombineExecutor(Executor):
             )
         has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = Operator.of(self._op, unit, slots.values(), has_loop)
-        variant = _Variant(shared, operator.three_places)
-        layout = unit.datatype.handle if unit.datatype.is_predefined else None
+        variant = _Variant(shared and on_host, operator.three_places, on_host)
+        layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
         distances: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
         if self._owed:
             result = USER if USER in slots else Slot.OUTPUT
@@ -160,8 +173,11 @@ class CombineExecutor(Executor):
         operations, after = self._operations, []
         if variant.in_place and self._in_place is not None:
             operations = self._in_place
-        elif variant.in_place:  # the output is kept apart until nobody reads the input any more
+        elif self._owed and (variant.in_place or not variant.on_host):
+            # The output is kept apart until nobody reads the input any more.
             after = [Copy(Slot.OUTPUT, USER, (self._result,))]
+        if not variant.on_host:
+            operations = (Copy(USER_INPUT, Slot.INPUT, (self.problem.whole,)), *operations)
         if not variant.three_places:
             operations = tuple(reduce_local_form(operations))
         return rank_plan(operations, after)

@@ -14,14 +14,21 @@ from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer
-from collwise.mpi.buffers.memory import BYTES, USER, Memory, ScratchLayout, Unit, allocate
+from collwise.mpi.buffers.memory import (
+    BYTES,
+    IN_SCRATCH,
+    Memory,
+    ScratchLayout,
+    Unit,
+    allocate,
+)
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.engine.compiled_plan import CompiledPlan, Lesson
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
-from collwise.mpi.execution.interpreter import BoundPlan, PersistentCollective
+from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
-from collwise.schedule.operations import Slot
 from collwise.schedule.program import Schedule
 
 K = TypeVar("K", bound=Hashable)
@@ -64,9 +71,8 @@ class Operands:
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
     layout: with the variant, determines the bound plan but for the addresses; None if nothing does,
     as for types of the user's, whose handles may come to mean other types.
-    keep: what must live as long as requests use the buffers.   unit: of scratch, in which OUTPUT
-    lies, too, if there is memory for the slot USER.   types: to be freed in the end.
-    distances: see `CompiledPlan.lesson`.
+    keep: what must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`).
+    types: to be freed in the end.   distances: see `CompiledPlan.lesson`.
     """
 
     slots: dict[int, Memory]
@@ -82,6 +88,9 @@ class Operands:
         """Duplicate the user's types, who may free them while persistent requests live."""
         owned: dict[int, Unit] = {}
         holders: list[Any] = [self, *self.slots.values()]
+        given = self.unit.datatype
+        if self.operator is not None and not given.is_predefined:
+            self.operator = self.operator._replace(given=given)
         for holder in holders:
             datatype = holder.unit.datatype
             if not datatype.is_predefined:
@@ -145,15 +154,16 @@ class Executor(ABC):
             bound = self._bind(operands, BLOCKING_TAG, late=True)
             if key is not None:
                 self._bound.remember(key, bound)
+        bound.aim(operands.slots, self.private.scratch)
         try:
-            bound.aim(operands.slots, self.private.scratch)
             bound.run()
         except BaseException as problem:
-            self.private.mark_broken(problem)
+            self.private.judge(bound, problem)
             raise
-        if key is None:
-            bound.Free()
-        elif isinstance(bound, CompiledPlan):
+        finally:
+            if key is None:
+                bound.Free()
+        if key is not None and isinstance(bound, CompiledPlan):
             return bound.lesson(operands.distances)
         return None
 
@@ -161,16 +171,16 @@ class Executor(ABC):
         """Bind the plan.   late: for any buffers of such a layout, which are not kept."""
         if (plan := self._plans.get(operands.variant)) is None:
             plan = self._plans[operands.variant] = self._plan(operands.variant)
-        in_scratch = (Slot.OUTPUT,) if USER in operands.slots else ()
+        in_scratch = [IN_SCRATCH[slot] for slot in operands.slots if slot in IN_SCRATCH]
         scratch = ScratchLayout(plan.operations, operands.unit, in_scratch)
         memory = allocate(0 if late else scratch.nbytes)
         slots = dict(operands.slots)
         for slot, address in scratch.placed_at(memory.ctypes.data).items():
             slots[slot] = Memory(address, operands.unit)
-        comm, operator, types = self.private.comm, operands.operator, operands.types
+        operator, types = operands.operator, operands.types
         keep = None if late else (operands.keep, memory)
-        given = plan, slots, scratch, comm, tag, operator, types
-        if COMPILED is not None:
+        given = plan, slots, scratch, self.private.comm, tag, operator, types
+        if COMPILED is not None and (operator is None or operator.given is None):
             with contextlib.suppress(OverflowError):  # more than its functions can count
                 return CompiledPlan(*given, late=late, keep=keep)
         return BoundPlan(*given, late=late, keep=keep)

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
 from collwise.mpi.buffers.mpi_operators import Operator
-from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.runtime.progress import ENGINE, FEW, advance, wait_with_progress
+from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
 from collwise.schedule.operations import Combine, Copy, Message, Send
 
 
@@ -75,12 +72,22 @@ class Phase(NamedTuple):
     act: Act
 
 
+def _too_long(problem: BaseException) -> bool:
+    """Whether a message had more bytes than the user's buffer: nothing is under way then."""
+    longer = MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS
+    return isinstance(problem, MPI.Exception) and problem.Get_error_class() in longer
+
+
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
     late: for blocking calls: addresses are set before every execution (see `aim`).
     keep: what must live as long, such as the owners of the memory.   types: derived types that are
     freed in the end.
+
+    An error before the first message is started leaves nothing behind.  After a message that was
+    too long the rest is executed nevertheless, since others wait for it, and the error is raised in
+    the end, as by MPI libraries.   left_over: whether another error interrupted it half-way.
     """
 
     def __init__(
@@ -98,6 +105,8 @@ class BoundPlan:
     ) -> None:
         self.slots, self.scratch, self.late = slots, scratch, late
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
+        self._problem: BaseException | None = None
+        self.left_over = False
         self.types = list(types)
         self._late_acts: list[_LateAct] = []
         self._scratch_at: int | None = None
@@ -115,16 +124,14 @@ class BoundPlan:
                 phases[-1][1].extend(self._local(instruction))
             if number == plan.forwarding:
                 forwarding = len(phases)
-        self.open = _in_turn(phases[0][1])
+        self._open = phases[0][1]
         self.phases = [
             Phase(awaited, _in_turn(self._waiting(awaited)), _in_turn(acts))
             for awaited, acts in phases[1:forwarding]
         ]
-        self.finish = _in_turn(self._straight(phases[forwarding:]))
+        self._last = self._straight(phases[forwarding:])
         self._everything = self._straight(phases)
-        # Without phases, nothing is left to the engine: the shortest way.
-        self.begin: Act = self.start if self.phases else self.open
-        self.end: Act = self.wait if self.phases else self._end_soon
+        self.begin, self.end = self.start, self.wait
         self._at = len(self.phases)
 
     def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
@@ -151,8 +158,7 @@ class BoundPlan:
     def run(self) -> None:
         """Execute everything."""
         if not ENGINE.running:
-            for act in self._everything:
-                act()
+            self._do(self._everything)
             return
         try:
             self.start()
@@ -162,7 +168,7 @@ class BoundPlan:
 
     def start(self) -> None:
         """Execute what waits for nothing; `advance` or `wait` goes on from there."""
-        self.open()
+        self._do(self._open)
         if self.phases:
             self._at = 0
             ENGINE.add(self)
@@ -171,36 +177,66 @@ class BoundPlan:
         """Execute what waited for messages that are complete now (called by the engine)."""
         while self._at < len(self.phases):
             phase = self.phases[self._at]
-            if not all(message.Test() for message in phase.awaited):
-                return False
-            phase.act()
-            self._at += 1
+            try:
+                if not all(message.Test() for message in phase.awaited):
+                    return False
+                phase.act()
+            except BaseException as problem:  # whoever waits for it shall see it
+                if self._note(problem):
+                    return True
+            else:
+                self._at += 1
         return True
 
     def complete(self) -> bool:
-        """Whether all messages are complete, after `start`.  Never blocks."""
-        return self._at == len(self.phases) and all(m.Test() for m in self._messages)
+        """Whether all messages are complete, or none will be, after `start`.  Never blocks."""
+        try:
+            return self._at == len(self.phases) and all(m.Test() for m in self._messages)
+        except MPI.Exception as problem:
+            return self._note(problem)
 
     def wait(self) -> None:
         """Execute the rest, after `start`; other running schedules advance meanwhile."""
-        if ENGINE.take_back(self):  # nothing else is running, so MPI may block
-            while self._at < len(self.phases):
-                phase = self.phases[self._at]
+        alone = ENGINE.take_back(self)  # nothing else is running, so MPI may block
+        while self._at < len(self.phases) and not self.left_over:
+            if not alone:
+                ENGINE.advance()
+                continue
+            phase = self.phases[self._at]
+            try:
                 phase.wait()
                 phase.act()
+            except BaseException as problem:
+                self._note(problem)
+            else:
                 self._at += 1
-        elif ENGINE.running:
-            while self._at < len(self.phases):
-                ENGINE.advance()
+        if not alone and ENGINE.running:
             wait_with_progress(self._messages)
             ENGINE.remove(self)
-        self.finish()
+        kept, self._problem = self._problem, None
+        if not self.left_over:
+            self._do(self._last, begun=True)
+        if kept is not None:
+            raise kept
 
-    def _end_soon(self) -> None:
-        if ENGINE.running:
-            self.wait()
-        else:
-            self.finish()
+    def _do(self, acts: Sequence[Act], *, begun: bool = False) -> None:
+        """Do these in turn.   begun: whether messages were started before."""
+        number = 0
+        try:
+            for number, act in enumerate(acts):  # noqa: B007  (how far it came)
+                act()
+        except BaseException as problem:
+            if _too_long(problem):
+                self._do(acts[number + 1 :], begun=True)
+            elif begun or number or not isinstance(problem, Exception):
+                self.left_over = True
+            raise
+
+    def _note(self, problem: BaseException) -> bool:
+        """Keep an error for the end; whether nothing can be done any more."""
+        self._problem = self._problem or problem
+        self.left_over = self.left_over or not _too_long(problem)
+        return self.left_over
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""
@@ -210,8 +246,8 @@ class BoundPlan:
                 message.Free()
         while self.types:
             self.types.pop().Free()
-        self._messages, self.phases, self._everything = [], [], ()
-        self.open = self.finish = _nothing
+        self._messages, self.phases = [], []
+        self._open, self._last, self._everything = [], (), ()
         self._keep = None
 
     # -- binding --------------------------------------------------------------------------------
@@ -253,7 +289,7 @@ class BoundPlan:
     def _waiting(self, messages: Sequence[Any]) -> list[Act]:
         if self.late or len(messages) <= FEW:
             return [message.Wait for message in messages]
-        return [partial(MPI.Request.Waitall, list(messages))]
+        return [partial(_wait_for_all, list(messages))]
 
     def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Act]]]) -> tuple[Act, ...]:
         """Everything in turn, to be executed while nothing else is running.
@@ -289,96 +325,14 @@ def _in_turn(acts: Sequence[Act]) -> Act:
     return every if more else both
 
 
+def _wait_for_all(requests: list[MPI.Request]) -> None:
+    try:
+        MPI.Request.Waitall(requests)
+    except MPI.Exception:
+        for request in requests:
+            request.Wait()
+        raise
+
+
 def _nothing() -> None:
     """Done where there is nothing to do."""
-
-
-class PersistentCollective:
-    """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
-
-    Made on all ranks in the same order.  Not an `MPI.Request`: use `collwise.startall` and
-    `collwise.waitall` on lists that hold both kinds.
-    """
-
-    def __init__(self, private: PrivateCommunicator, bound: BoundPlan | CompiledPlan) -> None:
-        self._private = private
-        self._bound = bound
-        self._begin, self._end = bound.begin, bound.end
-        self._active: bool | None = False  # None: it was freed
-        private.own(self)
-
-    @property
-    def active(self) -> bool:
-        """Whether it was started and not yet completed."""
-        return bool(self._active)
-
-    def Start(self) -> None:  # noqa: N802
-        """Start the collective; its buffers belong to it until `Wait` returns.
-
-        Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
-        InvalidArgument if it was freed.
-        """
-        if self._active is not False or self._private.broken:
-            self._refuse()
-        self._active = True
-        try:
-            self._begin()
-        except BaseException as problem:
-            self._private.mark_broken(problem)
-            raise
-
-    def Wait(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
-        """Return when this rank's part is complete; at once if it is not started, or was freed.
-
-        status: accepted as by mpi4py's requests, and left as it is.   Returns True.
-        """
-        if self._active:
-            try:
-                self._end()
-            except BaseException as problem:
-                self._private.mark_broken(problem)
-                raise
-            self._active = False
-        return True
-
-    def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
-        """Whether this rank's part is complete; completes it if so.  Never blocks."""
-        advance()
-        return not self._active or (self._bound.complete() and self.Wait())
-
-    def Free(self) -> None:  # noqa: N802
-        """Give the requests back to MPI; a running collective is completed first.
-
-        Freeing it again changes nothing.
-        """
-        if self._active and not self._private.broken:
-            self.Wait()
-        self._bound.Free()
-        self._active = None
-
-    def _refuse(self) -> None:
-        if self._active is None:
-            raise InvalidArgument(
-                "a persistent collective",
-                "it was freed, or the communicator that it was made on",
-                "make a new one, or free it later",
-            )
-        self._private.check()
-        raise RuntimeError("this collective is running: Wait for it before you start it again")
-
-
-def startall(requests: Iterable[Any]) -> None:
-    """Start every request of a list, collwise's and MPI's persistent ones alike."""
-    for request in requests:
-        request.Start()
-
-
-def waitall(requests: Iterable[Any]) -> None:
-    """Complete every request of a list, collwise's and MPI's alike."""
-    every = list(requests)
-    for request in every:
-        if not isinstance(request, PersistentCollective):
-            wait_with_progress([request])
-    for request in every:
-        if isinstance(request, PersistentCollective):
-            request.Wait()

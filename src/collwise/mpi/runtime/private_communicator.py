@@ -6,6 +6,7 @@ interrupted half-way, after which messages may be left over and nothing on it ca
 
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from mpi4py import MPI
@@ -15,10 +16,27 @@ from collwise.mpi.buffers.memory import SharedScratch
 
 
 class Freeable(Protocol):
-    """Something that holds MPI objects: a persistent request, an executor."""
+    """Something that holds MPI objects: a persistent request, an executor, a bound plan."""
 
     def Free(self) -> None:  # noqa: N802
         """Give these objects back to MPI."""
+
+
+class Executable(Freeable, Protocol):
+    """A plan that is executed on its memory.
+
+    left_over: whether an error interrupted it, with messages under way.   complete: whether all its
+    messages are complete; never blocks.   begin, end: start and complete it.
+    """
+
+    @property
+    def begin(self) -> Callable[[], object]: ...  # noqa: D102
+    @property
+    def complete(self) -> Callable[[], bool]: ...  # noqa: D102
+    @property
+    def end(self) -> Callable[[], object]: ...  # noqa: D102
+    @property
+    def left_over(self) -> bool: ...  # noqa: D102
 
 
 BLOCKING_TAG = 0
@@ -44,6 +62,7 @@ class PrivateCommunicator:
         self._next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._left: list[Executable] = []
         _open.add(self)
         _free_before_mpi_ends()
 
@@ -56,6 +75,23 @@ class PrivateCommunicator:
     def own(self, holder: Freeable) -> None:
         """Free it with this communicator, or before MPI ends, unless somebody does earlier."""
         self._owned.add(holder)
+        self._sweep()
+
+    def leave(self, holder: Executable, *, running: bool) -> None:
+        """Free it as soon as it is complete: nobody has it any more."""
+        if running:
+            self._left.append(holder)
+        else:
+            holder.Free()
+
+    def _sweep(self) -> None:
+        for holder in self._left.copy():
+            with suppress(MPI.Exception):  # nobody is there to hear of it
+                if not holder.complete():
+                    continue
+                holder.end()
+            self._left.remove(holder)
+            holder.Free()
 
     def check(self) -> None:
         """Raise BrokenCommunicator if a collective on this communicator was interrupted."""
@@ -71,9 +107,15 @@ class PrivateCommunicator:
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
         self.when_broken()
 
+    def judge(self, bound: Executable, problem: BaseException) -> None:
+        """Mark it broken if an error interrupted a plan half-way."""
+        if bound.left_over:
+            self.mark_broken(problem)
+
     def free_owned(self) -> None:
         """Free the requests and executors that were made on it."""
-        for holder in list(self._owned):
+        self._sweep()
+        for holder in [*self._owned, *self._left]:
             holder.Free()
 
     def free(self) -> None:

@@ -28,7 +28,10 @@ class Running(Protocol):
     """A started schedule that still has to forward data."""
 
     def advance(self) -> bool:
-        """Do what can be done now; True when nobody waits for this rank any more.  Never blocks."""
+        """Do what can be done now; True when nobody waits for this rank any more.
+
+        Never blocks, and keeps errors for whoever waits for it.
+        """
 
 
 class ProgressEngine:
@@ -94,8 +97,6 @@ class ProgressEngine:
                 elif (idle := idle + 1) > _IDLE_ROUNDS:
                     self._wake.clear()
                     idle = 0
-            except MPI.Exception:
-                pass  # the owner meets the same error in Wait
             finally:
                 self.lock.release()
 

@@ -17,6 +17,9 @@ extern void *mpi_in_place_value; /* the pointer for it */
 /* Raise MPI.Exception for an error code of the library; returns NULL. */
 PyObject *mpi_error(int code);
 
+/* The same for a program that failed; if it is broken, a method of `owner` hears of it first. */
+PyObject *program_failed(const struct program *program, PyObject *owner, const char *method);
+
 /* The handle in an object of mpi4py's. */
 handle handle_of(PyObject *object);
 
@@ -27,7 +30,7 @@ typedef struct {
 } Program;
 
 extern PyTypeObject *program_type;
-extern PyType_Spec program_spec, calls_spec;
+extern PyType_Spec program_spec, calls_spec, persistent_spec;
 
 /* Set where predefined types and operators are known: `types` is a list of (handle, bytes of an
    element, format), `operators` a list of handles, and the classes are mpi4py's. */

@@ -263,26 +263,11 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     outcome = progress_run(program);
     Py_END_ALLOW_THREADS
     owner->busy = 0;
-    int error = program->error;
+    PyObject *result = outcome == FAILED ? program_failed(program, self->failed, "__call__")
+                                         : Py_NewRef(Py_True);
     Py_DECREF((PyObject *)owner);
     release(call);
-    if (outcome != FAILED) {
-        Py_RETURN_TRUE;
-    }
-    mpi_error(error);
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *answer = PyObject_CallFunctionObjArgs(self->failed, value, NULL);
-    if (answer) {
-        Py_DECREF(answer);
-        PyErr_Restore(type, value, trace);
-    } else { /* what it raises is raised instead */
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-    }
-    return NULL;
+    return result;
 }
 
 static PyObject *serve(Calls *self, struct call *call) {

@@ -20,6 +20,26 @@ PyObject *mpi_error(int code) {
     return NULL;
 }
 
+PyObject *program_failed(const struct program *program, PyObject *owner, const char *method) {
+    PyObject *type, *value, *trace;
+    mpi_error(program->error);
+    if (!program->broken) {
+        return NULL;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *answer = PyObject_CallMethod(owner, method, "O", value);
+    if (answer) {
+        Py_DECREF(answer);
+        PyErr_Restore(type, value, trace);
+    } else { /* what it raises is raised instead */
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    }
+    return NULL;
+}
+
 handle handle_of(PyObject *object) {
     const char *at = (const char *)object + handle_offset;
     return mpi.width == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
@@ -39,13 +59,13 @@ static function found(void *library, const char *name) {
     return result;
 }
 
-/* connect(path, width, status_size): look up MPI's functions in a library that is loaded, and in
+/* connect(path, width, status_size, truncated): look up MPI's functions in a library that is loaded, and in
    those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *given) {
     const char *path;
-    int width, status_size;
+    int width, status_size, truncated;
     (void)module;
-    if (!PyArg_ParseTuple(given, "sii", &path, &width, &status_size)) {
+    if (!PyArg_ParseTuple(given, "siii", &path, &width, &status_size, &truncated)) {
         return NULL;
     }
     if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
@@ -56,7 +76,8 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
     if (!library) {
         return PyErr_Format(PyExc_OSError, "%s is not loaded", path);
     }
-    struct library candidate = {.width = width, .status_size = status_size};
+    struct library candidate = {
+        .width = width, .status_size = status_size, .truncated = truncated};
     PyObject *missing = PyList_New(0);
 #define LOOK_UP(name, args) \
     candidate.name##_c = found(library, #name "_c"); \
@@ -134,7 +155,7 @@ static PyObject *has_loop(PyObject *module, PyObject *given) {
 }
 
 static PyMethodDef functions[] = {
-    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size)"},
+    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, truncated)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"advance", advance, METH_NOARGS, "Advance them."},
@@ -147,7 +168,9 @@ static PyMethodDef functions[] = {
 static int add_types(PyObject *module) {
     PyObject *program = PyType_FromModuleAndSpec(module, &program_spec, NULL);
     PyObject *calls = PyType_FromModuleAndSpec(module, &calls_spec, NULL);
-    if (!program || !calls || PyModule_AddObjectRef(module, "Program", program) < 0 ||
+    PyObject *persistent = PyType_FromModuleAndSpec(module, &persistent_spec, NULL);
+    if (!program || !calls || !persistent ||
+        PyModule_AddObjectRef(module, "Persistent", persistent) < 0 || PyModule_AddObjectRef(module, "Program", program) < 0 ||
         PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
         PyModule_AddIntConstant(module, "START", START) < 0 ||
         PyModule_AddIntConstant(module, "AWAIT", AWAIT) < 0 ||
@@ -158,6 +181,7 @@ static int add_types(PyObject *module) {
     }
     program_type = (PyTypeObject *)program;
     Py_DECREF(calls);
+    Py_DECREF(persistent);
     return 0;
 }
 

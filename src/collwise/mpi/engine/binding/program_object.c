@@ -287,6 +287,16 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *program_broken(Program *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(self->program && self->program->broken);
+}
+
+static PyGetSetDef properties[] = {
+    {"broken", (getter)program_broken, NULL, "Whether an error left messages behind.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMethodDef methods[] = {
     {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
     {"run", (PyCFunction)program_run_object, METH_NOARGS, "Execute everything."},
@@ -302,6 +312,7 @@ static PyType_Slot slots[] = {
     {Py_tp_new, program_new_object},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
     {0, NULL},
 };
 

@@ -25,6 +25,7 @@ typedef uint64_t handle;
 #define ALLREDUCE_ARGS(H, N) (const void *, void *, N, H, H, H)
 #define ALLGATHER_ARGS(H, N) (const void *, N, H, void *, N, H, H)
 #define COMM_INT_ARGS(H, N) (H, int *)
+#define ERROR_CLASS_ARGS(H, N) (int, int *)
 #define ALLGATHERV_ARGS(H, N) (const void *, N, H, void *, const N *, const N *, H, H)
 
 /* Every function that is called: its name in MPI, and its parameters. */
@@ -34,13 +35,14 @@ typedef uint64_t handle;
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
-    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT)
+    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) _(Error_class, ERROR_CLASS)
 
 typedef void (*function)(void);
 
 struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
+    int truncated;   /* the class of the error that a message was too long for its buffer */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)
 #undef FIELD

@@ -55,7 +55,9 @@ struct program {
     char *requests;   /* a handle for every message, in the library's width */
     char *status;     /* room for one */
     int at;           /* the next instruction */
-    int error;        /* what a call to MPI returned that failed */
+    int begun;        /* a message was started */
+    int error;        /* what the first call to MPI returned that failed */
+    int broken;       /* the rest cannot be executed */
     struct program *next; /* among the running ones, see `progress.h` */
 };
 

@@ -68,6 +68,7 @@ static int executed(struct program *program, const struct instruction *one, int 
             if (error) {
                 return error;
             }
+            program->begun = 1;
         }
         return 0;
     case COMBINE:
@@ -77,21 +78,40 @@ static int executed(struct program *program, const struct instruction *one, int 
     }
 }
 
-static enum outcome failed(struct program *program, int error) {
-    program->error = error;
-    return FAILED;
+/* Whether the rest can be executed after a call to MPI.   begun: messages were started before it. */
+static int goes_on(struct program *program, int error, int begun) {
+    int class = error;
+    if (!error) {
+        return 1;
+    }
+    program->error = program->error ? program->error : error;
+    int known = !CALL(Error_class, ERROR_CLASS, program->library, (error, &class));
+    if (known && class == program->library->truncated) {
+        return 1;
+    }
+    program->broken = begun;
+    return 0;
+}
+
+static enum outcome at_end(const struct program *program) {
+    return program->error ? FAILED : DONE;
+}
+
+/* Execute what waits for nothing, and move on.   but: see `executed`. */
+static int passes(struct program *program, const struct instruction *one, int but) {
+    int error = executed(program, one, but);
+    return goes_on(program, error, program->begun);
 }
 
 enum outcome program_step(struct program *program, int end) {
-    if (program->error) {
+    if (program->broken) {
         return FAILED;
     }
     for (; program->at < end; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
         if (one->kind != AWAIT) {
-            int error = executed(program, one, 0);
-            if (error) {
-                return failed(program, error);
+            if (!passes(program, one, 0)) {
+                return FAILED;
             }
             continue;
         }
@@ -99,60 +119,65 @@ enum outcome program_step(struct program *program, int end) {
             int complete = 0;
             int error = CALL(Test, TEST, program->library,
                              (program_request(program, OF(n)), &complete, program->status));
-            if (error) {
-                return failed(program, error);
+            if (!goes_on(program, error, 1)) {
+                return FAILED;
             }
-            if (!complete) {
+            if (!complete && !error) {
                 return PENDING;
             }
         }
     }
-    return DONE;
+    return end < program->instructions_number ? DONE : at_end(program);
 }
 
 enum outcome program_finish(struct program *program) {
-    if (program->error) {
+    if (program->broken) {
         return FAILED;
     }
     for (; program->at < program->instructions_number; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
-        int last = program->at + 1 == program->instructions_number;
-        int error = 0;
-        if (one->kind != AWAIT) {
-            int but = !last && (one + 1)->at_once;
-            error = executed(program, one, but);
-            if (!error && but) {
-                error = passed(program, OF(one->number - 1));
-                program->at++;
+        if (one->kind == AWAIT) {
+            for (int n = 0; n < one->number; n++) {
+                int error = CALL(Wait, WAIT, program->library,
+                                 (program_request(program, OF(n)), program->status));
+                if (!goes_on(program, error, 1)) {
+                    return FAILED;
+                }
             }
+            continue;
         }
-        for (int n = 0; !error && one->kind == AWAIT && n < one->number; n++) {
-            error = CALL(Wait, WAIT, program->library,
-                         (program_request(program, OF(n)), program->status));
+        int last = program->at + 1 == program->instructions_number;
+        int but = !last && (one + 1)->at_once;
+        if (!passes(program, one, but)) {
+            return FAILED;
         }
-        if (error) {
-            return failed(program, error);
+        if (but) {
+            int begun = program->begun;
+            program->begun = 1;
+            if (!goes_on(program, passed(program, OF(one->number - 1)), begun)) {
+                return FAILED;
+            }
+            program->at++;
         }
     }
-    return DONE;
+    return at_end(program);
 }
 
 enum outcome program_begin(struct program *program) {
-    program->at = program->error = 0;
+    program->at = program->begun = program->error = program->broken = 0;
     for (; program->at < program->instructions_number; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
         if (one->kind == AWAIT) {
             break;
         }
-        int error = executed(program, one, 0);
-        if (error) {
-            return failed(program, error);
+        if (!passes(program, one, 0)) {
+            return FAILED;
         }
     }
     return DONE;
 }
 
 enum outcome program_run(struct program *program) {
-    program->at = program->error = 0;
+    program->at = program->begun = program->error = program->broken = 0;
     return program_finish(program);
 }

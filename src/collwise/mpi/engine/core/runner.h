@@ -6,8 +6,11 @@
 
 enum outcome { FAILED = -1, PENDING = 0, DONE = 1 };
 
-/* Execute instructions from where the program is to `end`, as far as nothing has to be waited for.
-   FAILED leaves the library's error code in the program. */
+/* A message that was too long for its buffer is over, and others wait for the rest, which is executed
+   all the same; the outcome is FAILED in the end.  Any other error breaks the program, unless no
+   message was started before.  FAILED leaves the library's error code in the program. */
+
+/* Execute instructions from where the program is to `end`, as far as nothing has to be waited for. */
 enum outcome program_step(struct program *program, int end);
 
 /* Execute the rest; MPI may block. */

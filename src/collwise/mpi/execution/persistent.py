@@ -1,0 +1,132 @@
+"""Persistent requests of ours, and lists of requests of both kinds."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.runtime.private_communicator import Executable, PrivateCommunicator
+from collwise.mpi.runtime.progress import advance, wait_with_progress
+
+
+class PersistentCollective:
+    """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
+
+    Made on all ranks in the same order.  It has the methods of mpi4py's persistent requests, and is
+    none: use `collwise.startall` and `collwise.waitall` on lists that hold both kinds.  The status
+    that they take stays as it is.
+    """
+
+    def __init__(self, private: PrivateCommunicator, bound: Executable) -> None:
+        self._private = private
+        self._bound = bound
+        self._begin, self._end = bound.begin, bound.end
+        self._active: bool | None = False  # None: it was freed
+        private.own(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether it was started and not yet completed."""
+        return bool(self._active)
+
+    def __bool__(self) -> bool:
+        """False once it is freed."""
+        return self._active is not None
+
+    def Start(self) -> None:  # noqa: N802
+        """Start the collective; its buffers belong to it until `Wait` returns.
+
+        Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
+        InvalidArgument if it was freed.
+        """
+        if self._active is not False or self._private.broken:
+            self._refuse()
+        self._active = True
+        try:
+            self._begin()
+        except BaseException as problem:
+            self._failed(problem)
+            raise
+
+    def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
+        """Return when this rank's part is complete; at once if it is not started, or was freed."""
+        if self._active:
+            try:
+                self._end()
+            except BaseException as problem:
+                self._failed(problem)
+                raise
+            self._active = False
+        return True
+
+    def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
+        """Whether this rank's part is complete; completes it if so.  Never blocks."""
+        return self.Get_status() and self.Wait()
+
+    def Get_status(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
+        """Whether `Wait` would return at once."""
+        advance()
+        try:
+            return not self._active or self._bound.complete()
+        except BaseException as problem:
+            self._failed(problem)
+            raise
+
+    def Free(self) -> None:  # noqa: N802
+        """Give the requests back to MPI; a running collective is completed first.
+
+        Freeing it again changes nothing.
+        """
+        try:
+            if not self._private.broken:
+                self.Wait()
+        finally:
+            self._bound.Free()
+            self._active = None
+
+    def wait(self, status: MPI.Status | None = None) -> None:
+        """`Wait`; no object arrives."""
+        self.Wait()
+
+    def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
+        """`Test`, and no object."""
+        return self.Test(), None
+
+    get_status, free = Get_status, Free
+
+    def __del__(self) -> None:
+        """Give back what MPI holds, if nobody did; a running collective goes on, as MPI's do."""
+        if self._active is not None and not MPI.Is_finalized():
+            self._private.leave(self._bound, running=self.active)
+
+    def _failed(self, problem: BaseException) -> None:
+        self._active = False
+        self._private.judge(self._bound, problem)
+
+    def _refuse(self) -> None:
+        if self._active is None:
+            raise InvalidArgument(
+                "a persistent collective",
+                "it was freed, or the communicator that it was made on",
+                "make a new one, or free it later",
+            )
+        self._private.check()
+        raise RuntimeError("this collective is running: Wait for it before you start it again")
+
+
+def startall(requests: Iterable[Any]) -> None:
+    """Start every request of a list, collwise's and MPI's persistent ones alike."""
+    for request in requests:
+        request.Start()
+
+
+def waitall(requests: Iterable[Any]) -> None:
+    """Complete every request of a list, collwise's and MPI's alike."""
+    every = list(requests)
+    for request in every:
+        if not isinstance(request, PersistentCollective):
+            wait_with_progress([request])
+    for request in every:
+        if isinstance(request, PersistentCollective):
+            request.Wait()

@@ -1,0 +1,392 @@
+/* The engine's core over a transport of its own: all ranks in one process, messages in a list.
+
+   The core takes functions, so nothing is mocked that it would otherwise include.  Compiled and run
+   by tests/mpi/test_engine.py, with the sanitizers. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1); \
+        } \
+    } while (0)
+
+enum { RANKS = 5, MOST = 512, TRUNCATED = 15 };
+
+struct envelope {
+    int taken, from, to, tag;
+    int64_t nbytes;
+    char bytes[64];
+};
+
+/* A request's number is its handle.  The communicator's handle is the rank that calls. */
+struct pending {
+    int used, persistent, active, receives, peer, tag, rank;
+    void *buffer;
+    int64_t nbytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct envelope mail[4096];
+static int letters, failing_sends, width;
+static struct pending pending[MOST];
+
+static void put(int from, int to, int tag, const void *bytes, int64_t nbytes) {
+    CHECK(letters < 4096 && nbytes <= 64);
+    struct envelope *one = &mail[letters++];
+    *one = (struct envelope){0, from, to, tag, nbytes, {0}};
+    memcpy(one->bytes, bytes, (size_t)nbytes);
+}
+
+/* Take the oldest message; 1 if there was one, and the library's error in `error`. */
+static int take(int rank, int from, int tag, void *into, int64_t nbytes, int *error) {
+    for (int n = 0; n < letters; n++) {
+        struct envelope *one = &mail[n];
+        if (!one->taken && one->from == from && one->to == rank && one->tag == tag) {
+            one->taken = 1;
+            *error = one->nbytes > nbytes ? 100 + TRUNCATED : 0;
+            memcpy(into, one->bytes, (size_t)(*error ? nbytes : one->nbytes));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int number_of(const void *request) {
+    return width == 4 ? (int)*(const uint32_t *)request : (int)*(const uint64_t *)request;
+}
+
+static void set_number(void *request, int number) {
+    if (width == 4) {
+        *(uint32_t *)request = (uint32_t)number;
+    } else {
+        *(uint64_t *)request = (uint64_t)number;
+    }
+}
+
+static int new_request(int receives, int persistent, void *buffer, int64_t nbytes, int peer, int tag,
+                       int rank) {
+    for (int n = 1; n < MOST; n++) {
+        if (!pending[n].used) {
+            pending[n] = (struct pending){1,    persistent, 0,    receives, peer,
+                                          tag,  rank,       buffer, nbytes};
+            return n;
+        }
+    }
+    CHECK(!"too many requests");
+    return 0;
+}
+
+static int fake_start(void *request) {
+    struct pending *one = &pending[number_of(request)];
+    pthread_mutex_lock(&lock);
+    CHECK(one->used && !one->active);
+    one->active = 1;
+    if (!one->receives) {
+        put(one->rank, one->peer, one->tag, one->buffer, one->nbytes);
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int fake_test(void *request, int *complete, void *status) {
+    int error = 0, number = number_of(request);
+    struct pending *one = &pending[number];
+    memset(status, 1, 24);
+    *complete = 1;
+    if (!number) {
+        return 0;
+    }
+    pthread_mutex_lock(&lock);
+    if (one->active && one->receives) {
+        *complete = take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
+    }
+    if (*complete) {
+        one->active = 0;
+        if (!one->persistent) {
+            one->used = 0;
+            set_number(request, 0);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+static int fake_wait(void *request, void *status) {
+    int complete, error = fake_test(request, &complete, status);
+    CHECK(complete); /* in one thread nobody else could complete it */
+    return error;
+}
+
+static int begin(int receives, void *buffer, int64_t nbytes, int peer, int tag, handle rank,
+                 void *request) {
+    if (!receives && failing_sends && !--failing_sends) {
+        return 117;
+    }
+    set_number(request, new_request(receives, 0, buffer, nbytes, peer, tag, (int)rank));
+    return fake_start(request);
+}
+
+static int fake_error_class(int error, int *class) {
+    *class = error - 100;
+    return 0;
+}
+
+/* The functions in both widths; types are one byte, except that combining is of doubles. */
+#define FAKES(H) \
+    static int isend_##H(const void *b, int n, H t, int peer, int tag, H comm, void *request) { \
+        (void)t; \
+        return begin(0, (void *)(uintptr_t)b, n, peer, tag, comm, request); \
+    } \
+    static int irecv_##H(void *b, int n, H t, int peer, int tag, H comm, void *request) { \
+        (void)t; \
+        return begin(1, b, n, peer, tag, comm, request); \
+    } \
+    static int send_##H(const void *b, int n, H t, int peer, int tag, H comm) { \
+        uint64_t request; \
+        unsigned char status[24]; \
+        int error = isend_##H(b, n, t, peer, tag, comm, &request); \
+        return error ? error : fake_wait(&request, status); \
+    } \
+    static int recv_##H(void *b, int n, H t, int peer, int tag, H comm, void *status) { \
+        uint64_t request; \
+        int error = irecv_##H(b, n, t, peer, tag, comm, &request); \
+        return error ? error : fake_wait(&request, status); \
+    } \
+    static int sendrecv_##H(const void *b, int n, H t, int to, int tag, void *c, int m, H u, \
+                            int from, int tag2, H comm, void *status) { \
+        int error = send_##H(b, n, t, to, tag, comm); \
+        return error ? error : recv_##H(c, m, u, from, tag2, comm, status); \
+    } \
+    static int reduce_local_##H(const void *a, void *b, int n, H t, H op) { \
+        const double *left = a; \
+        double *right = b; \
+        CHECK(t == (H)8 && op == (H)3); \
+        for (int i = 0; i < n; i++) { \
+            right[i] = left[i] - 2 * right[i]; \
+        } \
+        return 0; \
+    }
+FAKES(uint32_t)
+FAKES(uint64_t)
+
+static struct library library_of(int handle_width) {
+    struct library one = {.width = handle_width, .status_size = 24, .truncated = TRUNCATED};
+#define GIVE(H) \
+    one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
+    one.Send = (function)send_##H, one.Recv = (function)recv_##H; \
+    one.Sendrecv = (function)sendrecv_##H, one.Reduce_local = (function)reduce_local_##H;
+    if (handle_width == 4) {
+        GIVE(uint32_t)
+    } else {
+        GIVE(uint64_t)
+    }
+    one.Start = (function)fake_start;
+    one.Wait = (function)fake_wait;
+    one.Test = (function)fake_test;
+    one.Error_class = (function)fake_error_class;
+    width = handle_width;
+    return one;
+}
+
+/* A link of a chain: receive 16 bytes, send them on.  Slot 0 is the buffer. */
+static struct program *chain_link(const struct library *library, int rank, char *buffer,
+                                  int persistent) {
+    int receives = rank > 0, sends = rank < RANKS - 1, number = receives + sends;
+    struct program *one = program_new(library, number, 2 * number, 2 * number, 1);
+    CHECK(one);
+    one->comm = (handle)rank;
+    one->rank = rank;
+    one->tag = 7;
+    one->persistent = persistent;
+    one->slots[0] = buffer;
+    for (int n = 0; n < number; n++) {
+        int send = n == receives;
+        one->messages[n] = (struct message){send, send ? rank + 1 : rank - 1, {0, 0}, 16, 1};
+        if (persistent) {
+            set_number(program_request(one, n),
+                       new_request(!send, 1, buffer, 16, one->messages[n].peer, 7, rank));
+        }
+        one->order[2 * n] = one->order[2 * n + 1] = n;
+        one->instructions[2 * n] = (struct instruction){.kind = START, .first = 2 * n, .number = 1};
+        one->instructions[2 * n + 1] =
+            (struct instruction){.kind = AWAIT, .first = 2 * n + 1, .number = 1};
+    }
+    one->forwarding = sends ? 2 * number - 1 : 0;
+    CHECK(program_check(one));
+    return one;
+}
+
+static void a_chain(int handle_width, int persistent, unsigned seed) {
+    struct library library = library_of(handle_width);
+    char buffers[RANKS][16] = {{0}};
+    struct program *ranks[RANKS];
+    memset(pending, 0, sizeof pending);
+    letters = 0;
+    srand(seed);
+    memcpy(buffers[0], "sixteen letters", 16);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ranks[rank] = chain_link(&library, rank, buffers[rank], persistent);
+    }
+    for (int again = 0; again < 3; again++) {
+        buffers[0][0] = (char)('a' + again);
+        if (seed % 3 == 0) { /* in the order of the chain everything has come already */
+            for (int rank = 0; rank < RANKS; rank++) {
+                CHECK(program_run(ranks[rank]) == DONE);
+            }
+        } else {
+            for (int rank = RANKS - 1; rank >= 0; rank--) {
+                CHECK(progress_begin(ranks[rank]) == DONE);
+            }
+            for (int left = RANKS, done[RANKS] = {0}; left;) {
+                int rank = rand() % RANKS;
+                if (!done[rank] && progress_test(ranks[rank]) == DONE) {
+                    done[rank] = 1;
+                    left--;
+                }
+            }
+            CHECK(progress_running() == 0);
+        }
+        for (int rank = 1; rank < RANKS; rank++) {
+            CHECK(!memcmp(buffers[rank], buffers[0], 16));
+        }
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        program_free(ranks[rank]);
+    }
+}
+
+static void a_helper_forwards(void) {
+    struct library library = library_of(8);
+    char buffers[RANKS][16] = {{0}};
+    struct program *ranks[RANKS];
+    memset(pending, 0, sizeof pending);
+    letters = 0;
+    memcpy(buffers[0], "sixteen letters", 16);
+    progress_allow_helper();
+    for (int rank = RANKS - 1; rank >= 0; rank--) {
+        ranks[rank] = chain_link(&library, rank, buffers[rank], 1);
+        CHECK(progress_begin(ranks[rank]) == DONE);
+    }
+    for (long round = 0; progress_running() && round < 2000000000L; round++) {
+    }
+    CHECK(progress_running() == 0);
+    progress_stop();
+    for (int rank = 0; rank < RANKS; rank++) {
+        CHECK(progress_finish(ranks[rank]) == DONE);
+        CHECK(!memcmp(buffers[rank], buffers[0], 16));
+        program_free(ranks[rank]);
+    }
+}
+
+/* Rank 0 alone: combine by the library and by a loop, copy bytes and by messages to itself. */
+static void local_instructions(int handle_width) {
+    struct library library = library_of(handle_width);
+    double left[3] = {1, 2, 3}, right[3] = {4, 5, 6}, copy[3], third[3];
+    int64_t a[3] = {1, -2, INT64_MAX}, b[3] = {5, 5, 1}, c[3];
+    struct program *one = program_new(&library, 0, 0, 4, 7);
+    void *slots[] = {left, right, copy, third, a, b, c};
+    letters = 0;
+    memcpy(one->slots, slots, sizeof slots);
+    one->op = 3;
+    one->instructions[0] = (struct instruction){
+        .kind = COMBINE, .left = {0, 0}, .right = {1, 0}, .into = {1, 0}, .count = 3, .type = 8};
+    one->instructions[1] =
+        (struct instruction){.kind = COPY, .left = {1, 0}, .into = {2, 0}, .count = sizeof copy};
+    one->instructions[2] = (struct instruction){.kind = COPY_TYPED, .left = {2, 8}, .into = {3, 0},
+                                                .count = 16, .type = 1, .into_count = 16,
+                                                .into_type = 1};
+    one->instructions[3] = (struct instruction){.kind = COMBINE, .left = {4, 0}, .right = {5, 0},
+                                                .into = {6, 0}, .count = 3,
+                                                .loop = kernel_for("sum", 'q')};
+    CHECK(program_check(one) && one->instructions[3].loop);
+    CHECK(program_run(one) == DONE);
+    CHECK(copy[0] == -7 && third[0] == -8 && third[1] == -9);
+    CHECK(c[0] == 6 && c[1] == 3 && c[2] == INT64_MIN); /* it wraps around */
+    program_free(one);
+}
+
+/* Every loop, on memory that is aligned for nothing. */
+static void loops(void) {
+    static const char *const names[] = {"sum", "prod", "min", "max", "band", "bor", "bxor",
+                                        "land", "lor", "lxor", "replace"};
+    char memory[3][67];
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        for (const char *type = "bhiqBHIQ?d"; *type; type++) {
+            kernel loop = kernel_for(names[n], *type);
+            int logical = names[n][0] == 'l', known = n < 10 && *type != 'd';
+            CHECK((loop != NULL) == (known && logical == (*type == '?')));
+            if (loop) {
+                for (int i = 0; i < 67; i++) {
+                    memory[0][i] = (char)(37 * i), memory[1][i] = (char)(-11 * i);
+                }
+                loop(memory[0] + 1, memory[1] + 3, memory[2] + 1, 8);
+                loop(memory[0] + 1, memory[1] + 3, memory[1] + 3, 8);
+                CHECK(!memcmp(memory[2] + 1, memory[1] + 3, 8));
+            }
+        }
+    }
+    CHECK(!kernel_for("sum", 0));
+}
+
+static void errors(void) {
+    struct library library = library_of(4);
+    char long_one[16] = "longer than that", short_one[8];
+    struct program *one = chain_link(&library, RANKS - 1, short_one, 0);
+    memset(pending, 0, sizeof pending);
+    letters = 0;
+    one->messages[0].count = 8;
+    put(RANKS - 2, RANKS - 1, 7, long_one, 16);
+    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->broken);
+    CHECK(!memcmp(short_one, long_one, 8));
+    program_free(one);
+
+    one = chain_link(&library, 1, long_one, 0);
+    put(0, 1, 7, long_one, 16);
+    failing_sends = 1; /* after a message was received */
+    CHECK(program_run(one) == FAILED && one->error == 117 && one->broken);
+    CHECK(program_step(one, 4) == FAILED && program_finish(one) == FAILED);
+    program_free(one);
+
+    one = chain_link(&library, 0, long_one, 0);
+    failing_sends = 1; /* the very first message */
+    CHECK(program_run(one) == FAILED && !one->broken);
+    CHECK(progress_begin(one) == DONE && progress_finish(one) == DONE);
+    program_free(one);
+}
+
+static void bad_numbers(void) {
+    struct library library = library_of(8);
+    char buffer[16];
+    for (int what = 0; what < 6; what++) {
+        struct program *one = chain_link(&library, 1, buffer, 0);
+        int *wrong[] = {&one->messages[1].at.slot, &one->order[2], &one->instructions[0].first,
+                        &one->instructions[3].number, &one->forwarding};
+        if (what < 5) {
+            *wrong[what] = what % 2 ? 100 : -1;
+        } else {
+            one->messages[0].count = -1;
+        }
+        CHECK(!program_check(one));
+        program_free(one);
+    }
+}
+
+int main(void) {
+    for (unsigned seed = 0; seed < 12; seed++) {
+        a_chain(seed % 2 ? 4 : 8, seed / 2 % 2, seed);
+    }
+    local_instructions(4);
+    local_instructions(8);
+    loops();
+    errors();
+    bad_numbers();
+    a_helper_forwards();
+    return 0;
+}

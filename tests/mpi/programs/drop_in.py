@@ -1,0 +1,570 @@
+"""Checks of what mpi4py's communicator does and ours must do alike, on real MPI.
+
+Legal buffers, whatever they are like and on whichever rank; errors of mpi4py's types, after which
+the communicator works; the end of communicators and requests.
+"""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.mpi.execution.persistent import PersistentCollective
+from tests.mpi.programs.alike import run, works
+from tests.mpi.programs.checks import check, main
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+MPICH = MPI.get_vendor()[0] == "MPICH"
+"""Open MPI reads from address 0 and dies."""
+WHOLE = {"broadcast": "chain", "reduce": "binomial", "allreduce": "recursive_doubling"}
+CUT = {"broadcast": "scatter_ring", "allreduce": "ring", "reduce": "binomial"}
+GATHER = {"s_to_p": "br_lin", "reduce_scatter_block": "pairwise"}
+
+
+def served(comm: MPI.Intracomm, algorithms: Mapping[str, str] = WHOLE) -> cw.Comm:
+    """A communicator of its own on which everything is ours, as long as there are ranks."""
+    return cw.Comm(comm.Dup(), machine=MACHINE, algorithms={**algorithms, **GATHER})
+
+
+class Device:
+    """Memory behind CUDA's array interface only, which the host must not touch on its own."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.__cuda_array_interface__ = array.__array_interface__
+        self.array, self.nbytes = array, array.nbytes
+
+
+class Exported:
+    """Memory behind DLPack only; it can be read so often."""
+
+    def __init__(self, array: np.ndarray[Any, Any], reads: int = 1000) -> None:
+        self.array, self.nbytes, self.reads = array, array.nbytes, reads
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.reads -= 1
+        if self.reads < 0:
+            raise BufferError("it is gone")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+KINDS = ("g", "fortran"), ("G", "fortran"), ("d", "device"), ("d", "exported")
+"""Elements, and the memory that one rank has them in.  DLPack and CUDA know no long doubles."""
+
+
+def array_of(numbers: np.ndarray[Any, Any], dtype: str, kind: str) -> tuple[Any, Any]:
+    """Numbers in memory of some kind, as they are passed, and as an array to look at."""
+    array = np.zeros((4, len(numbers) // 4), dtype, order="F" if kind == "fortran" else "C")
+    flat = array.ravel("K")
+    flat[:] = numbers
+    return {"device": Device, "exported": Exported}.get(kind, np.asarray)(array), flat
+
+
+def once(make: Callable[..., Any], *arguments: Any) -> None:
+    """A persistent collective, made, run and freed."""
+    run(make(*arguments))
+
+
+@check
+def one_rank_has_another_kind_of_memory(comm: MPI.Intracomm) -> None:
+    count, size, rank = 8 * comm.size, comm.size, comm.rank
+    every, total = np.arange(count), np.arange(count) * size + sum(range(size))
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        inits = (ours.Bcast_init, ours.Allreduce_init, ours.Allgatherv_init)
+        persistent: Any = [partial(once, init) for init in inits]
+        forms = (ours.Bcast, ours.Allreduce, ours.Allgatherv), persistent
+        for number, (dtype, kind) in enumerate(KINDS):
+            who = number % size
+            mine = partial(array_of, dtype=dtype, kind=kind if rank == who else "plain")
+            for bcast, allreduce, allgatherv in forms:
+                for root in {who, size - 1 - who}:
+                    data, flat = mine(every + rank)
+                    bcast(data, root)
+                    assert np.array_equal(flat, every + root), (dtype, kind)
+                (data, flat), (result, into) = mine(every + rank), mine(every)
+                allreduce(data, result)
+                assert np.array_equal(into, total), (dtype, kind)
+                everything = np.zeros(count * size, dtype)
+                allgatherv(data, everything)
+                right = np.concatenate([every + r for r in range(size)])
+                assert np.array_equal(everything, right), (dtype, kind)
+                block = np.zeros(count // size, dtype)
+                ours.Reduce_scatter_block(data, block)
+                assert np.array_equal(block, total.reshape(size, -1)[rank]), (dtype, kind)
+                ours.Reduce(data, result if rank == who else None, root=who)
+                assert np.array_equal(into, total), (dtype, kind)
+                allreduce(MPI.IN_PLACE, data)
+                assert np.array_equal(flat, total), (dtype, kind)
+        ours.Free()
+
+
+@check
+def memory_that_nothing_is_said_about(comm: MPI.Intracomm) -> None:
+    count, size, rank = 4, comm.size, comm.rank
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        data = np.arange(count, dtype="i") + 10 * rank
+        absolute = MPI.INT.Create_hindexed([count], [MPI.Get_address(data)]).Commit()
+        everything = np.zeros(count * size, "i")
+        right = np.concatenate([np.arange(count) + 10 * r for r in range(size)])
+        bottom = [MPI.BOTTOM, 1, absolute]
+        for call in (ours.Allgather, ours.Allgatherv):
+            everything[:] = -1
+            call(bottom, everything)
+            assert np.array_equal(everything, right)
+        everything[:] = -1
+        run(ours.Allgather_init(bottom, everything))
+        assert np.array_equal(everything, right)
+        ours.Bcast(bottom, size - 1)
+        assert np.array_equal(data, np.arange(count) + 10 * (size - 1))
+        data[:] = rank
+        run(ours.Bcast_init(bottom if rank else [data, MPI.INT], 0))
+        assert not data.any()
+        absolute.Free()
+        # Nothing, in every way to say it; only the last rank has something.
+        counts = [0] * (size - 1) + [count]
+        result = np.full(count, -1, "i")
+        for nothing in ([None, MPI.INT], [MPI.BOTTOM, MPI.INT], [None, 0, MPI.INT], np.zeros(0)):
+            ours.Bcast(nothing)
+            run(ours.Bcast_init(nothing))
+            send = np.arange(count, dtype="i") if rank == size - 1 else nothing
+            for call in (ours.Allgatherv, partial(once, ours.Allgatherv_init)):
+                result[:] = -1
+                call(send, [result, counts])
+                assert np.array_equal(result, np.arange(count))
+        ours.Free()
+
+
+@check
+def elements_without_an_extent_of_their_own(comm: MPI.Intracomm) -> None:
+    for extent in (0, -4):
+        again = MPI.INT.Create_resized(0, extent).Commit()
+        for algorithms in (WHOLE, CUT):
+            ours = served(comm, algorithms)
+            memory = np.arange(5, dtype="i") + 1
+            spec = [memory[4 if extent else 0 :], 5, again] if comm.rank == 0 else memory
+            if comm.rank:
+                memory[:] = 0
+            ours.Bcast(spec)
+            right = memory[::-1] if extent else np.ones(5)
+            assert comm.rank == 0 or np.array_equal(memory, [5, 4, 3, 2, 1] if extent else right)
+            ours.Free()
+        again.Free()
+
+
+def broken_specs() -> dict[str, Any]:
+    """Buffers that mpi4py refuses."""
+    numbers = np.zeros(4)
+    return {
+        "unknown code": [numbers, "nope"],
+        "code of another order": [numbers, ">d"],
+        "bytes in another order": numbers.astype(">f8"),
+        "a count in words": [numbers, "4", MPI.DOUBLE],
+        "a code as count": [numbers, "3"],
+        "a count and a half": [numbers, 1.5, MPI.DOUBLE],
+        "a huge count": [numbers, 2**70, MPI.DOUBLE],
+        "no count": [numbers, [], MPI.DOUBLE],
+        "a count too many": [numbers, (1, 2, 3), MPI.DOUBLE],
+        "nothing, four times": [None, 4, MPI.DOUBLE],
+        **({"nothing at the bottom": [MPI.BOTTOM, 4, MPI.DOUBLE]} if MPICH else {}),
+        "nothing of nothing": [None, None],
+        "one item": [numbers],
+        "no item": [],
+        "five items": [numbers, 1, 0, MPI.DOUBLE, 3],
+        "a negative count": [numbers, -1, MPI.DOUBLE],
+        "a negative displacement": [numbers, 1, -1, MPI.DOUBLE],
+        "a far displacement": [numbers, 1, 9, MPI.DOUBLE],
+        "no type": [numbers, MPI.DATATYPE_NULL],
+        "a number as type": [numbers, 2, 3],
+        "words": "text",
+        "a number": 3,
+        "objects": np.array([None]),
+        "a column": np.zeros((4, 4))[:, 0],
+        "void": np.zeros(3, "V3"),
+        "dates": np.zeros(3, "M8[s]"),
+        "records": np.zeros(3, [("a", "i4")]),
+        "a broken element": [np.zeros(33, "u1"), MPI.DOUBLE],
+    }
+
+
+def refusal(act: Callable[[], Any]) -> type[BaseException] | None:
+    """What is raised, if anything is."""
+    try:
+        act()
+    except Exception as problem:
+        return type(problem)
+    return None
+
+
+@check
+def errors_have_mpi4pys_types(comm: MPI.Intracomm) -> None:
+    """And nothing is broken: the ranks raise them one after another, and then all at once."""
+    numbers, size = np.zeros(4), comm.size
+    plain = MPI.Intracomm(comm.Dup())
+    everything = np.zeros(4 * size)
+
+    def calls(which: Any, spec: Any) -> dict[str, Callable[[], Any]]:
+        return {
+            "Bcast": lambda: which.Bcast(spec),
+            "Bcast_init": lambda: which.Bcast_init(spec),
+            "Allreduce": lambda: which.Allreduce(spec, numbers),
+            "Allreduce into": lambda: which.Allreduce(numbers, spec),
+            "Allreduce_init": lambda: which.Allreduce_init(spec, numbers),
+            "Reduce": lambda: which.Reduce(spec, numbers, root=which.rank),
+            "Allgather": lambda: which.Allgather(spec, everything),
+            "Allgather into": lambda: which.Allgather(numbers, spec),
+            "Allgatherv": lambda: which.Allgatherv(spec, [everything, [4] * size]),
+            "Allgatherv into": lambda: which.Allgatherv(numbers, spec),
+        }
+
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        for what, spec in broken_specs().items():
+            for name, call in calls(plain, spec).items():
+                if "into" in name and any(
+                    word in what for word in ("nothing", "negative", "displacement")
+                ):
+                    continue  # libraries take these and write anywhere, or nowhere
+                if (kind := refusal(call)) is not None:
+                    got = refusal(calls(ours, spec)[name])
+                    assert got is not None, (name, what, kind)
+                    assert issubclass(got, kind), (name, what, got, kind)
+            if comm.rank == size - 1:  # alone
+                for name, call in calls(ours, spec).items():
+                    if "into" not in name:
+                        assert refusal(call) is not None, (name, what)
+        works(ours)
+        ours.Free()
+    plain.Free()
+
+
+@check
+def roots_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
+    plain, ours = MPI.Intracomm(comm.Dup()), served(comm)
+    root: Any
+    for root in (False, 0.0, np.float64(0.5), np.int8(0), np.False_):
+        for _ in range(2):
+            data, result = np.full(3, comm.rank), np.zeros(3, int)
+            ours.Bcast(data, root=root)
+            assert not data.any()
+            run(ours.Bcast_init(np.full(3, comm.rank), root))
+            ours.Reduce(data + 1, result, root=root)
+            assert (result == (comm.size if comm.rank == 0 else 0)).all()
+    for root in (-1, comm.size, True if comm.size == 1 else "0", None, [], 2**40):
+        for which in (ours, plain):
+            with pytest.raises((MPI.Exception, TypeError, OverflowError)):
+                which.Bcast(np.zeros(3), root=root)
+            with pytest.raises((MPI.Exception, TypeError, OverflowError)):
+                which.Reduce(np.zeros(3), np.zeros(3), root=root)
+    works(ours)
+    for which in (plain, ours):
+        which.Free()
+
+
+@check
+def a_message_too_long_breaks_nothing(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    for last in {1, comm.size - 1}:  # one that passes it on, one that does not
+        ours = served(comm)
+        short = comm.rank == last
+        for form in ("blocking", "persistent"):
+            data = np.full(2 if short else 100, float(comm.rank))
+            if short:
+                with pytest.raises(MPI.Exception) as refused:
+                    run(ours.Bcast_init(data)) if form == "persistent" else ours.Bcast(data)
+                assert refused.value.Get_error_class() == MPI.ERR_TRUNCATE
+            elif form == "persistent":
+                run(ours.Bcast_init(data))
+            else:
+                ours.Bcast(data)
+            assert short or comm.rank > last or not data.any()
+            works(ours)
+        ours.Free()
+
+
+@check
+def memory_is_read_once_for_a_call(comm: MPI.Intracomm) -> None:
+    """What a rank received for a call that then fails would be missing farther down."""
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        for who in {0, comm.size // 2}:
+            for reads in range(8):
+                data = np.full(4 * comm.size, float(comm.rank))
+                result, ones = np.zeros(len(data)), np.ones(len(data))
+                calls: list[tuple[Any, list[Any]]] = [
+                    (ours.Bcast, [data]),
+                    (ours.Allreduce, [ones, result]),
+                ]
+                for call, arrays in calls:
+                    try:
+                        call(*[Exported(a, reads) if comm.rank == who else a for a in arrays])
+                    except BufferError:
+                        assert comm.rank == who
+                        call(*arrays)  # the others are still in the call
+                assert not data.any()
+                assert (result == comm.size).all()
+        works(ours)
+        ours.Free()
+
+
+@check
+def a_users_operator_gets_the_users_type(comm: MPI.Intracomm) -> None:
+    seen = []
+    pairs = MPI.INT.Create_contiguous(2).Commit()
+
+    def add(left: Any, right: Any, datatype: MPI.Datatype) -> None:
+        seen.append(datatype == pairs)
+        np.frombuffer(right, "i")[:] += np.frombuffer(left, "i")
+
+    op = MPI.Op.Create(add, commute=True)
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        count = 4 * comm.size
+        mine, result = np.arange(2 * count, dtype="i"), np.zeros(2 * count, "i")
+        request = ours.Allreduce_init([mine, pairs], [result, pairs], op)
+        for _ in range(2):
+            request.Start()
+            request.Wait()
+            assert np.array_equal(result, mine * comm.size)
+        ours.Allreduce([mine, pairs], [result, pairs], op)
+        request.Free()
+        ours.Free()
+    assert seen or comm.size == 1
+    assert all(seen)
+    op.Free()
+    pairs.Free()
+
+
+@check
+def what_does_not_suit_an_operator_is_replaced(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"allreduce": "census_delay_send"})
+    values, result = np.full(3, comm.rank / 3), np.zeros(3)
+    for _ in range(2):
+        ours.Allreduce(values, result)  # the census gives ranks different bits
+        assert len({r.tobytes() for r in comm.allgather(result)}) == 1
+        assert np.allclose(result, sum(range(comm.size)) / 3)
+    ours.Allreduce(values.astype(int), result.astype(int), MPI.MAX)
+    run(ours.Allreduce_init(values, result))
+    if comm.size > 1:
+        sum_of_floats, largest = (
+            ours.plan("allreduce", 24),
+            ours.plan("allreduce", 24, op="max", dtype="int64"),
+        )
+        assert sum_of_floats is not None
+        assert largest is not None
+        assert "census" not in sum_of_floats.algorithm
+        assert "census" in largest.algorithm
+    ours.Free()
+
+
+@check
+def algorithms_without_settings_need_no_machine(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(
+        comm.Dup(),
+        profile=False,
+        algorithms={"broadcast": "binomial", "allreduce": "ring", "s_to_p": "bruck"},
+    )
+    works(ours)
+    made = ours.plan("broadcast", 100)
+    assert (made is None) == (comm.size == 1)
+    assert made is None or made.algorithm == "broadcast/binomial"
+    ours.Free()
+
+
+@check
+def requests_have_the_methods_of_mpi4pys(comm: MPI.Intracomm) -> None:
+    ours, plain = served(comm), MPI.Intracomm(comm.Dup())
+    data, status = np.full(3, comm.rank), MPI.Status()
+    request = ours.Bcast_init(data)
+    other = plain.Bcast_init(np.zeros(3))
+    if comm.size > 1:
+        assert isinstance(request, PersistentCollective)
+    acts: list[Callable[[Any], Any]] = [
+        lambda r: r.Wait(),
+        lambda r: r.Wait(status),
+        lambda r: r.Test(status),
+        lambda r: r.wait(),
+        lambda r: r.wait(status),
+        lambda r: r.test(),
+        lambda r: r.test(status),
+        lambda r: r.Get_status(),
+        lambda r: r.Get_status(status),
+        bool,
+    ]
+
+    def same() -> None:
+        for act in acts:
+            assert act(request) == act(other)
+
+    same()
+    for again in range(3):
+        for which in (request, other):
+            which.Start()
+            if again == 0:
+                assert which.wait() is None
+            elif again == 1:
+                while which.test() != (True, None):
+                    pass
+            else:
+                while not which.Get_status():
+                    pass
+                assert which.Wait() is True
+        same()
+    for which in (request, other):
+        which.free()
+        which.free()
+    same()
+    assert not data.any()
+    ours.Free()
+    plain.Free()
+
+
+def holds(bound: Any) -> bool:
+    """Whether a plan, on whichever engine, has requests of MPI's."""
+    return bool(getattr(bound, "_messages", None) or getattr(bound, "_requests", None))
+
+
+@check
+def requests_nobody_freed_leave_nothing(comm: MPI.Intracomm) -> None:
+    ours = served(comm)
+    data = np.zeros(100)
+    left = []
+    for active in (False, True):
+        request: Any = ours.Bcast_init(data)
+        if active:
+            request.Start()
+        if comm.size > 1:
+            left.append(request._bound)
+        del request
+    works(ours)  # the running one goes on, as MPI's do
+    gc.collect()
+    ours.Bcast(data)
+    comm.Barrier()
+    assert not any(holds(bound) for bound in left[:1])
+    ours.Free()
+    assert not any(holds(bound) for bound in left)
+
+
+@check
+def lowercase_free_and_disconnect(comm: MPI.Intracomm) -> None:
+    world = cw.Comm(comm, machine=MACHINE, algorithms=WHOLE)
+    works(world)
+    world.free()
+    assert world == comm
+    works(world)
+    if comm.size > 1:
+        assert world.plan("broadcast", 100) is None
+    for end in ("free", "Disconnect"):
+        ours = served(comm)
+        works(ours)
+        private = weakref.ref(ours._dispatch._private) if comm.size > 1 else None
+        kept = None if private is None else private()
+        getattr(ours, end)()
+        assert ours == MPI.COMM_NULL
+        assert kept is None or kept.comm == MPI.COMM_NULL
+    ours.free()  # again: mpi4py's does nothing
+    cw.Comm(MPI.Intracomm()).free()
+
+
+@check
+def threads_with_a_communicator_each(comm: MPI.Intracomm) -> None:
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return
+    problems: list[BaseException] = []
+
+    def work(ours: cw.Comm, seed: int) -> None:
+        try:
+            size = comm.size
+            data, total = np.zeros(20), np.zeros(20)
+            requests = [ours.Bcast_init(data, seed % size), ours.Allreduce_init(data, total)]
+            for again in range(25):
+                data[:] = again + comm.rank
+                requests[0].Start()
+                requests[0].Wait()
+                assert (data == again + seed % size).all()
+                if again % 3 == 0:
+                    ours.Bcast(data, again % size)
+                requests[1].Start()
+                while not requests[1].Test():
+                    pass
+                assert (total == size * (again + seed % size)).all()
+        except BaseException as problem:
+            problems.append(problem)
+
+    every = [served(comm, algorithms) for algorithms in (WHOLE, CUT, WHOLE)]
+    threads = [threading.Thread(target=work, args=(ours, n)) for n, ours in enumerate(every)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for ours in every:
+        ours.Free()
+    assert not problems, problems
+
+
+@check
+def ours_and_the_librarys_requests_in_one_list(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(
+        comm.Dup(), machine=MACHINE, algorithms={"allreduce": "ring", "broadcast": "library"}
+    )
+    data, mine, total = np.zeros(50), np.ones(3), np.zeros(3)
+    requests = [ours.Bcast_init(data), ours.Allreduce_init(mine, total), ours.Bcast_init(mine)]
+    for again in range(4):
+        data[:], total[:] = comm.rank + again, 0
+        cw.startall(requests)
+        cw.waitall(requests)
+        assert (data == again).all()
+        assert (total == comm.size).all()
+    for request in requests:
+        request.Free()
+    ours.Free()
+
+
+@check
+def what_is_remembered_is_bounded(comm: MPI.Intracomm) -> None:
+    if comm.size > 3:
+        return
+    ours = served(comm)
+    most = ours._dispatch.calls._most
+    ours._dispatch.calls._most = 32
+    data = np.zeros(2000, "u1")
+    for nbytes in range(1, 100):
+        ours.Bcast(data[:nbytes])
+        assert len(ours._dispatch.calls) <= 32
+    assert most < 10_000
+    ours.Free()
+
+
+@check
+def types_freed_right_after_a_request_is_made(comm: MPI.Intracomm) -> None:
+    for algorithms in (WHOLE, CUT):
+        ours = served(comm, algorithms)
+        gaps = MPI.INT.Create_vector(comm.size * 4, 1, 2).Commit()
+        data = np.full(8 * comm.size, comm.rank, "i")
+        request = ours.Bcast_init([data, 1, gaps])
+        gaps.Free()
+        other = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()  # it may get the same handle
+        for _ in range(2):
+            data[::2] = comm.rank
+            request.Start()
+            request.Wait()
+            assert not data[::2].any()
+            assert (data[1::2] == comm.rank).all()
+        request.Free()
+        other.Free()
+        ours.Free()
+
+
+if __name__ == "__main__":
+    main()

@@ -115,7 +115,7 @@ def test_tuning_says_what_it_does(tmp_path: Path) -> None:
         0,
         "measuring and racing on 2 ranks for about 1 s, then reporting\n",
     )
-    assert " 2×64 " in ended.out
+    assert "2 × 64 B" in ended.out
     assert "report   collwise-report.html" in ended.out
 
 

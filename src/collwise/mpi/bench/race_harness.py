@@ -74,10 +74,7 @@ def race(
         problem.ranks,
         problem.nbytes,
         problem.root,
-        {
-            one.label: tuple(map(float, timed.kept[:repetitions, i]))
-            for i, one in enumerate(competitors)
-        },
+        samples,
         dict(predicted_s),
         timed.dropped,
         apart_s=timed.tolerance_s,

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from collwise.cli.failures import running_mpi
 from collwise.cli.output import passed_on
 from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.system import formatting
@@ -141,9 +142,7 @@ def _end_with(lifeline: Path) -> None:
         poll.register(line, 0)  # the end is always reported
         poll.poll()
         shutil.rmtree(lifeline.parent, ignore_errors=True)  # nobody else is left to do it
-        from mpi4py import MPI
-
-        MPI.COMM_WORLD.Abort(1)
+        running_mpi().COMM_WORLD.Abort(1)
 
     line = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     threading.Thread(target=wait, args=(line,), daemon=True).start()

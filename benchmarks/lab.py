@@ -4,8 +4,8 @@ Run as root, on a quiet machine: uv run python benchmarks/lab.py
 Options: --rows 16x2048@10mbit/5ms,allreduce:16x8@10mbit/5ms,…   --mpi mpich,openmpi
 --out FOLDER   --scale 1
 
-Each row starts a lab.  Its ranks measure t0 and λ at this message size (and, of what may send longer
-messages than it is asked for, at four times this size), then race in one interleaved run the
+Each row starts a lab.  Its ranks measure t0 and λ at this message size (and, of what may send
+longer messages than it is asked for, at four times this size), then race in one interleaved run the
 library's own and the planned best few; of a broadcast the binomial tree, the λ-tree, the flat tree
 and the planned best.  Every byte is checked.  Of an s-to-p broadcast every fourth rank is a source.
 A row whose switch delivered packets late is repeated.  Raw samples go to FOLDER/lab-DATE.json, a

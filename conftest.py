@@ -13,6 +13,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+pytest_plugins = ["tests.cpu_time"]
+
 collect_ignore_glob = [
     "src/collwise/__main__.py",
     "src/collwise/comm/*",

@@ -81,7 +81,7 @@ def test_the_times_in_words(lam: Fraction) -> None:
             assert time("chain_segmented", p, lam, 30, segment=30 // k) == (p - 1) * lam + k - 1
     for h in (1, 2, 3, 6):
         assert time("binomial", 2**h, lam) == h * lam
-        for k in (2, 3, 4):
+        for k in (2, 3, 4) if h < 6 else (2, 3):  # 4^6 ranks show no more
             assert time("knomial", k**h, lam, k=k) == h * (k - 2 + lam)
         for k in (1, 2, 5):
             p = 2 ** (h + 1) - 1

@@ -1,8 +1,9 @@
 """The facts that every algorithm declares, for every number of ranks from 1 to 130.
 
 Everything here is parametrised over the registry.  What runs always is a sample, seeded by the
-algorithm and the number of ranks: every algorithm on few ranks, and for each collective every p,
-every kind of root, every machine.  `-m exhaustive` runs the whole product.
+algorithm and the number of ranks: every algorithm on few ranks, every collective on up to 40 and
+beside powers of two, every p, every kind of root, every machine.  `-m exhaustive` runs the whole
+product.
 """
 
 import gc
@@ -39,6 +40,8 @@ from tests.algorithms.examples import (
 MOST = 130
 FEW = 10
 """Up to so many ranks the sample has every algorithm."""
+SOME = 40
+"""Up to so many it has every collective; beyond, each p occurs with every third collective."""
 AT_ONCE = 300
 """Operations to time for one algorithm and p in a run that is not exhaustive."""
 HEAVY = 60
@@ -145,14 +148,24 @@ def light(collective: str) -> list[Algorithm]:
 
 
 @cache
+def great_ranks(collective: str) -> list[int]:
+    """More than FEW, on which the sample has one algorithm of a collective."""
+    place = collectives().index(collective)
+    beside = {2**d + by for d in range(3, 8) for by in (-1, 0, 1)}
+    ranks = range(FEW + 1, MOST + 1)
+    return [p for p in ranks if p <= SOME or p in beside or p % 3 == place % 3]
+
+
+@cache
 def sample(name: str) -> tuple[Case, ...]:
-    """Every p up to FEW; beyond, every p occurs with one algorithm of its collective, in turn.
+    """Every p up to FEW; beyond, those of the collective with one of its algorithms, in turn.
 
     Only those that are light take turns; the others occur with three great p of their own.
     """
     algorithm = ALGORITHMS[name]
     turns = light(algorithm.collective)
-    great = [p for p in range(FEW + 1, MOST + 1) if turns[p % len(turns)] is algorithm]
+    every = enumerate(great_ranks(algorithm.collective))
+    great = [p for place, p in every if turns[place % len(turns)] is algorithm]
     place = algorithms_for(algorithm.collective).index(algorithm)
     ranks = [*range(1, FEW + 1), *(great or (16 + place, 31 + place, 51 + place))]
     return tuple(Case(algorithm, p) for p in ranks)
@@ -225,10 +238,11 @@ def rows(columns: Any) -> list[list[int]]:
 @pytest.mark.parametrize("p", range(1, 8))
 @each
 def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
-    items = (1, 16) if combines(algorithm) else (1,)
-    for count, root, item in product(lengths(p), roots(algorithm, p), items):
+    for place, (count, root) in enumerate(product(lengths(p), roots(algorithm, p))):
+        item = (1, 16)[(place + p) % 2] if combines(algorithm) else 1
         nbytes = fitting(algorithm, p, count * item, item)
-        for settings in segmentings(algorithm, p, nbytes, p + nbytes):
+        cuts = segmentings(algorithm, p, nbytes, p + nbytes)
+        for settings in cuts if root == 0 else cuts[place % len(cuts) :][:1]:
             more = {**sources_for(algorithm, p), **settings.of(algorithm)}
             schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             check_flow(schedule)
@@ -237,10 +251,13 @@ def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> Non
 
 
 def test_the_sample_has_every_kind_of_case() -> None:
-    """For every collective every p; for every algorithm each root, item, machine, segmenting."""
+    """Every p; for every algorithm each root, item, machine, segmenting."""
+    every = set()
     for collective in collectives():
-        cases = [case for a in algorithms_for(collective) for case in sample(a.name)]
-        assert {case.p for case in cases} == set(range(1, MOST + 1))
+        ranks = {case.p for a in algorithms_for(collective) for case in sample(a.name)}
+        assert ranks >= {*range(1, SOME + 1), 63, 64, 65, 127, 128, 129}
+        every |= ranks
+    assert every == set(range(1, MOST + 1))
     for algorithm in ALGORITHMS.values():
         big = [case for case in sample(algorithm.name) if case.p > 4]
         assert max(case.p for case in big) > 50
@@ -304,11 +321,21 @@ def whole_product(algorithm: Algorithm, p: int) -> Iterator[tuple[int, int, int,
             yield nbytes, item, root, settings
 
 
+BLOCKS = [range(first, min(first + 10, MOST + 1)) for first in range(1, MOST + 1, 10)]
+"""Numbers of ranks: thousands of tests would take each run long to collect."""
+in_blocks = pytest.mark.parametrize("block", BLOCKS, ids=lambda ps: f"{ps[0]}-{ps[-1]}")
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("p", range(1, MOST + 1))
+@in_blocks
 @each
-def test_everything(algorithm: Algorithm, p: int) -> None:
+def test_everything(algorithm: Algorithm, block: range) -> None:
     """Every size, root and segmenting is right; for root 0, every machine's time is predicted."""
+    for p in block:
+        check_everything(algorithm, p)
+
+
+def check_everything(algorithm: Algorithm, p: int) -> None:
     for nbytes, item, root, settings in whole_product(algorithm, p):
         sources = sources_for(algorithm, p)
         schedule = algorithm.schedule(
@@ -331,14 +358,19 @@ def test_everything(algorithm: Algorithm, p: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("p", range(1, MOST + 1))
+@in_blocks
 @pytest.mark.parametrize(
     "algorithm",
     [a for a in ALGORITHMS.values() if combines(a) and a.parameters],
     ids=lambda a: a.name,
 )
-def test_everything_for_all_settings(algorithm: Algorithm, p: int) -> None:
-    """Every λ that the issue names, every radix, and strategies of every number of halvings."""
+def test_everything_for_all_settings(algorithm: Algorithm, block: range) -> None:
+    """Every λ that the papers name, every radix, and strategies of every number of halvings."""
+    for p in block:
+        check_all_settings(algorithm, p)
+
+
+def check_all_settings(algorithm: Algorithm, p: int) -> None:
     d = twos(p)
     for lam in [*LATENCIES, Fraction(3), Fraction(7)]:
         for k in range(2, 9) if "radix" in algorithm.parameters else [2]:

@@ -82,8 +82,15 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     assert not measurement.unreached
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 7, 8, 9, 100])
-@pytest.mark.parametrize("lam", LATENCIES)
+@pytest.mark.parametrize(
+    ("ranks", "lam"),
+    [
+        (ranks, lam)
+        for i, ranks in enumerate((2, 3, 4, 5, 7, 8, 9, 100))
+        for j, lam in enumerate(LATENCIES)
+        if (i + j) % 3 == 0
+    ],
+)
 def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-6", lam=lam)
     measurement = _conduct(machine, ranks, sizes=FEW)
@@ -144,7 +151,7 @@ def test_both_ways_of_sending_are_told_apart() -> None:
     assert _machine(measurement, blocking=True).message(8) == slower.message(8)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
 @pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
 def test_within_two_per_cent_with_five_per_cent_noise(

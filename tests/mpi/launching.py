@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,22 +78,39 @@ def openmpi() -> Library:
 class Outcomes:
     """What ranks told.
 
-    complaints: by program and check, those of the ranks (none: it passed).   end: what was wrong
-    with the end of the run; empty if nothing was.
+    complaints: by the number of ranks, program and check, those of the ranks (none: it passed).
+    end: what was wrong with the end of the run; empty if nothing was.
     """
 
-    complaints: dict[tuple[str, str], list[str]]
+    complaints: dict[tuple[int, str, str], list[str]]
     end: str
 
 
-def outcomes(library: Library, engine: str, ranks: int, programs: Sequence[str]) -> Outcomes:
-    """Start ranks once, for all the checks of these programs.
+def rounds(sizes: Iterable[int]) -> list[list[int]]:
+    """These numbers of ranks, those together that the greatest of them has room for."""
+    packed: list[list[int]] = []
+    for size in sorted(sizes, reverse=True):
+        for one in packed:
+            if sum(one) + size <= packed[0][0]:
+                one.append(size)
+                break
+        else:
+            packed.append([size])
+    return packed
+
+
+def outcomes(
+    library: Library, engine: str, sizes: Iterable[int], programs: Sequence[str]
+) -> Outcomes:
+    """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
     engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
     """
-    limit_s = LIMIT_S * len(programs)
+    parts = rounds(sizes)
+    ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
+    limit_s = LIMIT_S * len(parts) * len(programs)
     try:
-        command = "-m", "tests.mpi.programs", *programs
+        command = "-m", "tests.mpi.programs", *words, *programs
         chosen = engine.replace("compiled", "")
         ran = library.run(ranks, *command, limit_s=limit_s, COLLWISE_ENGINE=chosen)
         said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
@@ -105,7 +122,7 @@ def outcomes(library: Library, engine: str, ranks: int, programs: Sequence[str])
     for line in said.splitlines():
         if line.startswith("check:"):
             one = json.loads(line.removeprefix("check:"))
-            complaints[one["program"], one["name"]] = one["complaints"]
+            complaints[one["ranks"], one["program"], one["name"]] = one["complaints"]
     return Outcomes(complaints, "" if well else f"{end}\n{errors}\n{said[-2000:]}")
 
 

@@ -1,30 +1,34 @@
-"""Every check of the rank programs, at 1, 2, 3, 4, 5, 7 and 8 ranks: on MPICH always, on Open MPI
-and where Python walks at 2, 3 and 8, and at the others with `-m exhaustive`.  Where the compiled
-engine is not built, Python walks everywhere."""
+"""Every check of the rank programs, on communicators of 1, 2, 3, 4, 5, 7 and 8 ranks.
+
+One start of 8 ranks serves them all: the whole world, and parts of it.  The compiled engine always
+runs on all these numbers with MPICH, on 2, 3 and 8 with Open MPI; so does Python's with MPICH.
+`-m exhaustive` starts a world of each number, with both.  Where the compiled engine is not built,
+Python walks everywhere.
+"""
 
 import ast
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.mpi.launching import Library, Outcomes, outcomes
+from tests.mpi.launching import Library, Outcomes, outcomes, rounds
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
 FEW = (2, 3, 8)
-ALWAYS = {
+TOGETHER = {
     ("mpich", "compiled"): RANKS,
     ("mpich", "python"): FEW,
     ("openmpi", "compiled"): FEW,
     ("openmpi", "python"): (),
 }
 STARTS = [
-    pytest.param(name, engine, ranks, marks=[pytest.mark.exhaustive] * (ranks not in always))
-    for (name, engine), always in ALWAYS.items()
-    for ranks in RANKS
+    *(pytest.param(*which, n, False) for which, sizes in TOGETHER.items() for n in sizes),
+    *(pytest.param(*w, n, True, marks=pytest.mark.exhaustive) for w in TOGETHER for n in RANKS),
 ]
-every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
+every_start = pytest.mark.parametrize(("mpi", "engine", "ranks", "alone"), STARTS, indirect=["mpi"])
 
 
 def checks() -> list[tuple[str, str]]:
@@ -41,37 +45,54 @@ def _checks(path: Path) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="session")
-def programs(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The programs of the checks that somebody asked for; all of them, usually."""
-    asked = {
-        str(item.callspec.params["program"])
+class Start(NamedTuple):
+    """Of ranks, once: for these numbers of them and the checks of these programs."""
+
+    library: Library
+    engine: str
+    sizes: tuple[int, ...]
+    programs: tuple[str, ...]
+
+
+@pytest.fixture
+def start(
+    mpi: Library, engine: str, ranks: int, alone: bool, request: pytest.FixtureRequest
+) -> Start:
+    """For all the checks that somebody asked for."""
+    asked: list[dict[str, Any]] = [
+        item.callspec.params
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.originalname == test_on_ranks.__name__
-    }
-    return tuple(sorted(asked or {program for program, _ in checks()}))
+        if isinstance(item, pytest.Function) and "start" in item.fixturenames
+    ]
+    together = (mpi.name, engine, False)
+    sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"], n["alone"]) == together}
+    programs = {one["program"] for one in asked if "program" in one}
+    programs = programs or {program for program, _ in checks()}
+    chosen = (ranks,) if alone else tuple(sorted(sizes))
+    return Start(mpi, engine, chosen, tuple(sorted(programs)))
 
 
 @lru_cache
-def run(library: Library, engine: str, ranks: int, programs: tuple[str, ...]) -> Outcomes:
-    return outcomes(library, engine, ranks, programs)
+def run(start: Start) -> Outcomes:
+    return outcomes(*start)
 
 
 @pytest.mark.mpi
 @every_start
 @pytest.mark.parametrize(("program", "name"), checks())
-def test_on_ranks(
-    mpi: Library, engine: str, ranks: int, programs: tuple[str, ...], program: str, name: str
-) -> None:
-    told = run(mpi, engine, ranks, programs)
-    found = told.complaints.get((program, name))
-    assert found is not None, f"the ranks did not come to this check; {told.end}"
-    assert found == [], "\n".join(found)
+def test_on_ranks(start: Start, ranks: int, program: str, name: str) -> None:
+    told = run(start)
+    complaints = told.complaints.get((ranks, program, name))
+    assert complaints is not None, f"{ranks} ranks did not come to this check; {told.end}"
+    assert complaints == [], "\n".join(complaints)
 
 
 @pytest.mark.mpi
 @every_start
-def test_ranks_end_without_a_warning(
-    mpi: Library, engine: str, ranks: int, programs: tuple[str, ...]
-) -> None:
-    assert run(mpi, engine, ranks, programs).end == ""
+def test_ranks_end_without_a_warning(start: Start) -> None:
+    assert run(start).end == ""
+
+
+def test_rounds() -> None:
+    assert rounds(RANKS) == [[8], [7, 1], [5, 3], [4, 2]]
+    assert rounds([3]) == [[3]]

@@ -80,7 +80,7 @@ def test_the_page(part: Reproduction) -> None:
 
 def test_files(part: Reproduction, tmp_path: Path) -> None:
     written = write([part], tmp_path / "new")
-    assert [path.name for path in written] == ["index.html", "fig2.svg", "fig2.png"]
+    assert [path.name for path in written] == ["index.html", "claims.md", "fig2.svg", "fig2.png"]
     assert all(path.stat().st_size > 500 for path in written)
 
 

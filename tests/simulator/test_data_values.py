@@ -33,11 +33,14 @@ def outputs(algorithm: Algorithm, schedule: Schedule, found: list[Any]) -> list[
 def test_every_algorithm_gives_what_numpy_gives(algorithm: Algorithm) -> None:
     for p in RANKS:
         settings, sources = settings_of(algorithm, p, segment=24), sources_for(algorithm, p)
-        for count in (0, 1, p - 1, 2 * p + 1):
+        counts = (0, 1, p - 1, 2 * p + 1)
+        for turn, count in enumerate(counts):
             if own_block := algorithm.kind.output == "own block":
                 count *= p
             inputs = [np.arange(count, dtype=np.int64) ** 2 + 5 * rank for rank in range(p)]
-            for root in roots(algorithm, p):
+            for place, root in enumerate(roots(algorithm, p)):
+                if root and (place + p) % 2 != turn % 2:  # of other roots, every second
+                    continue
                 at = root_of(algorithm, root)
                 schedule = algorithm.schedule(p, 8 * count, at, itemsize=8, **sources, **settings)
                 if algorithm.kind.combines:

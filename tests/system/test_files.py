@@ -5,6 +5,7 @@ import resource
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,18 @@ def pipe(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def fifty_bytes_fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on a disk with that much room: what is written beyond it is an OSError."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python caches half a module
+@contextmanager
+def room_for_fifty_bytes() -> Iterator[None]:
+    """As on a disk with that much room: what is written beyond it is an OSError.
+
+    Of the whole process, so not for longer than it takes: pytest may write a log.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def save_picture(path: Path) -> None:
@@ -82,11 +87,14 @@ def test_a_pipe_that_nobody_reads_is_refused(pipe: Path, save: Callable[[Path], 
 
 
 @pytest.mark.parametrize("save", SAVERS)
-@pytest.mark.usefixtures("fifty_bytes_fit")
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path, save: Callable[[Path], None]) -> None:
+def test_a_full_disk_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path], None]
+) -> None:
     path = tmp_path / "old.svg"
     path.write_bytes(b"old")
-    with pytest.raises((InvalidArgument, OSError), match="File too large"):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python caches half a module
+    refused = pytest.raises((InvalidArgument, OSError), match="File too large")
+    with refused, room_for_fifty_bytes():
         save(path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["old.svg"]  # noqa: PTH208

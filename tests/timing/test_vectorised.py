@@ -71,7 +71,7 @@ def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
     lengths = [700, 64, 1, 333, 0]
     many = algorithm in TREES
     for p in range(1, 66):
-        if many or p < 20 or p % 32 in (31, 0, 1) or p % 9 == 7:
+        if p < 20 or (many and p % 2) or p % 32 in (31, 0, 1) or p % 9 == 7:
             for i in (2 * p, 2 * p + 1)[: 1 + (many and p < 20)]:
                 yield p, MACHINES[i % len(MACHINES)], lengths[i % len(lengths)]
 

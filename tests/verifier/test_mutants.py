@@ -5,18 +5,19 @@ Every broadcast's and every s-to-p broadcast's; those that combine have mutants 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from random import Random
 
 import pytest
 from tests.algorithms.examples import settings_of
 from tests.verifier.rejected import violation
 
-from collwise.algorithms import Algorithm
+from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot, size_of
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import ideal
+from collwise.timing import Transfer, ideal
 from collwise.verifier import verify
 
 POSTAL = Machine.postal(t0_s=1, lam=2)
@@ -24,25 +25,33 @@ POSTAL = Machine.postal(t0_s=1, lam=2)
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
 
 Lists = Sequence[Sequence[Operation]]
+SEEDS = range(6)
+
+
+@lru_cache(maxsize=len(SEEDS))
+def whole(name: str, seed: int) -> tuple[Schedule, Sequence[Transfer]]:
+    """A valid schedule of an algorithm, and its messages."""
+    algorithm, random = ALGORITHMS[name], Random(seed)
+    p = random.randrange(4, 12)
+    nbytes = random.randrange(p, 60)
+    settings = settings_of(algorithm, p, segment=-(-nbytes // 3))
+    if algorithm.kind.has_sources:
+        sources = random.sample(range(p), random.randint(2, p))
+        lengths = [random.randint(2, 9) for _ in sources]
+        valid = algorithm.schedule(p, lengths, sources=sources, **settings)
+    else:
+        valid = algorithm.schedule(p, nbytes, random.randrange(p), **settings)
+    return valid, ideal(valid, POSTAL).transfers
 
 
 class Broken:
     """A valid schedule as lists that can be broken, and one message of it."""
 
-    def __init__(self, algorithm: Algorithm, seed: int) -> None:
-        self.random = Random(seed)
-        p = self.random.randrange(4, 12)
-        self.nbytes = self.random.randrange(p, 60)
-        settings = settings_of(algorithm, p, segment=-(-self.nbytes // 3))
-        if algorithm.kind.has_sources:
-            sources = self.random.sample(range(p), self.random.randint(2, p))
-            lengths = [self.random.randint(2, 9) for _ in sources]
-            self.valid = algorithm.schedule(p, lengths, sources=sources, **settings)
-        else:
-            self.valid = algorithm.schedule(p, self.nbytes, self.random.randrange(p), **settings)
+    def __init__(self, algorithm: Algorithm, seed: int, mutation: str = "") -> None:
+        self.random = Random(f"{seed} {mutation}")
+        self.valid, self.messages = whole(algorithm.name, seed)
         self.root = self.valid.problem.root
         self.lists = [list(ops) for ops in self.valid.lists]
-        self.messages = ideal(self.valid, POSTAL).transfers
         m = self.random.choice(self.messages)
         self.a, self.at_a, self.b, self.at_b = m[0], m[2], m[1], m[3]
 
@@ -327,7 +336,6 @@ MUTATIONS: tuple[Mutation, ...] = (
 each = pytest.mark.parametrize(
     "algorithm", [*algorithms_for("broadcast"), *algorithms_for("s_to_p")], ids=lambda a: a.name
 )
-SEEDS = range(6)
 
 
 @each
@@ -340,7 +348,7 @@ def test_what_is_broken_was_right(algorithm: Algorithm) -> None:
 @each
 def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:
     for seed in SEEDS:
-        mutant = Broken(algorithm, seed)
+        mutant = Broken(algorithm, seed, mutation.__name__)
         names = mutation(mutant)
         if names is None:
             continue

@@ -42,6 +42,7 @@ def delay_diagram(messages: Sequence[Message], title: str) -> Figure:
     axes.axhline(1, color=FAINT, lw=0.8, zorder=0)
     axes.set_yticks([0, 1], ["received", "sent"])
     axes.set_ylim(-0.4, 1.4)
+    axes.set_xlim(-0.1, max(m.used for m in messages) + 0.2)
     axes.set_xticks(sorted({m.start for m in messages} | {m.used for m in messages}))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.grid(visible=False, axis="y")

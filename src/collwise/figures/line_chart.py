@@ -10,7 +10,7 @@ from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, lo
 
 LineLook: TypeAlias = Literal["line", "steps", "points", "dashes"]
 MOST_MARKED = 40
-"""A line of more points than this has no markers."""
+"""A line of more points than this has no markers, or small ones."""
 
 
 class Line(NamedTuple):
@@ -53,19 +53,22 @@ def line_chart(
     axes = figure.subplots()
     for i, line in enumerate(lines):
         colour = PALETTE[(i if line.colour is None else line.colour) % len(PALETTE)]
-        marked = len(line.values) <= MOST_MARKED and line.look in ("line", "points")
+        many = len(line.values) > MOST_MARKED
+        marked = line.look == "points" or (line.look == "line" and not many)
         axes.plot(
             list(line.values),
             list(line.values.values()),
             linestyle={"points": "", "dashes": "--"}.get(line.look, "-"),
             drawstyle="steps-post" if line.look == "steps" else "default",
             marker=MARKERS[i % len(MARKERS)] if marked else "",
-            ms=4.5,
+            ms=2.5 if many else 4.5,
             color=colour,
             label=plain(line.label),
         )
     for letter in logarithmic:
         axes.set(**{f"{letter}scale": "log"})
+        axis = axes.xaxis if letter == "x" else axes.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
     if band:
         axes.axvspan(*band, color=WASH, lw=0, zorder=0)
     for word, at in (marks or {}).items():

@@ -23,6 +23,27 @@ STYLES: dict[Verdict, str] = {
 """The class of each verdict in the page's style."""
 
 
+def markdown(reproductions: Sequence["Reproduction"]) -> str:
+    """All claims as tables, paper by paper."""
+    lines = [
+        "# The papers' claims",
+        "",
+        "Made by `collwise reproduce`; no verdict is written by hand.",
+    ]
+    for reproduction in reproductions:
+        counts = counted(reproduction.findings)
+        summary = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+        lines += ["", f"## {reproduction.paper.title}", "", reproduction.paper.about, ""]
+        lines += [f"{summary}; errata (…-e…) are not counted.", ""]
+        lines += [
+            "| claim | where | says | paper | ours | verdict | |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for finding in reproduction.findings:
+            lines.append(f"| {' | '.join(finding.row.values())} |")
+    return "\n".join(lines) + "\n"
+
+
 def page(reproductions: Sequence["Reproduction"]) -> str:
     """Everything as one HTML5 page."""
     papers = []

@@ -13,7 +13,7 @@ from collwise.figures.style import save
 from collwise.papers import bruck1996, hambrusch1998, vandegeijn1991
 from collwise.papers.claims import Finding, counted
 from collwise.papers.exhibits import HERE, Measure, Paper, Rows
-from collwise.papers.papers_page import page
+from collwise.papers.papers_page import markdown, page
 from collwise.system.files import replace_file
 
 if TYPE_CHECKING:  # computing needs no MPI
@@ -108,16 +108,18 @@ def reproduce(
 
 
 def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
-    """One page with everything, and every figure as SVG and PNG; the files that were written.
+    """A page with everything, the claims as Markdown, figures as SVG and PNG; returns their paths.
 
     Raises InvalidArgument if a file cannot be written.
     """
-    written = [folder / "index.html"]
+    texts = {"index.html": page, "claims.md": markdown}
+    written = [folder / name for name in texts]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        replace_file(written[0], page(reproductions).encode())
+        for path, text in zip(written, texts.values(), strict=True):
+            replace_file(path, text(reproductions).encode())
     except OSError as error:
-        asked = f"write {written[0]}"
+        asked = f"write into {folder}"
         raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
     for reproduction in reproductions:
         for name, picture in reproduction.drawn.items():

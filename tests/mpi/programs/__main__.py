@@ -1,6 +1,8 @@
-"""`python -m tests.mpi.programs [NAME ...]`: the checks of these programs, or of all, in one start.
+"""`python -m tests.mpi.programs [ROUND ...] [NAME ...]`: the checks of these programs, or of all.
 
-Starting a rank takes longer than most programs: it loads Python, NumPy and an MPI library.
+A round, such as 5+3, says how many ranks the parts of the world have that run them together.
+One start serves several programs and numbers of ranks, since starting a rank takes longer than most
+programs: it loads Python, NumPy and an MPI library.
 """
 
 import sys
@@ -10,7 +12,9 @@ from pathlib import Path
 from tests.mpi.programs.checks import main
 
 if __name__ == "__main__":
+    rounds = [[*map(int, word.split("+"))] for word in sys.argv[1:] if word[0].isdigit()]
+    names = [word for word in sys.argv[1:] if not word[0].isdigit()]
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-    for name in sys.argv[1:] or every:
+    for name in names or every:
         import_module(f"tests.mpi.programs.{name}")
-    main()
+    main(rounds)

@@ -3,7 +3,7 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from collwise.mpi.runtime.progress import running
 from collwise.schedule.program import Schedule
 
 
-def distinct(made: Iterable[Schedule]) -> Iterator[Schedule]:
+def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
     """Schedules of which no two have the same lists for the same problem: they run alike."""
-    seen = set()
-    for schedule in made:
-        if (key := (schedule.problem, schedule.lists)) not in seen:
-            seen.add(key)
-            yield schedule
+    every = list(made)
+    keep: list[int] | None = None
+    if comm.rank == 0:  # it makes the lists of all ranks, which takes longer than running them
+        seen = {(one.problem, one.lists): place for place, one in enumerate(reversed(every))}
+        keep = [len(every) - 1 - place for place in seen.values()]
+    return [every[place] for place in sorted(comm.bcast(keep))]
 
 
 def run(request: Any) -> None:

@@ -1,6 +1,5 @@
 """What ranks give and where it has to land; shared by the programs that gather."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -43,15 +42,13 @@ def the_library(comm: MPI.Intracomm, pairs: list[int], salt: int = 0) -> Ints:
     return result
 
 
-def schedules(pairs: list[int]) -> Iterator[Schedule]:
+def schedules(comm: MPI.Intracomm, pairs: list[int]) -> list[Schedule]:
     """Of every algorithm, for so many pairs of the ranks; a schedule that two make, once."""
-    ranks = len(pairs)
+    ranks = comm.size
     sources = tuple(Source(rank, PAIR * count) for rank, count in enumerate(pairs) if count)
     problem = Problem("s_to_p", ranks, PAIR * sum(pairs), sources=sources)
-    return distinct(
-        algorithm.solve(problem, settings_of(algorithm, ranks))
-        for algorithm in algorithms_for("s_to_p")
-    )
+    every = algorithms_for("s_to_p")
+    return distinct(comm, (one.solve(problem, settings_of(one, ranks)) for one in every))
 
 
 class Received(NamedTuple):

@@ -39,7 +39,7 @@ def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
     number = 0
     for pairs in patterns(comm.size):
         right = [the_library(comm, pairs, salt) for salt in range(2)]
-        for schedule in schedules(pairs):
+        for schedule in schedules(comm, pairs):
             gather = executor_for(schedule, private)
             for salt in range(2):
                 number += 1
@@ -59,7 +59,7 @@ def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
     number = 0
     for pairs in patterns(comm.size):
         right = [the_library(comm, pairs, salt) for salt in range(2)]
-        for schedule in schedules(pairs):
+        for schedule in schedules(comm, pairs):
             number += 1
             into = received(types, pairs, (number + comm.rank) % KINDS, number)
             mine = numbers(comm.rank, pairs[comm.rank])
@@ -85,7 +85,7 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
     for pairs in patterns(comm.size)[3:]:
         twice, own = ([2 * count for count in pairs], slice(*np.cumsum([0, *pairs])[rank:][:2] * 2))
         right = [the_library(comm, pairs, salt) for salt in range(3)]
-        for number, schedule in enumerate(schedules(pairs)):
+        for number, schedule in enumerate(schedules(comm, pairs)):
             gather = executor_for(schedule, private)
             mine = numbers(rank, pairs[rank])
             known = [np.zeros(2 * sum(pairs), np.int32) for _ in range(2)]
@@ -110,7 +110,7 @@ def long_contributions(comm: MPI.Intracomm) -> None:
     pairs = [SHORT // 4 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]
     pairs[-1] += SHORT // PAIR
     right = the_library(comm, pairs)
-    for number, schedule in enumerate(schedules(pairs)):
+    for number, schedule in enumerate(schedules(comm, pairs)):
         into = received(types, pairs, (number + comm.rank) % KINDS, number)
         mine = numbers(comm.rank, pairs[comm.rank])
         send = given(types, mine, into, pairs, comm.rank, number + comm.rank)
@@ -134,9 +134,9 @@ def types_do_not_pile_up(comm: MPI.Intracomm) -> None:
     schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(size, 8 * each, sources=range(size))
     mine, right = np.full(each, comm.rank), np.repeat(range(size), each)
     gather = GatherExecutor(schedule, private)
-    memory = np.zeros(each * size + 100 * size, int)
+    memory = np.zeros(each * size + 70 * size, int)
     counts, seen = [each] * size, []
-    for gap in (*range(1, 100), 1):
+    for gap in (*range(1, 70), 1):
         starts = [(each + gap) * rank for rank in range(size)]
         gather.run(mine, [memory, (counts, starts)])
         at = np.add.outer(starts, range(each)).ravel()
@@ -164,7 +164,7 @@ def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
     pairs = [rank % 2 + 1 for rank in range(comm.size)]
     right = the_library(comm, pairs)
     requests, every = [], []
-    for number, schedule in enumerate(schedules(pairs)):
+    for number, schedule in enumerate(schedules(comm, pairs)):
         into = received(types, pairs, 4 + number % 2, number)
         mine = numbers(comm.rank, pairs[comm.rank])
         send = given(types, mine, into, pairs, comm.rank, 2)

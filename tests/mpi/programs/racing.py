@@ -17,6 +17,7 @@ from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import World, describe
+from collwise.papers import measured
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, RaceResult
 from collwise.schedule.problem import Problem
@@ -148,6 +149,23 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
             on.check(competitor)
             competitor.free()
     private.free()
+
+
+@check
+def what_papers_measured_is_measured_here(comm: MPI.Intracomm) -> None:
+    if comm.size != 3:
+        return
+    with Session(comm, describe(comm)) as session:
+        drawn = [
+            measured.alpha_sweep(64)(session, 0.6),
+            measured.combining({"Version 2": "recursive_doubling"}, (4, 16))(session, 0.6),
+        ]
+    if comm.rank == 0:
+        for draw, points in zip(drawn, (6, 2), strict=True):
+            lines = draw().axes[0].lines
+            medians, predicted = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
+            assert len(medians) == len(predicted) == points
+            assert medians.min() > 0
 
 
 if __name__ == "__main__":

@@ -39,13 +39,13 @@ def _christmas_tree(lam: str) -> Figure:
 
 def _convergence() -> Figure:
     """Fig 8: the tops of the triangles for λ = 1.95."""
-    table = cw.postal.alpha_table(10**6, "1.95")
+    table = cw.postal.alpha_table(10**9, "1.95")
     tops = {top: float(alpha) for top, alpha in zip(table.tops, table.alphas, strict=True)}
     limit = cw.postal.asymptotic_corners("1.95").top
     return line_chart(
         [
             Line("the top of a triangle", tops, "points"),
-            Line(f"β^f = {limit:.4f}", {2: limit, 10**6: limit}, "dashes"),
+            Line(f"β^f = {limit:.4f}", {2: limit, 10**9: limit}, "dashes"),
         ],
         "n: ranks",
         "α at the top",
@@ -112,7 +112,7 @@ def _predicted() -> Figure:
     times = alpha_steps(64, Fraction(9, 5), range(500, 750))
     best = [float(a) for a, t in times.items() if t == min(times.values())]
     return line_chart(
-        [Line("steps", {float(a): float(t) for a, t in times.items()})],
+        [Line("steps", {float(a): float(t) for a, t in times.items()}, "steps")],
         ALPHA,
         "broadcast time (in t0)",
         title="512 B to 64 ranks at λ = 1.8: predicted by the postal model",
@@ -240,7 +240,7 @@ EXHIBITS = (
     Exhibit(
         id="fig8",
         title="The tops of the triangles for λ = 1.95",
-        caption="Every point is the top of a triangle; they converge to β^f.",
+        caption="Every point is the top of a triangle; they converge to β^f, slowly.",
         draw=_convergence,
     ),
     Exhibit(

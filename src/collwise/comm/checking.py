@@ -64,6 +64,7 @@ class Meeting:
     def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
         self.comm, self.limit_s, self._number = MPI.Intracomm(comm).Dup(), limit_s, 0
         self._sent: list[MPI.Request] = []
+        self._outgoing, self._incoming = ([0] * self.comm.size for _ in range(2))
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
         """What every rank said, its number first; None for those that did not come in time."""
@@ -81,7 +82,7 @@ class Meeting:
         every: list[Any] = [own, *[None] * (comm.size - 1)]
         limit = time.monotonic() + self.limit_s
         while None in every and (said := self._receive(MPI.ANY_SOURCE, limit - time.monotonic())):
-            every[said[0]] = said
+            every[said[0]] = said if len(said) > 1 else None
         while (said := self._receive(MPI.ANY_SOURCE, 0)) is not None:
             every[said[0]] = None
         for rank in range(1, comm.size):
@@ -90,15 +91,26 @@ class Meeting:
 
     def _send(self, what: object, rank: int) -> None:
         self._sent.append(self.comm.isend(what, rank, self._number))
+        self._outgoing[rank] += 1
 
     def _receive(self, source: int, limit_s: float) -> Any:
         limit = time.monotonic() + limit_s
-        while (message := self.comm.improbe(source, self._number)) is None:
+        status = MPI.Status()
+        while (message := self.comm.improbe(source, self._number, status)) is None:
             if time.monotonic() >= limit:
                 return None
             advance()
             time.sleep(0)  # others may need the core
+        self._incoming[status.source] += 1
         return message.recv()
+
+    def free(self) -> None:
+        """Receive what nobody waited for, which would meet another communicator's.  Collective."""
+        for rank, number in enumerate(self.comm.alltoall(self._outgoing)):
+            for _ in range(number - self._incoming[rank]):
+                self.comm.recv(source=rank)
+        MPI.Request.waitall(self._sent)
+        self.comm.Free()
 
 
 def _facts_of(collective: Collective, method: str) -> FactsOf:

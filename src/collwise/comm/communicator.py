@@ -288,7 +288,7 @@ class Comm(MPI.Intracomm):
         if self._meeting is not None:
             for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
                 delattr(self, name)  # the checked methods
-            self._meeting.comm.Free()
+            self._meeting.free()
             self._meeting = None
         if self._served:
             self._dispatch.free()

@@ -45,8 +45,8 @@ def test_all_is_well(healthy: dict[str, Any], collwise: Run) -> None:
     found = findings(collwise, 0)
     assert {one["status"] for one in found.values()} == {"ok"}
     assert set(found) == {
-        "collwise", "MPI library", "threads", "launcher", "engine", "cores", "profile", "permissions",
-        "emulated hosts (lab)",
+        "collwise", "MPI library", "threads", "launcher", "engine", "cores", "profile",
+        "permissions", "emulated hosts (lab)",
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import UnknownName
@@ -74,6 +75,7 @@ def _extension() -> ModuleType:
             MPI.Datatype,
             MPI.Op,
         )
+        _engine.arrays(np.ndarray, list(_dtypes()))
     except (AttributeError, OSError, TypeError, ValueError, MPI.Exception) as problem:
         raise _Unusable(f"it does not fit this mpi4py ({_line(problem)})") from None
     return _engine
@@ -107,6 +109,14 @@ def _types() -> Iterator[tuple[int, int, str]]:
         size, (lower, extent) = datatype.Get_size(), datatype.Get_extent()
         if datatype.is_predefined and size and (lower, extent) == (0, size):
             yield datatype.handle, size, written
+
+
+def _dtypes() -> Iterator[tuple[object, int, int]]:
+    """NumPy's native types of elements: the object, and its handle and bytes in MPI."""
+    for code in _FORMATS:
+        datatype, dtype = MPI.Datatype.fromcode(code), np.dtype(code)
+        if datatype != MPI.DATATYPE_NULL and datatype.Get_size() == dtype.itemsize:
+            yield dtype, datatype.handle, dtype.itemsize
 
 
 def _line(problem: Exception) -> str:

@@ -88,7 +88,7 @@ def run_rank(out: Path, budget_s: float) -> None:
         return
     load = Path("/proc/loadavg")
     busy = f"load average {load.read_text().split()[0]}" if load.exists() else "load unknown"
-    name = f"{world.library} {world.standard}".split()[0].lower()
+    name = world.library.rpartition(" ")[0].replace(" ", "").lower()
     path = out / f"engine-{name}-{comm.size}-{today()}.md"
     text = []
     for title, samples in (("Loops", loops), ("Races", races)):

@@ -6,8 +6,12 @@ serves.
 """
 
 import os
+import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -55,6 +59,9 @@ def _load() -> Serving:
 
 def _extension() -> ModuleType:
     """The extension, connected to the MPI library of this process."""
+    spec = find_spec("collwise.mpi.engine._engine")
+    if spec is not None and spec.origin and _cut_off(spec.origin):
+        raise _Unusable(f"{spec.origin} is not whole: install collwise anew")
     try:
         import collwise.mpi.engine._engine as _engine
     except ImportError as problem:
@@ -117,6 +124,14 @@ def _dtypes() -> Iterator[tuple[object, int, int]]:
         datatype, dtype = MPI.Datatype.fromcode(code), np.dtype(code)
         if datatype != MPI.DATATYPE_NULL and datatype.Get_size() == dtype.itemsize:
             yield dtype, datatype.handle, dtype.itemsize
+
+
+def _cut_off(path: str) -> bool:
+    """Whether the end of an ELF file is missing: a process that used it would crash."""
+    with suppress(OSError, struct.error), Path(path).open("rb") as file:
+        magic, table, entry, entries = struct.unpack("<4s36xQ10xHH", file.read(62))
+        return magic == b"\x7fELF" and Path(path).stat().st_size < table + entry * entries
+    return False
 
 
 def _line(problem: Exception) -> str:

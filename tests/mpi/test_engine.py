@@ -141,6 +141,38 @@ def _served_by(library: Library, **environment: str) -> subprocess.CompletedProc
     )
 
 
+LEAKS = """
+import resource
+import numpy as np
+import collwise as cw
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+ours = cw.Comm(comm, machine=cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9), effort="estimate")
+data, result = np.zeros(8), np.zeros(8)
+request = ours.Allreduce_init(data, result)
+for turn in range(11):
+    for _ in range(25000):
+        ours.Bcast(data, 0)
+        ours.Allreduce(data, result)
+        request.Start()
+        request.Wait()
+        ours.Allgather(data[:1], result[: comm.size])
+    for _ in range(500):
+        ours.Iallreduce(data, result).Wait()
+    if turn == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert grown < 2048, f"{grown} KiB more after a million calls"
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+def test_a_million_calls_leak_nothing(mpi: Library) -> None:
+    ran = mpi.run(2, "-c", LEAKS, limit_s=600)
+    assert ran.returncode == 0, ran.stderr
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("compiler", ["", "/bin/false"])
 def test_a_wheel_and_a_source_distribution_are_built(tmp_path: Path, compiler: str) -> None:

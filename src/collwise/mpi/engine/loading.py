@@ -130,7 +130,8 @@ def _cut_off(path: str) -> bool:
     """Whether the end of an ELF file is missing: a process that used it would crash."""
     with suppress(OSError, struct.error), Path(path).open("rb") as file:
         magic, table, entry, entries = struct.unpack("<4s36xQ10xHH", file.read(62))
-        return magic == b"\x7fELF" and Path(path).stat().st_size < table + entry * entries
+        is_elf: bool = magic == b"\x7fELF"
+        return is_elf and Path(path).stat().st_size < table + entry * entries
     return False
 
 

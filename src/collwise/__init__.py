@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collwise.comm import Comm
     from collwise.model import hybrid, postal, sources, topology
     from collwise.model.machine import Machine
+    from collwise.model.placement import Placement
     from collwise.model.presets import PRESETS
     from collwise.mpi.execution.persistent import startall, waitall
     from collwise.planner.choose import plan
@@ -43,6 +44,7 @@ _MODULES = {
     "Algorithm": "algorithms",
     "Comm": "comm",
     "Machine": "model.machine",
+    "Placement": "model.placement",
     "Plan": "planner.plans",
     "Profile": "profiles.profile",
     "Schedule": "schedule.program",
@@ -66,6 +68,7 @@ __all__ = [
     "Algorithm",
     "Comm",
     "Machine",
+    "Placement",
     "Plan",
     "Profile",
     "Schedule",

@@ -44,6 +44,12 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "k": 3,
         "radix": 3,
         "strategy": strategy_for(ranks),
+        "algorithms": "binomial",
+        "trees": "chain",
+        "reduces": "binomial",
+        "across": "recursive_doubling",
+        "broadcasts": "binomial",
+        "exchange": "bruck",
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

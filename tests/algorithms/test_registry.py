@@ -147,6 +147,10 @@ BAD: dict[str, list[Any]] = {
     "lam": [0, 0.99, "4/5", -1, float("nan"), None, "much"],
     "alpha": [0.49, 1, "5/4", 0, -1, float("inf"), None],
     "radix": [1, 0, -3, 2.0, None, True],
+    **{
+        name: [3, None, "", "3x"]
+        for name in ("algorithms", "trees", "reduces", "across", "broadcasts", "exchange")
+    },
     "strategy": [5, None, (0, 2), "0x", ("a", 1), (None, 1)],
 }
 

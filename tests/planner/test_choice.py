@@ -34,14 +34,16 @@ def test_against_brute_force(machine: Machine) -> None:
                 ideal(algorithm.schedule(ranks, nbytes, root, **choice), machine).completion
                 for choice in choices
             )
-            for algorithm in algorithms_for("broadcast")
+            for algorithm in algorithms_for("broadcast", levels=False)
             if (choices := list(algorithm.choices(problem, machine)))
         }
         made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine, root=root)
         assert {c.name: c.predicted for c in made.candidates} == played
         assert made.choice.predicted == min(played.values())
         assert ideal(made.schedule, machine).completion == made.choice.predicted
-        assert made.excluded.keys() == {a.name for a in algorithms_for("broadcast")} - set(played)
+        assert made.excluded.keys() == {
+            a.name for a in algorithms_for("broadcast", levels=False)
+        } - set(played)
 
 
 @each_machine
@@ -61,7 +63,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
     assert made.candidates[0] is made.choice is made.candidate(made.choice.label)
     assert all(c.measured_s is None for c in made.candidates)
     assert len({c.name for c in made.candidates} | set(made.excluded)) == len(
-        algorithms_for("broadcast")
+        algorithms_for("broadcast", levels=False)
     )
     with pytest.raises(UnknownName, match="broadcast/quicksort"):
         made.candidate("broadcast/quicksort")

@@ -27,7 +27,7 @@ from collwise.verifier import verify
 from tests.planner.machines import HOCKNEY, LOGGP, MACHINES, POSTAL, STEEP, any_machine
 
 FAR = Machine.postal(t0_s=1, lam=4)
-NAMES = {algorithm.name for algorithm in algorithms_for("s_to_p")}
+NAMES = {algorithm.name for algorithm in algorithms_for("s_to_p", levels=False)}
 USUAL = ("s_to_p/ring", "s_to_p/recursive_doubling")
 """What MPI libraries run, whoever has data."""
 
@@ -146,7 +146,9 @@ def test_it_is_said_whether_moving_pays(name: str) -> None:
     sources = distribute(name, (8, 8), 20)
     made = s_to_p(64, sources, 6144, HOCKNEY, topology=Mesh(8, 8))
     times = {candidate.name: candidate.predicted for candidate in made.candidates}
-    moving = {a.name: a.repositions for a in algorithms_for("s_to_p") if a.repositions}
+    moving = {
+        a.name: a.repositions for a in algorithms_for("s_to_p", levels=False) if a.repositions
+    }
     assert len(made.remarks) == len(moving) == 4
     for first, plain in moving.items():
         short, than = first.partition("/")[2], plain.partition("/")[2]

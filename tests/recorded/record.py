@@ -27,6 +27,9 @@ MACHINES = {
 }
 RANKS = (1, 2, 3, 5, 8, 12, 17)
 BYTES = (0, 640, 65536)
+LEVELS = cw.Machine.levels(
+    [MACHINES["fractional"], MACHINES["postal"]], cw.Placement.regular(3, 4), ports=["0.001"]
+)
 MESHES = (cw.topology.Mesh(3, 4), cw.topology.Hypercube(3), cw.topology.Torus(2, 5))
 WORKLOADS: tuple[dict[str, Any], ...] = (
     {"collective": "broadcast"},
@@ -59,6 +62,11 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
         for count in sorted({1, (ranks + 1) // 2, ranks}):
             plan = _s_to_p(ranks, count, pattern, machine, None)
             yield f"s_to_p {pattern} s={count} p={ranks} {name}", plan
+    for workload, nbytes in product(WORKLOADS, BYTES[1:]):
+        nbytes *= COLLECTIVES[workload["collective"]].unit(12, 1)
+        plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=LEVELS)
+        yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} levels", plan
+    yield "s_to_p levels", cw.plan("s_to_p", ranks=12, nbytes=64, sources=[1, 2, 7], machine=LEVELS)
     for mesh, count in product(MESHES, (1, 5)):
         preset = cw.presets["paragon"].machine
         plan = _s_to_p(mesh.size, count, "cross", preset, mesh)

@@ -1,7 +1,7 @@
 """Makes schedules: a folder for each collective, a short file for each algorithm or family.
 
-`registry` says what an algorithm is; `reductions` has what those that combine share.  Importing
-this package registers them all.
+`registry` says what an algorithm is; `reductions` has what those that combine share, `composition`
+what those for machines with levels do.  Importing this package registers them all.
 """
 
 from importlib import import_module

@@ -11,6 +11,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
+from collwise.model.placement import Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
@@ -54,6 +55,8 @@ class Algorithm:
     """About how many operations are simulated for its time, where no formula gives it."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
+    levels: bool = False
+    """True if it is made for machines with levels: it goes by the problem's placement."""
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
 
@@ -101,18 +104,20 @@ class Algorithm:
         order: Order | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
+        placement: Placement | None = None,
         **settings: Any,
     ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
         itemsize: bytes of an element, none of which is cut; `item` is its older name.
         order: in which contributions have to be combined; None for whichever the algorithm has.
-        sources, shape: as `Problem.of`.
+        sources, shape, placement: as `Problem.of`.
         Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
         algorithm does not keep.
         """
         itemsize = itemsize if item is None else item
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        given = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
         if order is not None:
             problem = replace(problem, order=order)
         return self.solve(problem, settings)
@@ -146,6 +151,7 @@ class Algorithm:
         item: int | None = None,
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
+        placement: Placement | None = None,
         **settings: Any,
     ) -> Fraction:
         """The time of that schedule in exact seconds, by the closed form or recurrence.
@@ -156,7 +162,8 @@ class Algorithm:
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, sources=sources, shape=shape)
+        given = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -197,10 +204,14 @@ def collectives() -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.collective for a in ALGORITHMS.values()))
 
 
-def algorithms_for(collective: str) -> tuple[Algorithm, ...]:
-    """The algorithms of a collective (or an alias), in registration order; raises UnknownName."""
+def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, ...]:
+    """The algorithms of a collective (or an alias), in registration order; raises UnknownName.
+
+    levels: False leaves out those that are made for machines with levels.
+    """
     name = find_collective(collective).name
-    return tuple(a for a in ALGORITHMS.values() if a.collective == name)
+    every = (a for a in ALGORITHMS.values() if a.collective == name)
+    return tuple(a for a in every if levels or not a.levels)
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:

@@ -4,17 +4,22 @@ In every model `message(nbytes)` says for how long the sender is busy (`gap`) an
 send began the receiver has the message (`latency`).  These two are the postal model's t0 and λ·t0
 [Bruck1996 §2.1]; LogGP maps onto them as in [Culler1993].
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
-`measured_machine` has the machine whose t0 and λ were measured.
+`measured_machine` has the machine whose t0 and λ were measured, `levels` that of nodes and racks.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
 from collwise.system.formatting import chosen_time
 from collwise.system.integers import checked_integer
+
+if TYPE_CHECKING:
+    from collwise.model.levels import Levels
+    from collwise.model.placement import Placement
 
 
 class Cost(NamedTuple):
@@ -34,13 +39,14 @@ class Cost(NamedTuple):
 class Machine:
     """A machine's laws of communication.
 
-    Build one with `postal`, `hockney`, `loggp` or `wormhole`.
+    Build one with `postal`, `hockney`, `loggp`, `wormhole` or `levels`.
     """
 
     kind: str = ""
     independent_ports: bool = True
-    """False if messages delay each other beyond their ports: at LogGP's one processor, on the links
-    of a wormhole network.  There no closed form holds, and schedules have to be simulated."""
+    """False if messages delay each other beyond their ports, or cost more between some ranks than
+    between others: at LogGP's one processor, on the links of a wormhole network, with levels.
+    There no closed form holds, and schedules have to be simulated."""
     all_port: bool = False
     """True if a rank sends and receives one message in every direction at once."""
 
@@ -116,6 +122,28 @@ class Machine:
         send, receive, hop = not_negative_times(send_s=send_s, receive_s=receive_s, hop_s=hop_s)
         beta, gamma, copy = not_negative_times(beta_s=beta_s, gamma_s=gamma_s, copy_s=copy_s)
         return Wormhole(send, receive, hop, beta, gamma, copy, bool(all_port))
+
+    @staticmethod
+    def levels(
+        laws: Sequence["Machine"],
+        placement: "Placement",
+        *,
+        ports: "Sequence[Number | Iterable[tuple[int, Number]] | None]" = (),
+        names: Sequence[str] = (),
+    ) -> "Levels":
+        """A machine whose messages cost more the farther apart their ends are.
+
+        laws: for messages inside a node, between nodes, …: postal or measured machines, the
+        innermost first.   placement: where the ranks are, with as many levels.
+        ports: for every level but the last, how long (seconds, or pairs of bytes and seconds) a
+        message that leaves or enters a group keeps the port busy that the group's ranks share, such
+        as a node's network card; None or left out: nobody notices.   names: of a group of each of
+        these levels, "node", "rack" and "site" if not given.
+        Raises InvalidArgument for other laws, and for a placement with other levels.
+        """
+        from collwise.model.levels import with_levels
+
+        return with_levels(laws, placement, ports, names)
 
 
 def checked_machine(machine: object, asked: str) -> Machine:

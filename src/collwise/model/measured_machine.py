@@ -141,16 +141,16 @@ def measured(segments: Iterable[Iterable[tuple[int, Number, Number]]]) -> Measur
 @lru_cache(maxsize=4096)
 def _measured_cost(machine: Measured, nbytes: int) -> Cost:
     segments = (s for s in reversed(machine.segments) if s[0].nbytes <= nbytes)
-    gap, latency = _interpolated(next(segments, machine.segments[0]), nbytes)
+    gap, latency = interpolated(next(segments, machine.segments[0]), nbytes)
     return Cost(gap, max(gap, latency))  # beyond the points the two lines may cross
 
 
 @lru_cache(maxsize=4096)
 def _measured_combine(machine: Measured, nbytes: int) -> Fraction:
-    return _interpolated(machine.combining, nbytes)[0]
+    return interpolated(machine.combining, nbytes)[0]
 
 
-def _interpolated(
+def interpolated(
     points: Sequence[tuple[int, *tuple[Fraction, ...]]], nbytes: int
 ) -> list[Fraction]:
     """The values at a size on the straight lines through points of (bytes, value, …).

@@ -14,6 +14,7 @@ from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, 
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY
 from collwise.model.exact import exact
+from collwise.model.levels import Flat, Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
@@ -21,13 +22,22 @@ from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
 from collwise.schedule.problem import Order, Problem, satisfies
+from collwise.schedule.program import Schedule
 from collwise.timing import ideal
+from collwise.timing.trace import fastest_timing
 
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
 ]
 """The exact time in seconds that an algorithm will take."""
 
+VECTORISED_FROM = 24
+"""From so many ranks on, schedules for machines with levels are simulated by that engine."""
+MOST_SIMULATED = 1 << 17
+"""Messages that are simulated when planning for a machine with levels, in all candidates; those of
+collectives that combine count eight times."""
+MOST_LOOKS = 256
+"""Ranks up to which the levels are also looked at as if no ports were shared."""
 LARGEST_COMPARED = 4096
 """Schedules of more ranks than this are not compared, message by message."""
 
@@ -45,7 +55,10 @@ def predicted(
     """
     if topology is None and machine.independent_ports:
         return algorithm.time_of(problem, machine, settings)
-    return ideal(algorithm.solve(problem, settings), machine, topology).completion
+    schedule = algorithm.solve(problem, settings)
+    if isinstance(machine, Levels) and topology is None:
+        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+    return ideal(schedule, machine, topology).completion
 
 
 def unpredicted(
@@ -144,6 +157,8 @@ def plan_for(
     checked_machine(machine, f"a plan of {problem.collective} on a machine")
     if topology is not None:
         checked_topology(topology, problem.ranks, f"{problem.collective} on a topology")
+    if isinstance(machine, Levels):
+        problem = replace(problem, placement=machine.placement)
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
     # Scores of somebody's own may hold on to much: they are not kept with the plan.
@@ -161,7 +176,7 @@ def _plan(
     score: Score,
 ) -> Plan:
     collective, ranks, nbytes = problem.collective, problem.ranks, problem.nbytes
-    among = algorithms_for(collective)
+    among = algorithms_for(collective, levels=problem.placement is not None)
     if algorithm is not None:
         among = (find(algorithm, collective),)
     candidates, excluded = _candidates(among, problem, machine, topology, reason, score)
@@ -199,6 +214,8 @@ def _candidates(
     reason: str,
     score: Score,
 ) -> tuple[list[Candidate], dict[str, str]]:
+    if isinstance(machine, Levels):
+        return _with_levels(among, problem, machine, reason, score)
     candidates, excluded = [], {}
     for algorithm in among:
         if not _keeps_order(algorithm, problem):
@@ -218,6 +235,61 @@ def _candidates(
         ]
         candidates.append(min(scored, key=lambda c: c.predicted))
     return candidates, excluded
+
+
+def _with_levels(
+    among: Iterable[Algorithm], problem: Problem, machine: Levels, reason: str, score: Score
+) -> tuple[list[Candidate], dict[str, str]]:
+    """As `_candidates`.  Those that know no levels are tried with what is best at each of them.
+
+    They are simulated, which takes long.  So those come last that would be slow even if all
+    messages cost as little as the least; none is simulated that cannot be the fastest any more.
+    """
+    flats: list[Machine] = [Flat(machine, level) for level in range(1, len(machine.by_level) + 1)]
+    if problem.ranks <= MOST_LOOKS and machine.shares_ports:
+        flats += [level.law for level in machine.by_level[1:]]
+    plain = replace(problem, placement=None)
+    excluded: dict[str, str] = {}
+    tried: list[tuple[Fraction, int, Algorithm, Mapping[str, Any]]] = []
+    for algorithm in among:
+        if not _keeps_order(algorithm, problem):
+            excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
+            continue
+        looks, seen = ((machine,), problem) if algorithm.levels else (flats, plain)
+        every = [settings for look in looks for settings in algorithm.choices(seen, look)]
+        choices = {str(settings): settings for settings in every}.values()
+        if not choices:
+            excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
+        for settings in choices:
+            least = Fraction(0)
+            if not algorithm.levels and not problem.kind.has_sources:
+                least = algorithm.time_of(plain, Flat(machine, 0), settings)
+            tried.append((least, len(tried), algorithm, settings))
+    best: dict[str, Candidate] = {}
+    fastest: Fraction | None = None
+    work = 0
+    for least, _, algorithm, settings in sorted(tried, key=lambda row: row[:2]):
+        name = algorithm.name
+        if fastest is not None and least > fastest:
+            excluded.setdefault(name, "slower even if all messages cost as little as the least")
+            continue
+        needed = _messages(algorithm.solve(problem, settings)) * (8 if problem.kind.combines else 1)
+        if fastest is not None and work + needed > MOST_SIMULATED:
+            excluded.setdefault(name, "too many messages to simulate when planning")
+            continue
+        work += needed
+        time = score(algorithm, problem, machine, settings, None)
+        fastest = time if fastest is None else min(time, fastest)
+        if name not in best or time < best[name].predicted:
+            best[name] = Candidate(name, settings, time)
+    return list(best.values()), {n: why for n, why in excluded.items() if n not in best}
+
+
+def _messages(schedule: Schedule) -> int:
+    """About how many messages a schedule has, by the lists of a few ranks."""
+    p = schedule.ranks
+    lengths = sorted(len(schedule.program.operations(rank)) for rank in (p // 3, p // 2, p - 1))
+    return lengths[1] * p // 2
 
 
 def _keeps_order(algorithm: Algorithm, problem: Problem) -> bool:

@@ -45,7 +45,7 @@ class Deliveries(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations: list[Operation] = []
         mine = (t for t in self.deliveries(rank) if rank in t[:2])
-        for source, target, blocks in _needed(mine):
+        for source, target, blocks in needed(mine):
             if source == rank:
                 operations.append(Send(target, blocks))
             else:
@@ -54,14 +54,14 @@ class Deliveries(Program):
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102
         lists: list[list[Operation]] = [[] for _ in range(ranks)]
-        for source, target, blocks in _needed(self.deliveries(None)):
+        for source, target, blocks in needed(self.deliveries(None)):
             lists[source].append(Send(target, blocks))
             lists[target].append(Recv(source, blocks))
         return lists
 
     def columns(self) -> Columns:  # noqa: D102
         messages, owners = [], list[int]()
-        for source, target, blocks in _needed(self.deliveries(None)):
+        for source, target, blocks in needed(self.deliveries(None)):
             messages.append((source, target, len(blocks)))
             owners += map(_OWNER, blocks)
         table = np.array(messages, dtype=np.int64).reshape(-1, 3)
@@ -115,7 +115,7 @@ class Uncombined(Deliveries):
         return self._columns(source, target, 1, which)
 
 
-def _needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
     """The deliveries without what the target gave itself, and without empty ones."""
     for delivery in deliveries:
         source, target, blocks = delivery

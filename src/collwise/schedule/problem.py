@@ -13,6 +13,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.model.sources import checked
 from collwise.model.topology import near_square
 from collwise.schedule.collectives import (
@@ -62,6 +63,7 @@ class Problem:
     sources: for those that have sources, which ranks have data; nbytes is the sum of theirs.
     shape: for those, rows and columns of the mesh in which ranks are seen, row by row; (0, 0) for
     one near a square.   nbytes where every rank ends with its own block: of all p blocks.
+    placement: in which node, rack, … every rank is; None where all are alike.
     Raises InvalidArgument for a size, a root, a source or a shape out of range.
     """
 
@@ -73,6 +75,7 @@ class Problem:
     order: Order = "any"
     sources: tuple[Source, ...] = ()
     shape: tuple[int, int] = (0, 0)
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "collective", self.kind.name)
@@ -112,6 +115,13 @@ class Problem:
                 f"give a multiple of {unit} bytes",
             )
         self._check_sources()
+        if self.placement is not None:
+            if self.placement.ranks != self.ranks:
+                seen = f"a placement of {self.placement.ranks}"
+                asked = f"{self.collective} over {self.ranks} ranks"
+                raise InvalidArgument(asked, seen, "place every rank")
+            if self.placement.depth == 1:
+                object.__setattr__(self, "placement", None)
 
     def _check_sources(self) -> None:
         asked = f"{self.collective} over {self.ranks} ranks"
@@ -157,6 +167,7 @@ class Problem:
         order: Order = "any",
         sources: Sequence[int] | None = None,
         shape: tuple[int, int] | None = None,
+        placement: Placement | None = None,
     ) -> "Problem":
         """A problem as people ask for it.
 
@@ -170,7 +181,7 @@ class Problem:
                 raise InvalidArgument(asked, f"nbytes = {nbytes!r}", remedy)
             if sources is not None or shape is not None:
                 raise InvalidArgument(collective, NO_SOURCES, "leave sources and shape out")
-            return cls(collective, ranks, nbytes, root, itemsize, order)
+            return cls(collective, ranks, nbytes, root, itemsize, order, placement=placement)
         collective = kind_of(collective).name
         asked = f"{collective} over {ranks} ranks"
         if sources is None:
@@ -190,7 +201,7 @@ class Problem:
         lengths = [checked_integer(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
         having = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
         mesh = (0, 0) if shape is None else checked_shape(shape, asked)
-        return cls(collective, ranks, sum(lengths), root, itemsize, order, having, mesh)
+        return cls(collective, ranks, sum(lengths), root, itemsize, order, having, mesh, placement)
 
     def __str__(self) -> str:
         where = self.kind.where.format(

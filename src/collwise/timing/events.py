@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import (
     ExchangeOnly,
     Hockney,
@@ -28,6 +29,7 @@ from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal
+from collwise.timing.level_law import LevelNetwork, level_costs
 from collwise.timing.rank_state import Costs, RankState
 from collwise.timing.wormhole import Network, network_costs
 
@@ -124,7 +126,10 @@ def check_simulable(asked: str, schedule: object, machine: object, topology: obj
     if not isinstance(schedule, Schedule):
         seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
         raise InvalidArgument(asked, seen, f"{remedy}, such as plan.schedule")
-    checked_machine(machine, asked)
+    machine = checked_machine(machine, asked)
+    if isinstance(machine, Levels) and machine.placement.ranks != schedule.ranks:
+        seen = f"it places {machine.placement.ranks} ranks, and the schedule has {schedule.ranks}"
+        raise InvalidArgument(asked, seen, "give machine.placed(…) as many ranks")
     if topology is not None:
         checked_topology(topology, schedule.ranks, asked)
 
@@ -149,8 +154,13 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     else:
         rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
         ranks = [RankState(*row, costs) for row in rows]
-        simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
-        transfers = simulate(ranks, costs.message)
+        if isinstance(machine, Levels):
+            levels = LevelNetwork(ranks, costs.message, machine.placement)
+            levels.run()
+            transfers = levels.transfers
+        else:
+            simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
+            transfers = simulate(ranks, costs.message)
     for number, rank in enumerate(ranks):
         if (step := rank.first_incomplete()) is not None:
             raise never_completes(number, step, rank.operations[step])
@@ -215,6 +225,8 @@ def _costs_in_ticks(
     cost_of: Callable[[int], tuple[Fraction, ...]]
     if isinstance(machine, Hockney | Wormhole):
         cost_of = partial(network_costs, machine)
+    elif isinstance(machine, Levels):
+        cost_of = partial(level_costs, machine)
     else:
         cost_of = partial(message_costs, machine)
     message = {size: cost_of(size) for size in messages}

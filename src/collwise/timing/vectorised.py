@@ -3,6 +3,7 @@
 The times are those of `timing.ideal`, which simulates one event after another.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,11 +12,13 @@ from math import gcd, lcm
 import numpy as np
 
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
 from collwise.schedule.program import Schedule
 from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer
 from collwise.timing.laws import message_costs
+from collwise.timing.level_queues import with_ports
 from collwise.timing.port_queues import PortQueues, port_queues
 from collwise.timing.vectorised_laws import Ticks
 
@@ -117,22 +120,59 @@ def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming 
         return None
     if (messages := port_queues(schedule)) is None:
         return None
-    sizes, which = np.unique(messages.nbytes, return_inverse=True)
-    costs, unit = _costs_in_ticks(machine, sizes.tolist())
+    levels = np.zeros_like(messages.nbytes)
+    if isinstance(machine, Levels):
+        levels = machine.placement.meetings(messages.source, messages.target)
+    width = int(messages.nbytes.max(initial=0)) + 1
+    kinds, which = np.unique(levels * width + messages.nbytes, return_inverse=True)
+    costs, unit = _costs_in_ticks(machine, [divmod(kind, width) for kind in kinds.tolist()])
     try:
-        times = _times(messages, machine, [np.array(row, np.int64)[which] for row in costs])
+        columns = [np.array(row, np.int64)[which] for row in costs]
+        times = _times(messages, machine, columns)
     except OverflowError:
-        times = _times(messages, machine, [np.array(row, object)[which] for row in costs])
+        columns = [np.array(row, object)[which] for row in costs]
+        times = _times(messages, machine, columns)
     return None if times is None else VectorisedTiming(messages, *times, unit)
 
 
-def _costs_in_ticks(machine: Machine, sizes: list[int]) -> tuple[list[list[int]], Fraction]:
-    """For each size: from a send to the next one, until it is received, until its sender is free.
+def _meet_at_ports(
+    messages: PortQueues, machine: Levels, start: Ticks, costs: Sequence[Ticks]
+) -> bool:
+    """Whether a message would have to wait for another one at a port that a group shares.
 
+    If none would, the times are right: no message is ever earlier than without such ports.
+    """
+    for groups, busy in zip(machine.placement.table, costs[3:], strict=True):
+        passing = np.flatnonzero(busy)
+        for ends, times, gap_before in (
+            (messages.source, start, True),
+            (messages.target, start + costs[1], False),
+        ):
+            order = passing[np.lexsort((times[passing], groups[ends[passing]]))]
+            near = np.diff(groups[ends[order]]) == 0
+            needed = busy[order][:-1] if gap_before else busy[order][1:]
+            if (np.diff(times[order]) < needed)[near].any():
+                return True
+    return False
+
+
+def _costs_in_ticks(
+    machine: Machine, kinds: list[tuple[int, int]]
+) -> tuple[list[list[int]], Fraction]:
+    """For each kind: from a send to the next one, until it is received, until its sender is free.
+
+    kinds: of messages, the level at which they meet (0 where there are no levels) and the bytes.
+    With levels, also how long each port is busy that groups of a level share.
     In ticks of the second result, in exact seconds: as few ticks as possible.
     """
-    rows = []
-    for size in sizes:
+    rows: list[tuple[Fraction, ...]] = []
+    for level, size in kinds:
+        if isinstance(machine, Levels):
+            gap, latency = machine.at(level, size)
+            depth = machine.placement.depth
+            ports = [machine.port(j, size) if j < level else Fraction(0) for j in range(1, depth)]
+            rows.append((gap, latency, gap, *ports))
+            continue
         numbers = message_costs(machine, size)
         if isinstance(machine, LogGP):
             o, gap, busy, latency = numbers
@@ -152,11 +192,17 @@ def _times(
     if not len(messages):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
-    step, reach, busy = costs
+    step, reach, busy = costs[:3]
     times = vectorised_laws.down_trees(messages, step, reach)
     if times is None and not isinstance(machine, LogGP):
         law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
         times = law(messages, step, reach)
+    if (
+        times is not None
+        and isinstance(machine, Levels)
+        and _meet_at_ports(messages, machine, times[0], costs)
+    ):
+        times = with_ports(messages, costs, machine.placement)
     if times is None:
         return None
     start, received = times

@@ -162,7 +162,7 @@ def simulations(
         others = {c.name: f"{c.verdict} by its formula; {why}" for c in best.candidates[1:]}
         best_one = simulator.run_with(best.algorithm, best.settings)
         return [best_one], {**others, **best.excluded}
-    algorithms = algorithms_for(problem.collective)
+    algorithms = algorithms_for(problem.collective, levels=problem.placement is not None)
     simulated: list[Simulation] = []
     refused: dict[str, InvalidArgument] = {}
     for number, candidate in enumerate(algorithms):

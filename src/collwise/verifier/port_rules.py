@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidSchedule
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
@@ -49,7 +50,8 @@ def check_ports(
     No send begins while its port is busy or before its data is received.  No message is received
     before its latency is over, or less than its t0 after the one before.  Ports work in list order;
     but a LogGP rank receives in order of arrival, and its one processor does one thing at a time.
-    On a network with links, no link carries two messages at once (`link_rules.check_links`).
+    On a network with links, no link carries two messages at once (`link_rules.check_links`); with
+    levels, no port that a group shares passes two.
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
@@ -58,6 +60,8 @@ def check_ports(
     check_links(lists, timing, machine, topology)
 
     def hops(t: Transfer) -> int:
+        if isinstance(machine, Levels):
+            return machine.placement.meeting(t.source, t.target)
         return 1 if topology is None else topology.distance(t.source, t.target)
 
     kinds = {(t.nbytes, hops(t)) for t in timing.transfers}
@@ -71,6 +75,8 @@ def check_ports(
     def ticks(x: Fraction) -> int:
         return x.numerator * (unit // x.denominator)
 
+    if isinstance(machine, Levels):
+        _check_shared_ports(lists, timing, machine)
     ranks = [_RankTiming(lists, rank) for rank in range(len(lists))]
     in_ticks = {kind: tuple(map(ticks, rule)) for kind, rule in rules.items()}
     for t in timing.transfers:
@@ -109,13 +115,43 @@ def check_ports(
 
 
 def _rules(machine: Machine, size: int, hops: int) -> _Rules:
-    """The rules for messages of some size over some links, in exact seconds."""
-    gap, latency = machine.message(size)
+    """The rules for messages of some size over some links (or levels), in exact seconds."""
+    gap, latency = machine.at(hops, size) if isinstance(machine, Levels) else machine.message(size)
     if isinstance(machine, LogGP):
         body = (size - 1) * machine.G
         return _Rules(machine.o, machine.g + body, latency, machine.o + body)
     farther = (hops - 1) * machine.hop if isinstance(machine, Wormhole) else Fraction(0)
     return _Rules(gap + farther, gap + farther, latency + farther, Fraction(0))
+
+
+def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
+    """Messages leave a group, and pass into it, at least as far apart as its port needs.
+
+    When a message passed into a group is not in a timing; it is received no earlier.
+    """
+    placement = machine.placement
+    meeting = {t: placement.meeting(t.source, t.target) for t in timing.transfers}
+    arrival = {t: t.start + machine.at(meeting[t], t.nbytes).latency for t in timing.transfers}
+    for level in range(placement.depth - 1, 0, -1):
+        name = f"the port of its {machine.by_level[level - 1].name}"
+        out: dict[int, list[Transfer]] = {}
+        into: dict[int, list[Transfer]] = {}
+        for t, met in meeting.items():
+            if met > level and machine.port(level, t.nbytes):
+                out.setdefault(placement.group(level, t.source), []).append(t)
+                into.setdefault(placement.group(level, t.target), []).append(t)
+        for transfers in out.values():
+            for before, t in pairwise(sorted(transfers, key=lambda t: t.start)):
+                if t.start < before.start + machine.port(level, before.nbytes):
+                    seen = f"it leaves while rank {before.source}'s message keeps {name} busy"
+                    reject_timing(lists, t.source, t.place_at_source, seen)
+        for transfers in into.values():
+            transfers.sort(key=lambda t: (arrival[t], t.source, t.target))
+            for before, t in pairwise(transfers):
+                arrival[t] = max(arrival[t], arrival[before] + machine.port(level, t.nbytes))
+                if t.received < arrival[t]:
+                    seen = f"it is received before it passes {name}"
+                    reject_timing(lists, t.target, t.place_at_target, seen)
 
 
 def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple[int, int]:

@@ -3,16 +3,19 @@
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
-from typing import Any, TypeAlias
+from math import lcm
+from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, Settings, integer, register
-from collwise.model.machine import Cost, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.trees import Shape, Tree
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
+TREES: dict[str, TreeOf] = {}
+"""By the names of their algorithms, the trees of broadcasts in one message."""
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
@@ -31,6 +34,8 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
 
     facts: dict[str, Any] = {"build": build, "predicted": predicted, **more}
     facts["segmented"] = "segment" in facts.get("parameters", {})
+    if not facts["segmented"]:
+        TREES[name] = tree
     return register(Algorithm(name=f"broadcast/{name}", summary=summary, time=time, **facts))
 
 
@@ -45,28 +50,36 @@ def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = N
     full, last = machine.message(segment or nbytes), machine.message(rest)
     if not rest:
         count, last = count - 1, full  # `count` full segments come before the last one
-    if count == 0:
-        return _one(tree, last)
-    return _many(tree, count, full, last)
+    grid = lcm(*(x.denominator for x in (*full, *last)))  # integers are ten times as fast
+    first, end = (_Ticks(*(int(x * grid) for x in cost)) for cost in (full, last))
+    time = _one(tree, end) if count == 0 else _many(tree, count, first, end)
+    return Fraction(time, grid)
 
 
-def _one(tree: Tree, cost: Cost) -> Fraction:
+class _Ticks(NamedTuple):
+    """A message's cost on a common grid."""
+
+    gap: int
+    latency: int
+
+
+def _one(tree: Tree, cost: _Ticks) -> int:
     @cache
-    def below(shape: Shape) -> Fraction:
+    def below(shape: Shape) -> int:
         return max(
             (
                 c * cost.gap + cost.latency + below(s)
                 for c, s in enumerate(tree.child_shapes(shape))
             ),
-            default=Fraction(0),
+            default=0,
         )
 
     return below(tree.root_shape)
 
 
-def _many(tree: Tree, count: int, full: Cost, last: Cost) -> Fraction:
+def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
     @cache
-    def below(shape: Shape, period: Fraction, lag: Fraction) -> Fraction:
+    def below(shape: Shape, period: int, lag: int) -> int:
         """Time until the subtree has everything, from when its root has the last full segment.
 
         period: between full segments as they come in.  lag: from the last full one to the last.
@@ -83,7 +96,7 @@ def _many(tree: Tree, count: int, full: Cost, last: Cost) -> Fraction:
             times.append(here + below(child, slower, end - here))
         return max(times)
 
-    return below(tree.root_shape, Fraction(0), Fraction(0))
+    return below(tree.root_shape, 0, 0)
 
 
 def segment_choices(
@@ -93,12 +106,19 @@ def segment_choices(
 
     time: the predicted time of a segment length.  None where no segmenting helps.
     """
-    steps = {quarter << k >> 2 for k in range(8, 40) for quarter in (4, 5, 6, 7)}
-    lengths = sorted(n for n in steps | set(machine.sizes()) if n < problem.nbytes)
-    lengths = [n for n in lengths if problem.nbytes <= n * LARGEST_COUNT]
-    if not lengths or problem.ranks == 1:
+
+    def worth(lengths: Iterable[int]) -> set[int]:
+        return {n for n in lengths if n < problem.nbytes <= n * LARGEST_COUNT}
+
+    coarse = worth({1 << k for k in range(8, 40)} | set(machine.sizes()))
+    if not coarse or problem.ranks == 1:
         return []
-    return [{"segment": min(lengths, key=time)}]
+    timed = {n: time(n) for n in sorted(coarse)}
+    first = min(timed, key=timed.__getitem__)
+    power = 1 << first.bit_length() - 1
+    for n in sorted(worth(power * eighths // 8 for eighths in (4, 5, 6, 7, 8, 10, 12, 14))):
+        timed.setdefault(n, time(n))
+    return [{"segment": min(sorted(timed), key=timed.__getitem__)}]
 
 
 LARGEST_COUNT = 4096

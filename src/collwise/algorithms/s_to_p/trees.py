@@ -25,7 +25,7 @@ def _down(
 ) -> Iterator[Delivery]:
     """From each root, who gives blocks, down the tree; parents before their children."""
     ranks = tree.size
-    edges = _edges(tree) if rank is None else []
+    edges = tree_edges(tree) if rank is None else []
     for root, blocks in contributions:
         if rank is not None:
             node = (rank - root) % ranks
@@ -36,7 +36,8 @@ def _down(
             yield Delivery((parent + root) % ranks, (child + root) % ranks, blocks)
 
 
-def _edges(tree: Tree) -> list[tuple[int, int]]:
+def tree_edges(tree: Tree) -> list[tuple[int, int]]:
+    """Parents and children, parents first."""
     edges, todo = [], [0]
     for node in todo:  # grows while it is walked
         children = tree.family(node).children
@@ -53,7 +54,7 @@ class Broadcasts(Uncombined):
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
         ranks, source_ranks = self.tree.size, self.source_ranks
-        edges = np.array(_edges(self.tree), dtype=np.int64).reshape(-1, 2)
+        edges = np.array(tree_edges(self.tree), dtype=np.int64).reshape(-1, 2)
         source, target = (np.add.outer(source_ranks, end).ravel() % ranks for end in edges.T)
         return source, target, np.repeat(np.arange(len(source_ranks)), len(edges))
 

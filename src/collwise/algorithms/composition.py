@@ -1,0 +1,217 @@
+"""What algorithms for machines with levels share: an algorithm for each level, and their choice.
+
+The algorithms are those that are there for machines without levels.  They are written with their
+settings, the innermost level first: "binomial | postal_tree(lam=4)".
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from collwise.algorithms.registry import (
+    Algorithm,
+    Parameter,
+    Settings,
+    algorithms_for,
+    find,
+    register,
+)
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Flat, Levels
+from collwise.model.machine import Machine
+from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
+from collwise.schedule.problem import Order, Problem, satisfies
+from collwise.schedule.program import Program, Schedule
+from collwise.system.quantities import parse_size
+from collwise.timing.trace import fastest_timing
+
+VECTORISED_FROM = 24
+"""From so many ranks on, the vectorised engine is tried first."""
+WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*")
+BEST = 3
+"""So many algorithms of each level are combined with those of the others."""
+
+
+class Part(NamedTuple):
+    """An algorithm with its settings."""
+
+    algorithm: Algorithm
+    settings: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """As it is written."""
+        values = ", ".join(f"{name}={value}" for name, value in self.settings)
+        return self.algorithm.short_name + (f"({values})" if values else "")
+
+
+@lru_cache(maxsize=4096)
+def part(label: str, collective: str) -> Part:
+    """An algorithm as it is written, such as "chain_segmented(segment=4096)".
+
+    Raises UnknownName or InvalidArgument.
+    """
+    match = WRITTEN.fullmatch(label)
+    if match is None:
+        remedy = "write it as in postal_tree(lam=4)"
+        raise InvalidArgument(f"the algorithm {label!r}", "that is no name with settings", remedy)
+    algorithm = find(match[1], collective)
+    if algorithm.levels:
+        remedy = "name one that knows no levels"
+        raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
+    values: dict[str, Any] = {}
+    for term in re.split(r",\s*(?![^(]*\))", match[2] or ""):
+        if term.strip():
+            name, _, value = (piece.strip() for piece in term.partition("="))
+            values[name] = parse_size(value) if name == "segment" else value
+            if name in ("k", "radix") and value.isdigit():
+                values[name] = int(value)
+    return Part(algorithm, tuple(algorithm.settings(values).items()))
+
+
+def parts_parameter(name: str, collective: str, example: str) -> Parameter:
+    """A parameter that names an algorithm of a collective for each level, or one for all."""
+    meaning = f"an algorithm for each level, the innermost first, such as {example}; or one for all"
+
+    def read(value: Any) -> str:
+        labels = value.split("|") if isinstance(value, str) else [""]
+        if not all(WRITTEN.fullmatch(label) for label in labels):
+            raise InvalidArgument(f"the parameter {name}", f"it is {value!r}", f"give {meaning}")
+        return " | ".join(part(label, collective).label for label in labels)
+
+    return Parameter(read, meaning)
+
+
+def parts_of(text: str, collective: str, levels: int) -> Sequence[Part]:
+    """The algorithm of each of so many levels.  Raises InvalidArgument for another number."""
+    parts = [part(label, collective) for label in text.split("|")]
+    if len(parts) == 1:
+        parts *= levels
+    if len(parts) < levels:
+        seen = f"{len(parts)} algorithms for {levels} levels"
+        raise InvalidArgument(f"{collective} by {text}", seen, "give one for each, or one for all")
+    return parts[:levels]
+
+
+def programs(one: Part, problem: Problem) -> Callable[[int], Program]:
+    """Its program for a problem of the same bytes over so many ranks."""
+    made: dict[int, Program] = {}
+
+    def program(ranks: int) -> Program:
+        if ranks not in made:
+            inner = team_problem(problem, one.algorithm.collective, ranks)
+            if problem.kind.combines and one.algorithm.kind.combines:
+                check_order(one.algorithm, inner)
+            made[ranks] = one.algorithm.build(inner, dict(one.settings))
+        return made[ranks]
+
+    return program
+
+
+def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
+    """A problem of the same vector, in a team; in the same order if both combine."""
+    order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
+    return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
+
+
+def check_order(algorithm: Algorithm, problem: Problem) -> None:
+    """Raise InvalidArgument if it combines in a weaker order than is needed."""
+    if not satisfies(algorithm.order(problem), problem.order):
+        raise InvalidArgument(
+            f"{algorithm.name} in a team, in the order {problem.order!r}",
+            f"it combines in the order {algorithm.order(problem)!r}",
+            "choose an algorithm that keeps the order, or ask for another order",
+        )
+
+
+def in_order_of_placement(problem: Problem) -> Order:
+    """The ranks' own order where every group is a run of ranks, the first of which leads it."""
+    return "rank" if not problem.root and hierarchy_of(problem).lines_up else "same"
+
+
+def simulated(build: Callable[[Problem, Settings], Program]) -> Any:
+    """The predicted time of what is built: that of its simulated schedule."""
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        schedule = Schedule(problem, build(problem, settings))
+        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+
+    return predicted
+
+
+def register_multilevel(
+    name: str,
+    summary: str,
+    time: str,
+    build: Callable[[Problem, Settings], Program],
+    choices: Callable[[Problem, Levels], Iterable[Settings]],
+    **more: Any,
+) -> Algorithm:
+    """Register an algorithm for machines with levels; on others nobody tries it."""
+
+    def tried(problem: Problem, machine: Machine) -> Iterable[Settings]:
+        if problem.placement is None or not isinstance(machine, Levels) or not problem.nbytes:
+            return []
+        return choices(problem, machine)
+
+    return register(
+        Algorithm(
+            name=name,
+            summary=summary,
+            time=time,
+            build=build,
+            predicted=simulated(build),
+            choices=tried,
+            levels=True,
+            **more,
+        )
+    )
+
+
+@lru_cache(maxsize=1024)
+def best_parts(
+    problem: Problem, machine: Machine, among: tuple[str, ...] | None, most: int = BEST
+) -> tuple[str, ...]:
+    """The best algorithms of a team's problem by their closed forms, the fastest first.
+
+    among: their short names; None for all.
+    """
+    timed = []
+    for algorithm in algorithms_for(problem.collective, levels=False):
+        if among is not None and algorithm.short_name not in among:
+            continue
+        if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
+            continue
+        for settings in algorithm.choices(problem, machine):
+            one = Part(algorithm, tuple(algorithm.settings(settings).items()))
+            time = algorithm.time_of(problem, machine, settings)
+            timed.append((time, len(settings), one.label))
+    timed.sort()
+    distinct: dict[Fraction, str] = {}
+    for time, _, label in timed:
+        distinct.setdefault(time, label)
+    return tuple(distinct.values())[:most]
+
+
+def combined_choices(
+    problem: Problem,
+    machine: Levels,
+    collective: str,
+    among: tuple[str, ...] | None = None,
+    most: int = BEST,
+) -> list[str]:
+    """The best algorithms of every level, each with each.  The largest team counts."""
+    teams: Hierarchy = hierarchy_of(problem)
+    every = [
+        best_parts(
+            team_problem(problem, collective, max(teams.largest(level), 2)),
+            Flat(machine, level),
+            among,
+            most if level == teams.depth else max(most - 1, 1),
+        )
+        for level in range(1, teams.depth + 1)
+    ]
+    return [" | ".join(labels) for labels in product(*every)]

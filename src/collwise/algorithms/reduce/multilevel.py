@@ -1,0 +1,119 @@
+"""Reduces over levels: inside every group to its leader, then across the leaders.
+
+The time-reverse of the broadcasts over levels.  `multilevel` takes any algorithm for each level,
+`multilevel_pipelined` sends segments up the tree that is joined of all levels' trees.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from collwise.algorithms.broadcast import multilevel as broadcasts
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.composition import (
+    combined_choices,
+    in_order_of_placement,
+    parts_of,
+    parts_parameter,
+    programs,
+    register_multilevel,
+)
+from collwise.algorithms.registry import Settings
+from collwise.model.levels import Levels
+from collwise.schedule.hierarchy import Hierarchy, InTeams, hierarchy_of, moved
+from collwise.schedule.operations import Operation, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import Alone, UpTree
+
+
+@dataclass(frozen=True)
+class Inwards(Program):
+    """Level after level, the innermost first; every leader goes on with what its team has combined.
+
+    phases: the reduce in the teams of each level.   in_output: whether the last one's result goes
+    to the output of rank 0.
+    """
+
+    teams: Hierarchy
+    phases: tuple[InTeams, ...]
+    in_output: bool = True
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return self.with_value(rank)[0]
+
+    def with_value(self, rank: int) -> tuple[list[Operation], int, int]:
+        """The list, the slot of the rank's value in the end, and the next unused scratch."""
+        operations: list[Operation] = []
+        value, unused = int(Slot.INPUT), 0
+        for phase in self.phases:
+            own = phase.operations(rank)
+            seat = self.teams.seat(phase.level, rank)
+            if not own or seat is None:
+                continue
+            final = self.in_output and phase is self.phases[-1] and not rank
+            result = int(Slot.OUTPUT) if final else scratch(unused)
+            own, unused = moved(own, value, result, unused + (not final))
+            operations += own
+            value = result
+        return operations, value, unused
+
+
+def inwards(problem: Problem, text: str, levels: int, *, in_output: bool) -> Inwards:
+    """The reduce to the leaders of the groups of so many levels, by the algorithms in `text`."""
+    teams = hierarchy_of(problem)
+    parts = parts_of(text, "reduce", levels) if levels else ()
+    phases = [InTeams(teams, n, programs(one, problem)) for n, one in enumerate(parts, 1)]
+    return Inwards(teams, tuple(phases), in_output)
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    if problem.ranks == 1:
+        return Alone(problem)
+    depth = hierarchy_of(problem).depth
+    return inwards(problem, settings["algorithms"], depth, in_output=True)
+
+
+def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
+    return [{"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)]
+
+
+def _build_pipelined(problem: Problem, settings: Settings) -> Program:
+    if problem.ranks == 1:
+        return Alone(problem)
+    items = -(-settings["segment"] // problem.itemsize)  # no element is cut
+    tree = broadcasts.joined_tree(problem, settings["trees"], TREES)
+    return UpTree(tree, problem.nbytes, items * problem.itemsize)
+
+
+SHORT = ("binomial", "flat", "postal_tree", "halving_gather", "in_order")
+"""What is tried inside a level; segments are `multilevel_pipelined`'s."""
+TREES = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
+"""Trees whose subtrees are runs of ranks, so that what comes in is the right operand."""
+
+register_multilevel(
+    "reduce/multilevel",
+    "inside the groups to their leaders, then across these, each by the best algorithm there",
+    "the sum of the levels' times, at most",
+    _build,
+    _choices,
+    source=("Kielmann1999", "Karonis2002"),
+    parameters={
+        "algorithms": parts_parameter("algorithms", "reduce", "binomial | postal_tree(lam=4)")
+    },
+    segmented=True,
+    order=in_order_of_placement,
+)
+register_multilevel(
+    "reduce/multilevel_pipelined",
+    "segments up one tree, joined of the leaders' tree and those of their groups",
+    "the outermost tree's, and the way out of the last group",
+    _build_pipelined,
+    broadcasts.segmented_trees,
+    source=("Karonis2002",),
+    parameters={
+        "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
+        "segment": SEGMENT,
+    },
+    segmented=True,
+    order=in_order_of_placement,
+)

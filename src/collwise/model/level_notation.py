@@ -1,0 +1,190 @@
+"""Machines with levels as people write them: in a line, or in a TOML file.
+
+    2x4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4; 10us,20us
+
+That is 2 racks of 4 nodes of 16 ranks.  For each level, the innermost first: t0; λ, or the time
+after which a message arrives; and how long it keeps the port of a group of this level busy, if
+anybody notices.  A time may have a part per byte.
+"""
+
+import re
+from itertools import count
+from math import prod
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels, Port
+from collwise.model.machine import Machine, Postal, positive_time
+from collwise.model.measured_machine import Measured, Point, measured
+from collwise.model.placement import Placement
+from collwise.system.files import read_input
+from collwise.system.quantities import parse_number, parse_time
+
+FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
+FAR = 1 << 20
+"""A line α + nβ is kept as its values for 0 and for so many bytes."""
+MOST_RANKS = 1 << 20
+
+
+def parse(text: str) -> Levels:
+    """A machine with levels from one line.  Raises InvalidArgument, which shows the form.
+
+    >>> parse("2x3: 1us,2; 5us,4").describe()
+    '2 nodes × 3 ranks; inside a node t0 = 1 µs, λ = 2; between nodes t0 = 5 µs, λ = 4'
+    """
+    shape, colon, costs = text.partition(":")
+    if not colon:
+        raise InvalidArgument(f"levels {text[:40]!r}", "no costs follow", f"write {FORM}")
+    laws, ports = parse_costs(costs)
+    return Machine.levels(laws, parse_placement(shape), ports=ports)
+
+
+def parse_placement(text: str) -> Placement:
+    """Where ranks are: 4x16, "2 racks x 4 nodes x 16 ranks", 3+5+4, either with ", round robin".
+
+    3+5+4: nodes of so many ranks; 2x(3+5+4+4) puts them into two racks.
+    """
+    asked = f"the placement {text.strip()[:40]!r}"
+    where, _, order = text.partition(",")
+    plain = re.sub(r"[a-zA-WYZ]{2,}|[()\s]", "", where.lower())
+    *around, last = re.split("[x×]", plain)
+    sizes = last.split("+")
+    if (order.strip().lower() or "round robin") != "round robin" or not all(
+        re.fullmatch("[0-9]{1,7}", n) and int(n) for n in (*around, *sizes)
+    ):
+        seen = "that is no product of group sizes"
+        remedy = "write 4x16 (nodes x ranks), 3+5+4 (ranks of each node), with ', round robin'"
+        raise InvalidArgument(asked, seen, remedy)
+    counts, robin = list(map(int, around)), bool(order)
+    ranks = [*map(int, sizes)]
+    total = sum(ranks) * (prod(counts) if len(ranks) == 1 else 1)
+    if total > MOST_RANKS:
+        raise InvalidArgument(asked, f"{total} ranks are too many", f"give at most {MOST_RANKS}")
+    if len(ranks) > 1:
+        return Placement.nodes(ranks, counts, round_robin=robin)
+    return Placement.regular(*counts, *ranks, round_robin=robin)
+
+
+def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:
+    """The law of every level, and the port of every level but the last."""
+    laws: list[Postal | Measured] = []
+    ports: list[Port | None] = []
+    for number, level in enumerate(text.split(";"), 1):
+        asked = f"level {number}, {level.strip()[:40]!r}"
+        terms = [term.strip() for term in level.split(",")]
+        if not 2 <= len(terms) <= 3 or not all(terms):
+            seen = f"{len(terms)} terms" if all(terms) else "a term is empty"
+            raise InvalidArgument(asked, seen, f"write {FORM}")
+        laws.append(_law(asked, terms[0], terms[1]))
+        ports.append(_line(terms[2], asked) if len(terms) == 3 else None)
+    return laws, ports[:-1] if ports[-1] is None else ports
+
+
+def _law(asked: str, t0: str, arrival: str) -> Postal | Measured:
+    busy = _line(t0, asked)
+    if re.search("[a-zµμ]", arrival):
+        arrives = _line(arrival, asked)
+    else:
+        lam = parse_number(arrival, asked)
+        arrives = tuple((n, lam * time) for n, time in busy)
+    if any(late < early for (_, early), (_, late) in zip(busy, arrives, strict=False)):
+        seen = "a message arrives before it is sent"
+        raise InvalidArgument(asked, seen, "give λ >= 1, or a time of at least t0")
+    if len(busy) == len(arrives) == 1:
+        gap = positive_time(busy[0][1], "t0_s")
+        return Postal(gap, arrives[0][1] / gap)
+    rows = [*busy, *((FAR, time) for _, time in busy[:1] if len(busy) == 1)]
+    late = [*arrives, *((FAR, time) for _, time in arrives[:1] if len(arrives) == 1)]
+    points = [Point(n, t, max(t, a)) for (n, t), (_, a) in zip(rows, late, strict=True)]
+    positive_time(points[0].gap, "t0_s")
+    return Measured((tuple(points),))
+
+
+def _line(text: str, asked: str) -> Port:
+    """A time such as 1.7us+0.8ns/B: one value if there is no part per byte, else two."""
+    match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
+    if match is None:
+        remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"
+        raise InvalidArgument(asked, f"{text!r} is no time", remedy)
+    first = parse_time(match[1], asked, unit_needed=True)
+    if first < 0:
+        raise InvalidArgument(asked, f"{text!r} is below 0", "give times of 0 or more")
+    if match[2] is None:
+        return ((0, first),)
+    return (0, first), (FAR, first + FAR * parse_time(match[2], asked, unit_needed=True))
+
+
+class _Level(msgspec.Struct, forbid_unknown_fields=True):
+    name: str | None = None
+    costs: str | None = None
+    table: Annotated[list[tuple[int, str, str | float]], msgspec.Meta(min_length=1)] | None = None
+    port: str | list[tuple[int, str]] | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    levels: Annotated[list[_Level], msgspec.Meta(min_length=1)]
+    placement: str | None = None
+    groups: list[list[list[int]]] | None = None
+
+
+def load(path: Path) -> Levels:
+    """A machine with levels from a TOML file; `docs/levels.md` shows one.
+
+    Raises InvalidArgument, which names the place.
+    """
+    remedy = "correct it; docs/levels.md shows the form"
+    try:
+        return _machine(msgspec.toml.decode(read_input(path), type=_File))
+    except OSError as problem:
+        seen, remedy = problem.strerror or str(problem), "name another file"
+    except msgspec.ValidationError as problem:
+        seen = str(problem)
+    except (UnicodeDecodeError, msgspec.DecodeError) as problem:
+        seen = f"it is no TOML ({problem})"
+    except InvalidArgument as problem:
+        seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
+    raise InvalidArgument(f"the file of levels {path}", seen, remedy)
+
+
+def _machine(file: _File) -> Levels:
+    if (file.placement is None) == (file.groups is None):
+        seen, remedy = "it says so twice, or not at all", "give either placement or groups"
+        raise InvalidArgument("where the ranks are", seen, remedy)
+    laws, ports = zip(*map(_of_file, count(1), file.levels), strict=True)
+    if file.placement is not None:
+        placement = parse_placement(file.placement)
+    else:
+        groups = file.groups or []
+        most = max((rank for level in groups for group in level for rank in group), default=0)
+        placement = Placement.of_members(groups, most + 1)
+    last = len(laws) if ports[-1] is not None else -1
+    names = [level.name for level in file.levels[:-1]]
+    given = [name for name in names if name is not None]
+    if given and len(given) < len(names):
+        seen = "some levels have names, and others have none"
+        raise InvalidArgument("the names of the groups", seen, "name all but the last, or none")
+    return Machine.levels(laws, placement, ports=ports[:last], names=given)
+
+
+def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None]:
+    asked = f"level {number}"
+    if (level.costs is None) == (level.table is None):
+        seen, remedy = "its costs are given twice, or not at all", "give either costs or a table"
+        raise InvalidArgument(asked, seen, remedy)
+    port = level.port
+    busy = _line(port, f"{asked}, its port") if isinstance(port, str) else None
+    if port is not None and not isinstance(port, str):
+        busy = tuple((nbytes, parse_time(time, asked, unit_needed=True)) for nbytes, time in port)
+    if level.costs is None:
+        rows = [
+            (n, parse_time(t0, asked, unit_needed=True), lam) for n, t0, lam in level.table or ()
+        ]
+        return measured([rows]), busy
+    terms = [term.strip() for term in level.costs.split(",")]
+    if len(terms) != 2:
+        remedy = 'write "t0,λ", such as "1.7us,4"; the port is named apart'
+        raise InvalidArgument(asked, f"{len(terms)} terms", remedy)
+    return _law(asked, terms[0], terms[1]), busy

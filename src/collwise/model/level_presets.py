@@ -1,0 +1,88 @@
+"""Machines with levels to plan for without measuring, and where each number is from.
+
+As in `presets`, what is *published* names its source; an *estimate* is ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from collwise.errors import UnknownName
+from collwise.model.level_notation import parse_costs, parse_placement
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine
+
+
+@dataclass(frozen=True)
+class LevelPreset:
+    """A kind of machine with levels.
+
+    costs: as `level_notation` reads them.   notes: for each level, by its name, what is published
+    and what an estimate.
+    """
+
+    name: str
+    summary: str
+    costs: str
+    groups: tuple[str, ...]
+    notes: Mapping[str, str] = field(compare=False)
+
+    def machine(self, placement: str) -> Levels:
+        """With its ranks placed as written, such as "4x16".  Raises InvalidArgument."""
+        laws, ports = parse_costs(self.costs)
+        return Machine.levels(laws, parse_placement(placement), ports=ports, names=self.groups)
+
+    def describe(self) -> str:
+        """A line for each level, with the origin of its numbers."""
+        notes = [f"  {name}: {note}" for name, note in self.notes.items()]
+        return "\n".join([f"{self.name}: {self.summary}; {self.costs}", *notes])
+
+
+_PRESETS = (
+    LevelPreset(
+        "emulated",
+        "emulated hosts (`collwise lab`), 10 Mbit/s and 5 ms",
+        "60us+1ns/B,90us+1ns/B,0.05ms+800ns/B; 0.2ms+1ns/B,5.2ms+800ns/B",
+        ("node",),
+        {
+            "node": "port: published, a rate of 10 Mbit/s is 0.8 µs per byte; estimate: 50 µs for"
+            " the headers of its packets, and 60 µs of software for a message in shared memory",
+            "network": "published: 5 ms one way and 0.8 µs per byte, as the lab is asked for;"
+            " estimate: 0.2 ms of software",
+        },
+    ),
+    LevelPreset(
+        "ethernet",
+        "nodes on 10 Gbit/s Ethernet in two tiers",
+        "0.3us+0.1ns/B,0.6us+0.1ns/B,0.1us+0.8ns/B; 3us+0.8ns/B,15us+0.8ns/B,0s+0.2ns/B;"
+        " 3us+0.8ns/B,25us+0.8ns/B",
+        ("node", "rack"),
+        {
+            "node": "estimate: shared memory at 10 GB/s; published: the card's rate, 0.8 ns per"
+            " byte (IEEE 802.3ae)",
+            "rack": "estimate: 15 µs through one switch with kernel TCP, an uplink of 40 Gbit/s",
+            "network": "estimate: 25 µs through three switches",
+        },
+    ),
+    LevelPreset(
+        "sites",
+        "clusters at several sites, as MagPIe's were",
+        "5us+20ns/B,20us+20ns/B,1us+1us/B; 50us+20ns/B,10ms+1us/B",
+        ("site",),
+        {
+            "site": "estimate: 20 µs and 50 MB/s inside a cluster",
+            "network": "published: 10 ms one way and 1 MB/s between clusters ([Kielmann1999],"
+            " MagPIe's usual setting); estimate: 50 µs of software",
+        },
+    ),
+)
+
+LEVEL_PRESETS: Mapping[str, LevelPreset] = MappingProxyType({p.name: p for p in _PRESETS})
+"""Every kind of machine with levels, by name."""
+
+
+def find(name: str) -> LevelPreset:
+    """The preset of this name.  Raises UnknownName, with the near names."""
+    if name not in LEVEL_PRESETS:
+        raise UnknownName.of("machine with levels", name, LEVEL_PRESETS)
+    return LEVEL_PRESETS[name]

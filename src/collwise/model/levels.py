@@ -1,0 +1,218 @@
+"""Machines with levels: another law for messages inside a node, between nodes, between sites."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeAlias
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, rounded_latency
+from collwise.model.machine import (
+    Cost,
+    Machine,
+    Postal,
+    checked_machine,
+    checked_nbytes,
+    not_negative_times,
+)
+from collwise.model.measured_machine import Measured, interpolated
+from collwise.model.placement import Placement
+from collwise.system.formatting import chosen_time
+from collwise.system.integers import checked_integer
+
+ASKED = "a machine with levels"
+GROUP_NAMES = ("node", "rack", "site")
+Port: TypeAlias = tuple[tuple[int, Fraction], ...]
+"""(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
+between, as in a measured machine.  Empty where nobody notices."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What messages cost whose ends first meet in a group of this level.
+
+    name: of one such group, "node" or "rack".   law: t0 and λ, postal or measured.   port: how long
+    a message that leaves or enters a group of this level keeps that group's port busy (a node's
+    network card, the uplink of a site).
+    """
+
+    name: str
+    law: Postal | Measured
+    port: Port = ()
+
+
+@dataclass(frozen=True)
+class Levels(Machine):
+    """A machine with levels, the innermost first, and the placement of its ranks.
+
+    Build one with `Machine.levels`.   `message` is the least that any message costs.
+    """
+
+    by_level: tuple[Level, ...]
+    placement: Placement
+    kind = "levels"
+    independent_ports = False
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since plans are cached by machine."""
+        return hash((self.by_level, self.placement))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"by_level": self.by_level, "placement": self.placement}
+
+    def message(self, nbytes: int) -> Cost:
+        """The least t0 and the least λ·t0 of any level: no message of this size costs less."""
+        costs = [level.law.message(nbytes) for level in self.by_level]
+        return Cost(min(c.gap for c in costs), min(c.latency for c in costs))
+
+    def at(self, level: int, nbytes: int) -> Cost:
+        """The cost of a message whose ends meet at a level, 1 … the number of levels."""
+        return self.by_level[level - 1].law.message(nbytes)
+
+    def between(self, source: int, target: int, nbytes: int) -> Cost:
+        """The cost of a message from one rank to another."""
+        return self.at(self.placement.meeting(source, target), nbytes)
+
+    def port(self, level: int, nbytes: int) -> Fraction:
+        """For how long a message keeps the port of a group of this level busy."""
+        points = self.by_level[level - 1].port
+        return interpolated(points, checked_nbytes(nbytes))[0] if points else Fraction(0)
+
+    @property
+    def shares_ports(self) -> bool:
+        """Whether any group has a port that its ranks share."""
+        return any(level.port for level in self.by_level[:-1])
+
+    def combine(self, nbytes: int) -> Fraction | None:
+        """As inside a group of the first level: combining is local."""
+        return self.by_level[0].law.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        ports = [nbytes for level in self.by_level for nbytes, _ in level.port]
+        return tuple(sorted({*ports, *(n for level in self.by_level for n in level.law.sizes())}))
+
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """That of the outermost level."""
+        return self.by_level[-1].law.planning_lam(nbytes)
+
+    def placed(self, placement: Placement) -> "Levels":
+        """The same kind of machine with its ranks elsewhere.
+
+        Raises InvalidArgument for a placement with another number of levels.
+        """
+        if placement.depth != len(self.by_level):
+            seen = f"the placement has {placement.depth} levels, the machine {len(self.by_level)}"
+            raise InvalidArgument(ASKED, seen, "give as many levels to both")
+        return replace(self, placement=placement)
+
+    def crossing(self, level: int) -> str:
+        """What a message that meets at a level does: "inside a node", "between racks"."""
+        names = [level.name for level in self.by_level]
+        if level == 1:
+            return f"inside a {names[0]}" if len(names) > 1 else "in the network"
+        return f"between {names[level - 2]}s"
+
+    def oddities(self, nbytes: int) -> tuple[str, ...]:
+        """Sentences on what is allowed, but seldom meant: an outer level faster than an inner one.
+
+        nbytes: the size of message for which to say it.
+        """
+        costs = [level.law.message(nbytes) for level in self.by_level]
+        return tuple(
+            f"messages {self.crossing(outer)} are faster than those {self.crossing(outer - 1)}"
+            for outer, (inside, outside) in enumerate(pairwise(costs), 2)
+            if outside.latency < inside.latency or outside.gap < inside.gap
+        )
+
+    def describe(self) -> str:  # noqa: D102
+        placed = self.placement.describe([level.name for level in self.by_level[:-1]])
+        laws = []
+        for number, level in enumerate(self.by_level, 1):
+            gap, latency = level.law.message(1)
+            size = "" if isinstance(level.law, Postal) else " for a byte"
+            port = f", port {chosen_time(self.port(number, 1))}" if level.port else ""
+            lam = f"{float(latency / gap):.4g}"
+            laws.append(f"{self.crossing(number)} t0 = {chosen_time(gap)}, λ = {lam}{port}{size}")
+        return f"{placed}; {'; '.join(laws)}"
+
+
+@dataclass(frozen=True)
+class Flat(Machine):
+    """A machine with levels as it looks to those who know one level of it only.
+
+    level: that of the messages, which also pass the ports of the level below; 0: each costs as
+    little as any does, so nothing is faster on the machine itself.
+    """
+
+    machine: Levels
+    level: int
+    kind = "flat"
+
+    def message(self, nbytes: int) -> Cost:  # noqa: D102
+        if not self.level:
+            return self.machine.message(nbytes)
+        gap, latency = self.machine.at(self.level, nbytes)
+        if self.level > 1:
+            gap = max(gap, self.machine.port(self.level - 1, nbytes))
+        return Cost(gap, max(gap, latency))
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        return self.machine.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.sizes()
+
+    def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
+        return rounded_latency(self.message(nbytes).lam)
+
+    def describe(self) -> str:  # noqa: D102
+        return f"level {self.level} of {self.machine.describe()}"
+
+
+def with_levels(
+    laws: Sequence[Machine],
+    placement: Placement,
+    ports: Sequence[Number | Iterable[tuple[int, Number]] | None] = (),
+    names: Sequence[str] = (),
+) -> Levels:
+    """A machine with levels, checked; `Machine.levels` says what the arguments mean."""
+    if not laws:
+        raise InvalidArgument(ASKED, "it has no levels", "give a law for each, the innermost first")
+    for law in laws:
+        if not isinstance(checked_machine(law, ASKED), Postal | Measured):
+            seen = f"a level whose law is {law.kind}"
+            remedy = "levels stand on the postal law only: give Machine.postal or measured levels"
+            raise InvalidArgument(ASKED, seen, remedy)
+    if not isinstance(placement, Placement):
+        seen = f"placement = {type(placement).__name__}"
+        raise InvalidArgument(ASKED, seen, "give a collwise.Placement, such as Placement.regular")
+    groups = len(laws) - 1
+    if len(ports) > groups:
+        seen = f"{len(ports)} ports, and {groups} levels whose groups can have one"
+        raise InvalidArgument(ASKED, seen, "the last level is everything: nothing leaves it")
+    if names and len(names) != groups:
+        raise InvalidArgument(ASKED, f"{len(names)} names", f"give {groups}, one per kind of group")
+    words = [*(names or [*GROUP_NAMES[:groups], *("group" for _ in range(groups - 3))]), "network"]
+    rows = [*map(_port, ports), *((),) * (len(laws) - len(ports))]
+    levels = tuple(map(Level, words, laws, rows))  # type: ignore[arg-type]
+    return Levels(levels, placement).placed(placement)
+
+
+def _port(busy: Number | Iterable[tuple[int, Number]] | None) -> Port:
+    if busy is None:
+        return ()
+    rows = [(0, busy)] if isinstance(busy, int | float | str | Fraction) else list(busy)
+    points = []
+    for nbytes, time_s in rows:
+        (time,) = not_negative_times(port=time_s)
+        points.append((checked_integer(nbytes, ASKED, "the bytes of a port's time", 0), time))
+    if any(a[0] >= b[0] or a[1] > b[1] for a, b in pairwise(points)):
+        seen = f"a port's times at {[n for n, _ in points]} bytes"
+        raise InvalidArgument(ASKED, seen, "give ascending sizes, and times that never fall")
+    return tuple(points) if any(time for _, time in points) else ()

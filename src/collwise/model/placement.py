@@ -1,0 +1,204 @@
+"""Placements: in which node, rack and site every rank is.  Numbers only.
+
+Level 0 is the rank itself.  A group of level 1 holds some ranks (a node), one of level 2 some of
+those groups (a rack), and so on; the last level is one group of all ranks.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import prod
+
+import numpy as np
+
+from collwise.errors import InvalidArgument
+from collwise.system.integers import Ints, checked_integer
+
+ASKED = "a placement of ranks"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """For every level but the last, the number of each rank's group.  Build one with the methods.
+
+    Groups are numbered in the order of their first ranks, so equal placements are equal.
+    """
+
+    ranks: int
+    groups: tuple[tuple[int, ...], ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since plans are cached by it."""
+        return hash((self.ranks, self.groups))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"ranks": self.ranks, "groups": self.groups}
+
+    @staticmethod
+    def of(*labels: Sequence[Hashable], ranks: int | None = None) -> "Placement":
+        """From a label for every rank, such as its node's name; a sequence per level, inside first.
+
+        ranks: needed where there is no sequence, since all ranks are one group.
+        Raises InvalidArgument for sequences of different lengths, and for groups that overlap: two
+        ranks of one node in different racks.
+
+        >>> Placement.of(["a", "b", "a", "b"]).groups
+        ((0, 1, 0, 1),)
+        """
+        number = checked_integer(len(labels[0]) if ranks is None and labels else ranks, ASKED, "p")
+        rows = []
+        for level, row in enumerate(labels, 1):
+            if len(row) != number:
+                seen = f"level {level} has {len(row)} ranks, and there are {number}"
+                raise InvalidArgument(ASKED, seen, "give a group for every rank at every level")
+            first: dict[Hashable, int] = {}
+            rows.append(tuple(first.setdefault(label, len(first)) for label in row))
+        for level, (inner, outer) in enumerate(pairwise(rows), 1):
+            above: dict[int, int] = {}
+            for rank, (group, around) in enumerate(zip(inner, outer, strict=True)):
+                if above.setdefault(group, around) != around:
+                    seen = (
+                        f"groups overlap: rank {rank} shares a group of level {level} with rank"
+                        f" {inner.index(group)}, but not one of level {level + 1}"
+                    )
+                    raise InvalidArgument(ASKED, seen, "put whole groups into the groups around")
+        return Placement(number, tuple(rows))
+
+    @staticmethod
+    def regular(*sizes: int, round_robin: bool = False) -> "Placement":
+        """Equal groups, the number at the outermost level first: 2, 4, 16 for 2 racks of 4 nodes.
+
+        The last size is the ranks of a node.   round_robin: rank r is on node r modulo the nodes,
+        instead of next to its neighbours.
+
+        >>> Placement.regular(2, 3).groups, Placement.regular(2, 3, round_robin=True).groups
+        (((0, 0, 0, 1, 1, 1),), ((0, 1, 0, 1, 0, 1),))
+        """
+        for size in sizes:
+            checked_integer(size, ASKED, "a number of groups or ranks")
+        if len(sizes) < 2:
+            return Placement.of(ranks=prod(sizes))
+        nodes = sizes[-1:] * prod(sizes[:-1])
+        return Placement.nodes(nodes, sizes[:-2], round_robin=round_robin)
+
+    @staticmethod
+    def nodes(
+        sizes: Sequence[int], around: Sequence[int] = (), *, round_robin: bool = False
+    ) -> "Placement":
+        """Nodes of so many ranks each.
+
+        around: numbers of equal groups of nodes, the outermost first.   round_robin: one rank for
+        each node in turn, until the nodes are full.
+        """
+        for size in sizes:
+            if checked_integer(size, ASKED, "the ranks of a node", 0) == 0:
+                raise InvalidArgument(ASKED, "a node has no ranks", "leave it out")
+        turns = range(max(sizes, default=0))
+        node = [n for n, size in enumerate(sizes) for _ in range(size)]
+        if round_robin:
+            node = [n for turn in turns for n, size in enumerate(sizes) if turn < size]
+        rows = [node]
+        for groups in reversed(list(accumulate(around, lambda a, b: a * b))):
+            if len(sizes) % groups:
+                seen = f"{len(sizes)} nodes are not {groups} equal groups"
+                raise InvalidArgument(ASKED, seen, "give a number that divides them")
+            rows.append([n * groups // len(sizes) for n in node])
+        return Placement.of(*rows)
+
+    @staticmethod
+    def of_members(levels: Sequence[Sequence[Iterable[int]]], ranks: int) -> "Placement":
+        """From lists of the ranks of each group; a sequence of groups per level, inside first.
+
+        Raises InvalidArgument for a level without groups, a group without ranks, a rank in two
+        groups of a level or in none.
+        """
+        rows = []
+        for level, groups in enumerate(levels, 1):
+            if not groups:
+                raise InvalidArgument(ASKED, f"level {level} has no members", "leave it out")
+            row: list[int | None] = [None] * ranks
+            for number, members in enumerate(groups):
+                own = [checked_integer(r, ASKED, "a rank", 0, ranks - 1) for r in members]
+                if not own:
+                    seen = f"group {number} of level {level} has no members"
+                    raise InvalidArgument(ASKED, seen, "leave it out")
+                for rank in own:
+                    if row[rank] is not None:
+                        seen = f"groups overlap: rank {rank} is in two of level {level}"
+                        raise InvalidArgument(ASKED, seen, "put every rank into one of them")
+                    row[rank] = number
+            if None in row:
+                seen = f"rank {row.index(None)} is in no group of level {level}"
+                raise InvalidArgument(ASKED, seen, "put every rank into one of them")
+            rows.append(row)
+        return Placement.of(*rows, ranks=ranks)
+
+    @property
+    def depth(self) -> int:
+        """The number of levels; 1 where all ranks are one group only."""
+        return len(self.groups) + 1
+
+    def meeting(self, one: int, other: int) -> int:
+        """The first level at which two ranks are in one group; 0 for a rank and itself."""
+        if one == other:
+            return 0
+        rows = enumerate(self.groups, 1)
+        return next((level for level, row in rows if row[one] == row[other]), self.depth)
+
+    def meetings(self, ones: Ints, others: Ints) -> Ints:
+        """`meeting` of many pairs of different ranks at once."""
+        levels = np.full(len(ones), self.depth, dtype=np.int64)
+        for level, row in reversed(list(enumerate(self.table, 1))):
+            levels[row[ones] == row[others]] = level
+        return levels
+
+    @cached_property
+    def table(self) -> tuple[Ints, ...]:
+        """`groups` as arrays."""
+        return tuple(np.array(row, dtype=np.int64) for row in self.groups)
+
+    @cached_property
+    def members(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """For every level, the last included, the ranks of each group, ascending."""
+        every = []
+        for row in (*self.groups, (0,) * self.ranks):
+            lists: list[list[int]] = [[] for _ in range(max(row) + 1)]
+            for rank, group in enumerate(row):
+                lists[group].append(rank)
+            every.append(tuple(map(tuple, lists)))
+        return tuple(every)
+
+    def group(self, level: int, rank: int) -> int:
+        """The number of a rank's group at a level from 1 on."""
+        return self.groups[level - 1][rank] if level < self.depth else 0
+
+    def sizes(self, level: int) -> list[int]:
+        """How many groups of the level below (ranks, for level 1) each group has."""
+        if level == 1:
+            return list(map(len, self.members[0]))
+        below = [{self.group(level - 1, r) for r in ranks} for ranks in self.members[level - 1]]
+        return list(map(len, below))
+
+    def lines_up(self) -> bool:
+        """Whether the ranks of every group follow one another."""
+        return all(
+            ranks[-1] - ranks[0] == len(ranks) - 1 for level in self.members for ranks in level
+        )
+
+    def describe(self, names: Sequence[str] = ()) -> str:
+        """Such as "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
+
+        names: of the groups of each level but the last, inside first; numbers only if not given.
+        """
+        return " × ".join(reversed(list(self._words(names or [""] * len(self.groups)))))
+
+    def _words(self, names: Sequence[str]) -> Iterator[str]:
+        for level, name in enumerate(("rank", *names), 1):
+            least, most = min(sizes := self.sizes(level)), max(sizes)
+            word = f" {name}{'s' * (most > 1)}" if name else ""
+            yield (f"{least}" if least == most else f"{least} to {most}") + word

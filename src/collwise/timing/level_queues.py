@@ -1,0 +1,97 @@
+"""The law of machines with levels on the queues of the ports: where messages meet at shared ports.
+
+The law is that of `level_law`, for schedules that only send and receive; some microseconds for each
+message.  Times are ticks, as Python's integers.
+"""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+
+from collwise.model.placement import Placement
+from collwise.timing.level_law import REQUEST
+from collwise.timing.port_queues import PortQueues
+from collwise.timing.vectorised_laws import Ticks, Times
+
+
+def with_ports(queues: PortQueues, costs: Sequence[Ticks], placement: Placement) -> Times | None:
+    """When each message is sent and when it is received; None if ranks wait in a circle.
+
+    costs: per message: to the next send, to the receipt, until the sender is free, and for each
+    level but the last how long it keeps a port busy (0: it does not pass one).
+    """
+    step, reach, _, *ports = (column.tolist() for column in costs)
+    source, target = queues.source.tolist(), queues.target.tolist()
+    ready_at, position = queues.ready_at.tolist(), queues.receive_position.tolist()
+    waits, at = queues.forwards.tolist(), queues.receive_order.tolist()
+    send_ends, receive_begins = queues.send_begins[1:].tolist(), queues.receive_begins.tolist()
+    next_send, next_receive = queues.send_begins[:-1].tolist(), receive_begins[:-1]
+    start, received = [0] * len(source), [0] * len(source)  # received: in receive order
+    passage: list[int | None] = [None] * len(source)
+    send_free, requested = [0] * len(next_send), [False] * len(next_send)
+    out_free = [[0] * len(groups) for groups in placement.members[:-1]]
+    last_in: list[list[int | None]] = [[None] * len(groups) for groups in placement.members[:-1]]
+    groups, levels = placement.groups, range(len(ports))
+    events: list[tuple[int, int, int, int, int]] = []
+
+    def advance(rank: int) -> None:
+        """Receive what has arrived and is next; then request the next send."""
+        here, end = next_receive[rank], receive_begins[rank + 1]
+        while here < end and (time := passage[here]) is not None:
+            if here > receive_begins[rank]:
+                time = max(time, received[here - 1] + step[at[here]])
+            received[here] = time
+            here += 1
+        next_receive[rank] = here
+        message = next_send[rank]
+        if requested[rank] or message >= send_ends[rank] or ready_at[message] > here:
+            return
+        requested[rank] = True
+        ready = send_free[rank]
+        if waits[message]:
+            ready = max(ready, received[ready_at[message] - 1])
+        heappush(events, (ready, REQUEST, rank, target[message], message))
+
+    def arrive(time: int, outermost: int, message: int) -> None:
+        """At the next port inside a level; or at the target."""
+        for level in range(outermost - 1, -1, -1):
+            if ports[level][message]:
+                heappush(events, (time, -1 - level, source[message], target[message], message))
+                return
+        passage[position[message]] = time
+        if position[message] == next_receive[target[message]]:
+            advance(target[message])
+
+    for rank in range(len(next_send)):
+        advance(rank)
+    while events:
+        time, kind, rank, to, message = heappop(events)
+        if kind == REQUEST:
+            used = [
+                (out_free[j], groups[j][rank], ports[j][message])
+                for j in levels
+                if ports[j][message]
+            ]
+            for free, group, _ in used:
+                time = max(time, free[group])
+            for free, group, busy in used:
+                free[group] = time + busy
+            start[message] = time
+            send_free[rank] = time + step[message]
+            next_send[rank], requested[rank] = message + 1, False
+            arrive(time + reach[message], len(ports), message)
+            advance(rank)
+        else:
+            level = -1 - kind
+            group, last = groups[level][to], last_in[level]
+            before = last[group]
+            if before is not None:
+                time = max(time, before + ports[level][message])
+            last[group] = time
+            arrive(time, level, message)
+    if any(a < b for a, b in zip(next_receive, receive_begins[1:], strict=True)):
+        return None
+    kind_of = costs[0].dtype
+    ends = np.array(received, dtype=kind_of)
+    return np.array(start, dtype=kind_of), ends[queues.receive_position]

@@ -1,0 +1,174 @@
+"""Algorithms for machines with levels: any placement, any root, any p; what they refuse."""
+
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.composition import part
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.levels import Flat, Levels
+from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import tabulate
+from collwise.timing import ideal
+from collwise.verifier import check_flow, check_ports
+from tests.algorithms.examples import fitting, roots, settings_of
+from tests.timing.levels_twin import random_levels, random_placement
+
+F = Fraction
+WITH_LEVELS = [algorithm for algorithm in ALGORITHMS.values() if algorithm.levels]
+each = pytest.mark.parametrize("algorithm", WITH_LEVELS, ids=lambda a: a.name)
+INSIDE, ACROSS = Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)
+TWO = Machine.levels([INSIDE, ACROSS], Placement.regular(4, 4), ports=["1e-6"])
+
+
+def problem_on(
+    algorithm: Algorithm, machine: Levels, random: Random, nbytes: int, itemsize: int = 8
+) -> Problem:
+    ranks = machine.placement.ranks
+    given: dict[str, Any] = {"placement": machine.placement}
+    if algorithm.kind.has_sources:
+        given["sources"] = sorted(random.sample(range(ranks), random.randint(1, ranks)))
+        itemsize = 1
+    root = random.choice(roots(algorithm, ranks))
+    nbytes = fitting(algorithm, ranks, nbytes, itemsize)
+    return algorithm.problem(ranks, nbytes, root, itemsize=itemsize, **given)
+
+
+def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any) -> None:
+    """Proved, predicted exactly, the same for one rank as for all, within the ports."""
+    schedule = algorithm.solve(problem, settings)
+    check_flow(schedule)
+    timing = ideal(schedule, machine)
+    assert algorithm.predicted(problem, machine, algorithm.settings(settings)) == timing.completion
+    check_ports(schedule, timing, machine)
+    for rank in {0, problem.root, problem.ranks - 1}:
+        assert schedule.rank(rank) == schedule.lists[rank]
+    starts = {
+        s.rank: sum(t.nbytes for t in problem.sources if t.rank < s.rank) for s in problem.sources
+    }
+    assert schedule.columns().rows() == tabulate(schedule.lists, starts).rows()
+
+
+@pytest.mark.parametrize("seed", range(12))
+@each
+def test_any_placement(algorithm: Algorithm, seed: int) -> None:
+    """With all settings that it would be tried with, and with some others."""
+    random = Random(f"{algorithm.name} {seed}")
+    ranks = random.randrange(2, 14)
+    placement = random_placement(random, ranks, random.choice((2, 2, 3)))
+    machine = random_levels(random, placement, combining=seed % 4 == 3)
+    problem = problem_on(algorithm, machine, random, random.choice((8, 100, 1000)))
+    if problem.placement is None:
+        return
+    choices = list(algorithm.choices(problem, machine))
+    for settings in random.sample(choices, min(len(choices), 2)):
+        check(algorithm, problem, machine, settings)
+    check(algorithm, problem, machine, settings_of(algorithm, ranks))
+
+
+@each
+def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
+    problem = problem_on(algorithm, TWO, Random(1), 1 << 14)
+    assert list(algorithm.choices(problem, TWO))
+    assert not list(algorithm.choices(replace(problem, placement=None), TWO))
+    assert not list(algorithm.choices(problem, ACROSS))
+    assert not list(
+        algorithm.choices(
+            algorithm.problem(
+                16, 0, sources=[0] if problem.kind.has_sources else None, placement=TWO.placement
+            ),
+            TWO,
+        )
+    )
+    given: dict[str, Any] = {"ranks": 16, "nbytes": 1024}
+    if problem.kind.has_sources:
+        given["sources"] = [3]
+    plain = cw.plan(algorithm.collective, machine=ACROSS, **given)
+    assert algorithm.name not in {*plain.excluded, *(c.name for c in plain.candidates)}
+
+
+@pytest.mark.parametrize("collective", sorted({a.collective for a in WITH_LEVELS}))
+@pytest.mark.parametrize("seed", range(4))
+def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
+    random = Random(f"{collective} {seed}")
+    ranks = random.randrange(3, 12)
+    machine = random_levels(random, random_placement(random, ranks, 2))
+    given: dict[str, Any] = {"ranks": ranks, "nbytes": 8 * ranks * random.choice((1, 20))}
+    if collective == "s_to_p":
+        given["sources"] = sorted(random.sample(range(ranks), random.randint(1, ranks)))
+    ours = cw.plan(collective, machine=machine, **given)
+    laws = [level.law for level in machine.by_level]
+    for law in [*laws, *(Flat(machine, 1 + level) for level in range(len(laws)))]:
+        theirs = cw.plan(collective, machine=law, **given)
+        schedule = replace(theirs.schedule, problem=ours.problem)
+        assert ours.choice.predicted <= ideal(schedule, machine).completion
+    assert ours.choice.predicted == ideal(ours.schedule, machine).completion
+    assert ours.lower_bound_s <= ours.predicted_s
+    check_flow(ours.schedule)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "seen"),
+    [
+        ("binominal", UnknownName, "there is none"),
+        ("4x", InvalidArgument, "it is '4x'"),
+        ("multilevel(algorithms=binomial)", InvalidArgument, "it needs teams of its own"),
+        ("postal_tree", InvalidArgument, "nothing says which to use"),
+        ("postal_tree(mu=3)", InvalidArgument, "it has no such parameter"),
+        ("postal_tree(lam=x)", InvalidArgument, "'x'"),
+        (["binomial"], InvalidArgument, "it is ['binomial']"),
+        ("binomial | binomial", InvalidArgument, "2 algorithms for 3 levels"),
+    ],
+)
+def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str) -> None:
+    algorithm = ALGORITHMS["broadcast/multilevel"]
+    with pytest.raises(error) as caught:
+        algorithm.schedule(8, 100, placement=Placement.regular(2, 2, 2), algorithms=text)
+    assert caught.value.seen == seen
+
+
+def test_only_trees_are_joined() -> None:
+    algorithm = ALGORITHMS["broadcast/multilevel_pipelined"]
+    with pytest.raises(InvalidArgument, match="scatter_ring is none; give one of "):
+        algorithm.schedule(8, 100, trees="scatter_ring", segment=10).lists  # noqa: B018
+
+
+def test_parts_are_written_as_they_are_read() -> None:
+    for label in (
+        "binomial",
+        "postal_tree(lam=9/5)",
+        "chain_segmented(segment=4096)",
+        "knomial(k=4)",
+    ):
+        assert part(label, "broadcast").label == label
+    assert (
+        part(" chain_segmented( segment = 4k ) ", "broadcast").label
+        == "chain_segmented(segment=4096)"
+    )
+    with_strategy = part("hybrid(strategy=(0, 1))", "allreduce")
+    assert with_strategy.label == "hybrid(strategy=(0, 1))"
+
+
+def test_a_placement_of_other_ranks() -> None:
+    with pytest.raises(InvalidArgument, match="a placement of 6; place every rank"):
+        ALGORITHMS["broadcast/binomial"].schedule(8, 100, placement=Placement.regular(2, 3))
+    flat = ALGORITHMS["broadcast/binomial"].schedule(8, 100, placement=Placement.regular(8))
+    assert flat.problem.placement is None
+
+
+def test_slow_links_are_crossed_once() -> None:
+    """Every node's leader gets one message from outside, every site's one from another site."""
+    placement = Placement.regular(2, 3, 4, round_robin=True)
+    schedule = ALGORITHMS["broadcast/multilevel"].schedule(
+        24, 100, 5, placement=placement, algorithms="binomial | flat | chain"
+    )
+    columns = schedule.columns()
+    levels = placement.meetings(columns.source, columns.target).tolist()
+    assert sorted(levels) == [1] * 18 + [2] * 4 + [3]

@@ -1,0 +1,215 @@
+"""Machines with levels: their costs, how people write them, what is refused, presets."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.level_notation import load, parse
+from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset, find
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
+from collwise.model.placement import Placement
+
+F = Fraction
+INSIDE, ACROSS = Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)
+PLACED = Placement.regular(2, 3)
+US = F(1, 10**6)
+
+
+def test_costs_by_level_and_size() -> None:
+    curve = measured([[(8, "4e-6", 5), (1024, "2e-5", 2)]])
+    machine = cw.Machine.levels([INSIDE, curve], PLACED, ports=[[(0, "1e-6"), (1000, "5e-6")]])
+    assert machine.between(0, 1, 8) == INSIDE.message(8)
+    assert machine.between(0, 3, 1024) == curve.message(1024)
+    assert machine.message(1024) == INSIDE.message(1024)  # the least of all
+    assert [machine.port(1, n) for n in (0, 500, 2000)] == [US, 3 * US, 9 * US]
+    assert machine.port(2, 8) == 0
+    assert machine.sizes() == (0, 8, 1000, 1024)
+    assert machine.planning_lam(8) == 5
+    assert machine.shares_ports
+    assert not Machine.levels([INSIDE, ACROSS], PLACED, ports=[0]).shares_ports
+    assert machine.combine(8) is None
+    assert machine.placed(Placement.of("abab")).placement.ranks == 4
+
+
+def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
+    machine = Machine.levels([ACROSS, INSIDE], PLACED)
+    assert machine.oddities(8) == ("messages between nodes are faster than those inside a node",)
+    assert Machine.levels([INSIDE, ACROSS], PLACED).oddities(8) == ()
+
+
+@pytest.mark.parametrize(
+    ("laws", "placement", "more", "seen", "remedy"),
+    [
+        ([], PLACED, {}, "it has no levels", "innermost first"),
+        ([INSIDE], PLACED, {}, "the placement has 2 levels, the machine 1", "as many"),
+        ([INSIDE, ACROSS], "2x3", {}, "placement = str", "Placement.regular"),
+        ([INSIDE, ACROSS], PLACED, {"ports": [1, 2]}, "2 ports, and 1 levels", "nothing leaves it"),
+        ([INSIDE, ACROSS], PLACED, {"names": ["a", "b"]}, "2 names", "give 1"),
+        ([INSIDE, ACROSS], PLACED, {"ports": [-1]}, "-1 is below 0", "0 or more"),
+        (
+            [INSIDE, ACROSS],
+            PLACED,
+            {"ports": [[(8, 2), (9, 1)]]},
+            "a port's times at [8, 9] bytes",
+            "never fall",
+        ),
+        ([INSIDE, "fast"], PLACED, {}, "the machine is 'fast'", "give a collwise.Machine"),
+    ],
+)
+def test_refused(laws: Any, placement: Any, more: Any, seen: str, remedy: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Machine.levels(laws, placement, **more)
+    assert seen in caught.value.seen
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Machine.hockney(alpha_s=1, beta_s=1),
+        Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1),
+        cw.presets["paragon"].machine,
+        Machine.levels([INSIDE, ACROSS], PLACED),
+    ],
+    ids=lambda law: law.kind,
+)
+def test_levels_stand_on_the_postal_law_only(law: Machine) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Machine.levels([INSIDE, law], PLACED)
+    assert caught.value.seen == f"a level whose law is {law.kind}"
+    assert caught.value.remedy.startswith("levels stand on the postal law only")
+
+
+def test_written_in_a_line() -> None:
+    machine = parse(
+        "2 racks x 4 nodes x 3 ranks, round robin: 200ns,2,300ns; 2us+0.8ns/B,4; 9us,20us"
+    )
+    assert machine.placement == Placement.regular(2, 4, 3, round_robin=True)
+    assert machine.at(1, 5) == (F("200e-9"), F("400e-9"))
+    assert machine.at(2, 1000) == (F("2.8e-6"), F("11.2e-6"))
+    assert machine.at(3, 5) == (F("9e-6"), F("20e-6"))
+    assert machine.port(1, 5) == F("300e-9")
+    assert machine.describe() == (
+        "2 racks × 4 nodes × 3 ranks; inside a node t0 = 200 ns, λ = 2, port 300 ns; between nodes"
+        " t0 = 2.0008 µs, λ = 4 for a byte; between racks t0 = 9 µs, λ = 2.222"
+    )
+    assert parse("3+5+4: 1us,1; 2us,2").placement == Placement.nodes([3, 5, 4])
+    assert parse("2x(3+5): 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
+    assert parse("7: 1us,2").describe() == "7 ranks; in the network t0 = 1 µs, λ = 2"
+    assert parse("2x2: 0s+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("4x16", "no costs follow"),
+        ("4y16: 1us,2; 2us,2", "that is no product of group sizes"),
+        ("4x0: 1us,2; 2us,2", "that is no product of group sizes"),
+        ("4x4, sideways: 1us,2; 2us,2", "that is no product of group sizes"),
+        ("9999x9999: 1us,2; 2us,2", "99980001 ranks are too many"),
+        ("2x(1+2+3): 1us,2; 2us,2; 2us,2", "3 nodes are not 2 equal groups"),
+        ("4x4: 1us,2", "the placement has 2 levels, the machine 1"),
+        ("4x4: 1us; 2us,2", "1 terms"),
+        ("4x4: 1us,; 2us,2", "a term is empty"),
+        ("4x4: 1us,2; 2us,2,3us", "2 ports, and 1 levels whose groups can have one"),
+        ("4x4: 1us,1/2; 2us,2", "a message arrives before it is sent"),
+        ("4x4: 3us,2us; 2us,2", "a message arrives before it is sent"),
+        ("4x4: 1,2; 2us,2", "'1' is no time"),
+        ("4x4: 1us,fast; 2us,2", "it is no time with a unit"),
+        ("4x4: 0s,0s; 2us,2", "0 is not above 0"),
+    ],
+)
+def test_lines_that_are_refused(text: str, seen: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        parse(text)
+    assert seen in caught.value.seen
+
+
+FILE = """
+placement = "2 sites x 2 nodes x 2 ranks"
+[[levels]]
+name = "box"
+costs = "200ns,2"
+port = "300ns+1ns/B"
+[[levels]]
+name = "site"
+table = [[8, "1us", 3], [1024, "4us", "2.5"]]
+port = [[0, "1us"], [1024, "2us"]]
+[[levels]]
+costs = "10us,50us"
+"""
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "levels.toml"
+    path.write_text(FILE)
+    machine = load(path)
+    assert [level.name for level in machine.by_level] == ["box", "site", "network"]
+    assert machine.placement == Placement.regular(2, 2, 2)
+    assert machine.at(2, 1024) == (4 * US, 10 * US)
+    assert machine.port(2, 512) == F("1.5e-6")
+    assert machine.port(1, 100) == F("400e-9")
+    path.write_text(
+        FILE.replace("placement =", "#").replace(
+            '[[levels]]\nname = "box"',
+            'groups = [[[0, 1], [2, 4], [3]], [[0, 1], [2, 3, 4]]]\n[[levels]]\nname = "box"',
+        )
+    )
+    assert load(path).placement == Placement.of([0, 0, 1, 2, 1], [0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("placement", "place", "unknown field"),
+        ('placement = "2 sites', 'groups = []\nplacement = "2 sites', "it says so twice"),
+        ('costs = "10us,50us"', "", "level 3: its costs are given twice, or not at all"),
+        ('costs = "200ns,2"', 'costs = "200ns,2,3us"', "level 1: 3 terms"),
+        ('name = "box"', "", "some levels have names, and others have none"),
+        ("[[levels]]", "[[levels", "it is no TOML"),
+        ('"300ns+1ns/B"', '"300"', "level 1, its port: '300' is no time"),
+        (
+            'table = [[8, "1us", 3],',
+            'table = [[2048, "1us", 3],',
+            "a measured machine: sizes [2048",
+        ),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, old: str, new: str, seen: str) -> None:
+    path = tmp_path / "levels.toml"
+    path.write_text(FILE.replace(old, new))
+    with pytest.raises(InvalidArgument) as caught:
+        load(path)
+    assert caught.value.asked == f"the file of levels {path}"
+    assert seen in caught.value.seen
+    assert caught.value.remedy
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="No such file or directory; name another file"):
+        load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("preset", LEVEL_PRESETS.values(), ids=lambda p: p.name)
+def test_presets_say_where_their_numbers_are_from(preset: LevelPreset) -> None:
+    shape = "x".join("4" * (len(preset.groups) + 1))
+    machine = preset.machine(shape)
+    assert [level.name for level in machine.by_level] == list(preset.notes)
+    assert all("published" in note or "estimate" in note for note in preset.notes.values())
+    assert all(note in preset.describe() for note in preset.notes.values())
+    assert machine.oddities(8) == machine.oddities(1 << 16) == ()
+    bibliography = Path("docs/bibliography.bib").read_text()
+    for note in preset.notes.values():
+        for key in [word for word in note.split() if word.startswith("([")]:
+            assert f"{{{key[2:].rstrip('],')}," in bibliography
+
+
+def test_a_preset_that_does_not_exist() -> None:
+    assert find("sites") is LEVEL_PRESETS["sites"]
+    with pytest.raises(UnknownName, match="did you mean ethernet"):
+        find("ethernt")

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, misprediction, table_head, table_row, today
 
 ROOT = RESULTS.parents[1]
 ROWS = (
@@ -231,7 +231,7 @@ TITLES = (
 def markdown(document: dict[str, Any]) -> str:
     """The record as a page."""
     errors = [
-        abs(medians(row)[label] / row["predicted_s"][label] - 1)
+        misprediction(row["predicted_s"][label], medians(row)[label]) - 1
         for row in document["rows"]
         for label in row["labels"].values()
     ]

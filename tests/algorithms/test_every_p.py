@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.reductions import twos
+from collwise.algorithms.reductions import cube_dimension
 from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
@@ -370,7 +370,7 @@ def test_everything_for_all_settings(algorithm: Algorithm, block: range) -> None
 
 
 def check_all_settings(algorithm: Algorithm, p: int) -> None:
-    d = twos(p)
+    d = cube_dimension(p)
     for lam in [*LATENCIES, Fraction(3), Fraction(7)]:
         for k in range(2, 9) if "radix" in algorithm.parameters else [2]:
             settings = Settings(p, 4 * p, 1, True, lam, k)

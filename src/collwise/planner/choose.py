@@ -31,8 +31,6 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-VECTORISED_FROM = 24
-"""From so many ranks on, schedules for machines with levels are simulated by that engine."""
 MOST_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
 collectives that combine count eight times."""
@@ -57,7 +55,7 @@ def predicted(
         return algorithm.time_of(problem, machine, settings)
     schedule = algorithm.solve(problem, settings)
     if isinstance(machine, Levels) and topology is None:
-        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+        return fastest_timing(schedule, machine).completion
     return ideal(schedule, machine, topology).completion
 
 

@@ -90,7 +90,7 @@ class Deliveries(Program):
         return Columns(source, target, at_source, at_target, starts[which], lengths[which])
 
 
-class Uncombined(Deliveries):
+class SeparateMessages(Deliveries):
     """A program in which every contribution is a message of its own."""
 
     @abstractmethod

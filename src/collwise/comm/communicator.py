@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
-from collwise.comm.checking import check_calls
+from collwise.comm.checking import Meeting, check_calls
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
@@ -52,7 +52,8 @@ class Comm(MPI.Intracomm):
     "any" to give up that all ranks end with the same bits where that is faster.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare what they ask for before every
-    collective that is served here, and all raise InvalidArgument where they would wait for ever.
+    collective that is served here, and all raise InvalidArgument where they would wait for ever,
+    also for a rank that does not come within a minute (or COLLWISE_CHECK_LIMIT, such as 90s).
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -61,6 +62,8 @@ class Comm(MPI.Intracomm):
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
+    _meeting: Meeting | None = None
+    """Where checked calls meet."""
     _fast = _LIBRARY_ONLY
     """The calls that need nothing of Python; None where Python walks."""
 
@@ -89,8 +92,8 @@ class Comm(MPI.Intracomm):
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._dispatch = decision, Dispatch(decision, self, self._served)
         self._fast = self._dispatch.fast
-        if decision.checking:
-            check_calls(self)
+        if decision.check_limit_s:
+            self._meeting = check_calls(self, decision.check_limit_s)
 
     def plan(
         self,
@@ -282,6 +285,11 @@ class Comm(MPI.Intracomm):
         super().Disconnect()
 
     def _end_service(self) -> None:
+        if self._meeting is not None:
+            for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
+                delattr(self, name)  # the checked methods
+            self._meeting.free()
+            self._meeting = None
         if self._served:
             self._dispatch.free()
             self._served = frozenset()  # from here on the library's own says what is wrong

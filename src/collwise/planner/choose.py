@@ -156,6 +156,10 @@ def plan_for(
     if topology is not None:
         checked_topology(topology, problem.ranks, f"{problem.collective} on a topology")
     if isinstance(machine, Levels):
+        if topology is not None:
+            asked = f"{problem.collective} on a {topology.describe()}"
+            seen = f"the law of the machine knows no links ({machine.kind})"
+            raise InvalidArgument(asked, seen, "leave the topology out, or the levels")
         problem = replace(problem, placement=machine.placement)
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
@@ -201,6 +205,7 @@ def _plan(
         excluded,
         reason,
         _repositioning(ranked),
+        machine.oddities(nbytes) if isinstance(machine, Levels) else (),
     )
 
 

@@ -47,3 +47,11 @@ def table_head(titles: Sequence[str]) -> str:
 def table_row(cells: Iterable[object]) -> str:
     """One line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def misprediction(predicted: float, measured: float) -> float:
+    """By which factor a prediction is off, >= 1: the same for half of what it takes and for twice.
+
+    Both positive.
+    """
+    return max(predicted / measured, measured / predicted)

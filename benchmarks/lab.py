@@ -1,13 +1,16 @@
-"""Broadcasts on emulated hosts: predicted and measured times, planned and the libraries' own.
+"""Collectives on emulated hosts: predicted and measured times, planned and the libraries' own.
 
 Run as root, on a quiet machine: uv run python benchmarks/lab.py
-Options: --rows 16x2048@10mbit/5ms,…   --mpi mpich,openmpi   --out FOLDER   --scale 1
+Options: --rows 16x2048@10mbit/5ms,allreduce:16x8@10mbit/5ms,…   --mpi mpich,openmpi
+--out FOLDER   --scale 1
 
-Each row starts a lab.  Its ranks measure t0 and λ at this message size, then race the binomial
-tree, the λ-tree, the flat tree, the planned best and the library's own in one interleaved run;
-every byte is checked.  A row whose switch delivered packets late is repeated.  Raw samples go to
-FOLDER/lab-DATE.json, a table to FOLDER/lab-DATE.md (benchmarks/results by default).  --scale
-shortens measurements, and the wait for a quiet machine, by a factor.
+Each row starts a lab.  Its ranks measure t0 and λ at this message size (and, of what may send
+longer messages than it is asked for, at four times this size), then race in one interleaved run the
+library's own and the planned best few; of a broadcast the binomial tree, the λ-tree, the flat tree
+and the planned best.  Every byte is checked.  Of an s-to-p broadcast every fourth rank is a source.
+A row whose switch delivered packets late is repeated.  Raw samples go to FOLDER/lab-DATE.json, a
+table to FOLDER/lab-DATE.md (benchmarks/results by default).  --scale shortens measurements, and the
+wait for a quiet machine, by a factor.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -22,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, misprediction, table_head, table_row, today
 
 ROOT = RESULTS.parents[1]
 ROWS = (
@@ -33,7 +37,13 @@ ROWS = (
     "16x2048@100mbit/5ms",
     "16x2048@10mbit/1ms",
 )
-ROW = re.compile(r"(\d+)x(\d+)@(\w+)/(\w+)")
+OTHERS = (
+    "reduce:16x2048@10mbit/5ms",
+    "allreduce:16x8@10mbit/5ms",
+    "allreduce:16x2048@10mbit/5ms",
+    "s_to_p:16x512@10mbit/5ms",
+)
+ROW = re.compile(r"(?:(\w+):)?(\d+)x(\d+)@(\w+)/(\w+)")
 TREES = ("binomial", "postal_tree", "flat")
 REPETITIONS = 40
 MEASURING_S, RACING_S, LIMIT_S = 12.0, 30.0, 240.0
@@ -47,13 +57,13 @@ QUIET_LOAD, PATIENCE_S = 1.0, 120.0
 def main() -> None:
     """Run all rows with both libraries, or one row in this environment."""
     if sys.argv[1:2] == ["ranks"]:
-        race_on_ranks(int(sys.argv[2]), float(sys.argv[3]))
+        race_on_ranks(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
         return
     if sys.argv[1:2] == ["row"]:
         print(json.dumps(run_row(*sys.argv[2:5])))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--rows", default=",".join(ROWS + OTHERS))
     parser.add_argument("--mpi", default="mpich,openmpi")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--openmpi-python", type=Path, default=ROOT / ".venv-ompi/bin/python")
@@ -74,9 +84,9 @@ def main() -> None:
 def write(rows: list[dict[str, Any]], folder: Path) -> None:
     """The raw samples and the table of all rows so far."""
     document = {
-        "what": "broadcasts on emulated hosts (collwise lab)",
+        "what": "collectives on emulated hosts (collwise lab)",
         "date": today(),
-        "command": "uv run python benchmarks/lab.py",
+        "command": shlex.join(["uv", "run", "python", "benchmarks/lab.py", *sys.argv[1:]]),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "units": {"*_s": "seconds", "lam": "units of t0", "samples": "seconds, slowest rank"},
@@ -101,7 +111,8 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
     match = ROW.fullmatch(row)
     if match is None:
         raise SystemExit(f"{row!r} is no row; one is {ROWS[0]}")
-    hosts, nbytes, rate, latency = int(match[1]), int(match[2]), match[3], match[4]
+    collective = match[1] or "broadcast"
+    hosts, nbytes, rate, latency = int(match[2]), int(match[3]), match[4], match[5]
     best: dict[str, Any] = {}
     for _ in range(ATTEMPTS):
         load_before = os.getloadavg()[0]
@@ -111,7 +122,7 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
         up_s = time.monotonic() - begin
         try:
             finished = cluster.run(
-                [sys.executable, __file__, "ranks", str(nbytes), scale],
+                [sys.executable, __file__, "ranks", collective, str(nbytes), scale],
                 timeout_s=LIMIT_S,
                 capture=True,
             )
@@ -128,6 +139,7 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
         attempt = {
             "mpi": mpi,
             "row": row,
+            "collective": collective,
             "hosts": hosts,
             "nbytes": nbytes,
             "load_before": load_before,
@@ -143,33 +155,38 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
     return best
 
 
-def race_on_ranks(nbytes: int, scale: float) -> None:
+def race_on_ranks(collective: str, nbytes: int, scale: float) -> None:
     """What every rank does: measure, plan, race; rank 0 prints one line of JSON."""
     import numpy as np
     from mpi4py import MPI
 
-    from collwise.algorithms.registry import ALGORITHMS
     from collwise.mpi.bench.measuring import run_campaign
     from collwise.mpi.bench.race_harness import RaceHarness, race
     from collwise.mpi.runtime.agreement import on_root
     from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.runtime.world import describe, world
-    from collwise.planner.choose import plan
+    from collwise.planner.choose import problem_for, shortlist
+    from collwise.tuning.outcomes import Task
 
     comm = world()
     here = describe(comm)
     private = PrivateCommunicator(comm)
     for _ in range(3):  # connections are made lazily
         private.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))
-    profile = run_campaign(private.comm, here, budget_s=MEASURING_S * scale, sizes=[nbytes])
-    planned = plan("broadcast", ranks=comm.size, nbytes=nbytes, machine=profile.machine)
-    racers = [next(c for c in planned.candidates if c.name == f"broadcast/{n}") for n in TREES]
-    if planned.choice.label not in {c.label for c in racers}:
-        racers.append(planned.choice)
+    sizes = [nbytes] if collective == "broadcast" else [nbytes, 4 * nbytes]
+    profile = run_campaign(private.comm, here, budget_s=MEASURING_S * scale, sizes=sizes)
+    sources = range(0, comm.size, 4) if collective == "s_to_p" else None
+    problem, reason = problem_for(collective, ranks=comm.size, nbytes=nbytes, sources=sources)
+    planned = Task(problem, reason=reason).plan(profile)
+    racers = list(shortlist(planned))
+    if collective == "broadcast":
+        racers = [next(c for c in planned.candidates if c.name == f"broadcast/{n}") for n in TREES]
+        if planned.choice.label not in {c.label for c in racers}:
+            racers.append(planned.choice)
     outcome = race(
         RaceHarness(private, here.crowded),
-        planned.problem,
-        {c.label: ALGORITHMS[c.name].schedule(comm.size, nbytes, 0, **c.settings) for c in racers},
+        problem,
+        {c.label: c.schedule(problem) for c in racers},
         {c.label: c.predicted_s for c in racers},
         budget_s=RACING_S * scale,
         repetitions=REPETITIONS,
@@ -185,9 +202,10 @@ def race_on_ranks(nbytes: int, scale: float) -> None:
             "lam_interval": point.lam_interval,
             "lam_experiments": point.lam_experiments,
             "planned": planned.choice.label,
-            "labels": {n: c.label for n, c in zip(TREES, racers, strict=False)},
+            "labels": {c.name.partition("/")[2]: c.label for c in racers},
             "predicted_s": outcome.predicted_s,
             "dropped": outcome.dropped,
+            "starts_apart_s": outcome.apart_s,
             "samples": {label: list(times) for label, times in outcome.samples.items()},
         }
         print(json.dumps(result), flush=True)
@@ -206,46 +224,52 @@ def cells(row: dict[str, Any]) -> list[str]:
     own = min(measured[label] for label in measured if label.startswith("library"))
     texts = [row["mpi"], row["row"], f"{row['t0_s'] * 1e3:.3f}", f"{row['lam']:.2f}"]
     texts.append(f"{own * 1e3:.2f}")
-    for name in TREES:
-        label = row["labels"][name]
-        error = measured[label] / predicted[label] - 1
-        texts.append(f"{measured[label] * 1e3:.2f} / {predicted[label] * 1e3:.2f} ({error:+.1%})")
+    compared = [
+        f"{name} {measured[label] * 1e3:.2f} / {predicted[label] * 1e3:.2f}"
+        f" ({measured[label] / predicted[label]:.3f})"
+        for name, label in row["labels"].items()
+    ]
+    texts.append("; ".join(compared))
     planned = row["planned"]
-    texts.append(f"{planned.removeprefix('broadcast/')} {measured[planned] * 1e3:.2f}")
+    texts.append(f"{planned.partition('/')[2]} {measured[planned] * 1e3:.2f}")
     texts.append(f"{own / measured[planned]:.2f}")
+    repetitions = len(row["samples"][planned])
+    texts.append(f"{repetitions}, {row['dropped']}, {row['starts_apart_s'] * 1e3:.2f}")
     switch = row["switch"]
     late = [switch[f"lateness_{q}_s"] * 1e3 for q in ("p50", "p95", "max")]
     texts.append(" / ".join(f"{x:.2f}" for x in late))
     texts.append(f"{switch['drops']}, {switch['load']:.0%}")
-    texts.append(f"{row['up_s']:.2f} / {row['down_s']:.2f}")
+    texts.append(f"{row['load_before']:.1f}")
     return texts
 
 
 TITLES = (
     *("MPI", "hosts × bytes @ rate / latency", "t0", "λ", "library's own"),
-    *TREES,
-    *("planned", "speed-up", "lateness p50 / p95 / max", "drops, load", "up / down, s"),
+    *("measured / predicted (ratio)", "planned", "speed-up", "kept, dropped, starts apart"),
+    *("lateness p50 / p95 / max", "drops, load of the switch", "load before"),
 )
 
 
 def markdown(document: dict[str, Any]) -> str:
     """The record as a page."""
     errors = [
-        abs(medians(row)[label] / row["predicted_s"][label] - 1)
+        misprediction(row["predicted_s"][label], medians(row)[label]) - 1
         for row in document["rows"]
         for label in row["labels"].values()
     ]
     lines = [
-        f"# Broadcasts on emulated hosts, {document['date']}",
+        f"# Collectives on emulated hosts, {document['date']}",
         "",
         f"Made by `{document['command']}` on {document['cores']} cores"
         f" ({document['system']}); raw samples in the JSON file beside this page.",
         "Milliseconds: medians of interleaved repetitions, slowest rank, measured / predicted from"
         " the t0 and λ measured in the same run. Library's own: the faster of its blocking and its"
-        " persistent form. Speed-up: library's own over planned.",
+        " persistent form. Speed-up: library's own over planned. Dropped: repetitions in which"
+        " ranks did not start together; starts of the others were so far apart at most. Load"
+        " before: the machine's load average when the row began.",
         "",
-        f"Predicted against measured: median error {median(errors):.1%},"
-        f" largest {max(errors):.1%} ({len(errors)} schedules).",
+        f"Predicted against measured, as a ratio of at least 1: off by {median(errors):.1%} in the"
+        f" median, by {max(errors):.1%} at most ({len(errors)} schedules).",
         "",
         table_head(TITLES),
         *(table_row(cells(row)) for row in document["rows"]),

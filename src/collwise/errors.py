@@ -131,6 +131,12 @@ class NoMPI(CollwiseError):
     """No MPI library, no launcher, or a launcher of another MPI."""
 
 
+class RanksLost(CollwiseError):
+    """Ranks that were ended from outside while they worked."""
+
+    exit_code = 1
+
+
 class BrokenCommunicator(CollwiseError):
     """A communicator on which a collective was interrupted half-way."""
 

@@ -69,13 +69,14 @@ def environment(library: Library, folder: Path, **more: str) -> dict[str, str]:
     )
 
 
-def processes_with(mark: str) -> list[int]:
-    """Processes that have this text in their environment (their children inherit it)."""
+def processes_with(*marks: str) -> list[int]:
+    """Processes that have these texts in their environment (their children inherit it)."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
-                if mark.encode() in (folder / "environ").read_bytes():
+                variables = (folder / "environ").read_bytes()
+                if all(mark.encode() in variables for mark in marks):
                     found.append(int(folder.name))
             except OSError:
                 pass  # it has ended, or is not ours

@@ -95,7 +95,17 @@ def test_wide_intervals() -> None:
     assert "4 times this --budget" in judgement.advice[0]
 
 
+def test_points_that_run_no_plan_do_not_count() -> None:
+    """With those of blocking sends, hardly any measurement was stable."""
+    unused = msgspec.structs.replace(DISAGREE, mode="blocking")
+    assert judged(GOOD, unused, unused, unused).verdict == STABLE
+    assert judged(unused).verdict != STABLE
+
+
 def test_few_noisy_points_are_a_matter_for_advice() -> None:
+    judgement = judged(*[GOOD] * 3, DISAGREE)
+    assert judgement.verdict == STABLE
+    assert judged(*[GOOD] * 2, DISAGREE).verdict != STABLE
     judgement = judged(*[GOOD] * 9, DISAGREE)
     assert judgement.verdict == STABLE
     assert judgement.advice[0].startswith("1 of 10 points are noisy")

@@ -252,7 +252,7 @@ def test_what_a_race_rests_on() -> None:
     made = outcome(repetitions=20, dropped=3)
     *_, samples, checked = race_summary(made)
     assert samples.startswith("samples  20 repetitions of each, ")
-    assert samples.endswith("; 3 dropped because a rank started late")
+    assert samples.endswith("; 3 dropped because ranks started more than 0 s apart")
     assert "every byte" in checked
     assert "  1 repetition of each" in race_summary(outcome(repetitions=1))[2]
 

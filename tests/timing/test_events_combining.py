@@ -5,7 +5,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+from tests.algorithms.examples import (
+    COMBINES,
+    LATENCIES,
+    MACHINES,
+    MEASURED,
+    VAN_DE_GEIJN,
+    settings_of,
+)
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -15,7 +22,7 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing import Timing, ideal, ideal_alike
+from collwise.timing import Timing, events, ideal, ideal_alike
 from collwise.timing.events import Combining
 from collwise.verifier import check_flow, check_ports
 
@@ -206,6 +213,23 @@ def test_the_census_for_a_latency_that_is_not_the_machines(p: int) -> None:
             check_ports(census, timing, machine)
             assert len(set(timing.finish)) == 1
             assert timing.completion == ideal_alike(census.rank(0), machine)
+
+
+@pytest.mark.parametrize("machine", [MEASURED, COMBINES, VAN_DE_GEIJN], ids=lambda m: m.describe())
+@pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS.values() if a.kind.combines], ids=lambda a: a.name
+)
+def test_in_a_known_order_the_times_are_those_of_the_simulation(
+    algorithm: Algorithm, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slow twin: one event after another, whichever is possible next."""
+    settings = settings_of(algorithm, 6, lam=3, segment=16)
+    made = algorithm.schedule(6, 96, itemsize=8, **settings)
+    timing = ideal(made, machine)
+    monkeypatch.setattr(events, "_known_order", lambda *_: None)
+    twin = ideal(made, machine)
+    assert (timing.finish, timing.combines) == (twin.finish, twin.combines)
+    assert sorted(timing.transfers) == sorted(twin.transfers)
 
 
 # --- one rank for all ---

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, TypeAlias
 
@@ -94,7 +94,13 @@ def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
 
 def simulated_time(problem: Problem, machine: Machine, program: Program) -> Fraction:
     """Exact seconds, from simulating every rank's list."""
-    return ideal(Schedule(problem, program), machine).completion
+    return ideal(_schedule(problem, program), machine).completion
+
+
+@lru_cache(maxsize=1)
+def _schedule(problem: Problem, program: Program) -> Schedule:
+    """The schedule; the same object, which keeps its lists, while only the machine changes."""
+    return Schedule(problem, program)
 
 
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:

@@ -90,7 +90,7 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
     except OSError:  # nobody reads it, or there is no room: do not try again at the very end
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    mpi = _running_mpi()
+    mpi = running_mpi()
     others = mpi is not None and mpi.COMM_WORLD.Get_size() > 1
     if code and others and (alone or not _all_arrive(mpi)):
         if not alone:
@@ -115,7 +115,7 @@ def _tell_parent(code: int) -> bool:
     return True
 
 
-def _running_mpi() -> Any:
+def running_mpi() -> Any:
     """The MPI module, if it was loaded and runs."""
     module = sys.modules.get("mpi4py.MPI")
     return module if module and module.Is_initialized() and not module.Is_finalized() else None
@@ -133,7 +133,7 @@ def _all_arrive(mpi: Any) -> bool:
 
 
 def _rank() -> int:
-    if (mpi := _running_mpi()) is not None:
+    if (mpi := running_mpi()) is not None:
         return int(mpi.COMM_WORLD.Get_rank())
     launcher = launched()
     return launcher.rank if launcher is not None else 0

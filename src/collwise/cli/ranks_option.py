@@ -2,21 +2,30 @@
 
 import functools
 import os
+import select
+import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from collwise.cli.failures import running_mpi
 from collwise.cli.output import passed_on
-from collwise.errors import InvalidArgument, NoMPI
+from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.system import formatting
 from collwise.system.host import usable_cores
 from collwise.system.launcher import STATUS_FILE, launched, start
 
+_WORKING = "working"
+"""The status that ranks leave once they have begun."""
+_LIFELINE = "alive"
+"""The named pipe that the process that starts ranks holds open, beside the status file."""
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
@@ -66,6 +75,11 @@ def on_ranks(
             from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
 
             comm = world()
+            if ours and comm.Get_rank() == 0:
+                status = Path(os.environ[STATUS_FILE])
+                with suppress(FileExistsError), status.open("x", encoding="ascii") as file:
+                    file.write(_WORKING)  # unless a rank has failed already
+                _end_with(status.with_name(_LIFELINE))
             show_results = command(comm=comm, here=describe(comm), **options)
             from collwise.mpi.runtime.agreement import on_root
 
@@ -92,16 +106,43 @@ def _start(count: int, budget_s: float) -> int:
         )
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
         status = Path(folder) / "status"
+        os.mkfifo(lifeline := Path(folder) / _LIFELINE)
+        # Held open by this process alone: however it ends, `kill -9` included, the ranks see it.
+        held = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
         environment = {STATUS_FILE: str(status), **passed_on()}
         arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
-        code = start(count, arguments, environment, budget_s + START_UP_S)
-        if status.exists():
-            return int(status.read_text(encoding="ascii") or 1)
+        try:
+            code = start(count, arguments, environment, budget_s + START_UP_S)
+        finally:
+            os.close(held)
+        told = status.read_text(encoding="ascii") if status.exists() else ""
+    if told not in ("", _WORKING):
+        return int(told)
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
+    ended = f"the launcher ended with code {code} before the command was done"
+    if told == _WORKING:
+        raise RanksLost(
+            f"this command on {count} ranks",
+            f"a rank was ended from outside; {ended}",
+            "run it again; if memory ran out, use fewer ranks or smaller messages",
+        )
     raise NoMPI(
         f"{count} ranks",
-        f"the launcher ended with code {code} before the command was done"
-        " (what it said, if anything, is above)",
+        f"{ended} (what it said, if anything, is above)",
         "try fewer ranks; `collwise doctor` checks launcher and library",
     )
+
+
+def _end_with(lifeline: Path) -> None:
+    """End all ranks when the process ends that started them, from a thread that only waits."""
+
+    def wait(line: int) -> None:
+        poll = select.poll()
+        poll.register(line, 0)  # the end is always reported
+        poll.poll()
+        shutil.rmtree(lifeline.parent, ignore_errors=True)  # nobody else is left to do it
+        running_mpi().COMM_WORLD.Abort(1)
+
+    line = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    threading.Thread(target=wait, args=(line,), daemon=True).start()

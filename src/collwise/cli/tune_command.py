@@ -26,7 +26,10 @@ if TYPE_CHECKING:  # the help needs no MPI
 
 @click.command("tune", cls=GroupedCommand)
 @click.option(
-    "--budget", type=BUDGET, default=32.0, help="Seconds for measuring and racing together."
+    "--budget",
+    type=BUDGET,
+    default=32.0,
+    help="Seconds for measuring and racing; the report comes on top.",
 )
 @click.option(
     "--bytes",
@@ -89,7 +92,7 @@ def command(
         for collective in collectives
         for nbytes in sizes
     ]
-    beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s"
+    beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s, then reporting"
     with (
         output.progress(as_json or comm.rank > 0, beginning) as progress,
         Session(comm, here, seed=seed, progress=progress) as session,

@@ -288,32 +288,48 @@ class Comm(MPI.Intracomm):
             self._fast = _LIBRARY_ONLY
 
 
-def _persistent_form(method: str) -> Callable[..., Any]:
-    """METHOD_init: a persistent request of ours, which is no MPI.Prequest, or the library's."""
-    library = getattr(MPI.Intracomm, f"{method}_init")
+def _request_form(method: str, name: str, persistent: bool) -> Callable[..., Any]:
+    """METHOD_init or IMETHOD: a request of ours, or the library's."""
+    library = getattr(MPI.Intracomm, name)
     form = signature(getattr(Comm, method))
-    info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
-    form = form.replace(parameters=[*form.parameters.values(), info])
+    if persistent:
+        info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
+        form = form.replace(parameters=[*form.parameters.values(), info])
 
     def make(*positional: Any, **named: Any) -> Any:
         bound = form.bind(*positional, **named)
         bound.apply_defaults()
-        comm, *arguments, _ = bound.args
+        comm, *arguments = bound.args
         made = None
-        if method in comm._served:
-            made = comm._dispatch.persistent(method, *arguments)
+        if method in comm._served and persistent:
+            made = comm._dispatch.persistent(method, *arguments[:-1])
+        elif method in comm._served:
+            made = comm._dispatch.nonblocking(method, *arguments)
         return library(*bound.args) if made is None else made
 
-    make.__name__, make.__qualname__ = f"{method}_init", f"Comm.{method}_init"
+    make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]
-    make.__doc__ = f"""Make a persistent {method}: `Start`, `Wait`, and at the end `Free`.
+    make.__doc__ = _PERSISTENT.format(method) if persistent else _NONBLOCKING.format(method)
+    return make
 
-        Collective, in the same order on all ranks; errors are those of `{method}`.  A user's `op`
+
+_PERSISTENT = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
         must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
         """
-    return make
+_NONBLOCKING = """Start a {0}; its buffers belong to it until `Wait`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  An `MPI.Request`
+        where the MPI library calls collwise when it makes progress (MPICH from 4.2), and for what
+        the library serves; otherwise it has the same methods, and lists need `collwise.waitall`.
+        """
 
 
 for _collective in COLLECTIVES.values():
     for _method in _collective.methods:
-        setattr(Comm, f"{_method}_init", _persistent_form(_method))
+        for _name, _persistent in (
+            (f"{_method}_init", True),
+            (f"I{_method[0].lower()}{_method[1:]}", False),
+        ):
+            setattr(Comm, _name, _request_form(_method, _name, _persistent))

@@ -78,9 +78,9 @@ class Decision:
         """The settings of `cw.Comm`, checked; raises as it does."""
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
-        if effort not in EFFORTS:
+        if not isinstance(effort, str) or effort not in EFFORTS:
             raise UnknownName.of("effort", effort, EFFORTS)
-        if order is not None and order not in ORDERS:
+        if order is not None and (not isinstance(order, str) or order not in ORDERS):
             raise UnknownName.of("order", order, ORDERS)
         chosen = _chosen({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
@@ -203,7 +203,7 @@ def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
         )
     return {
         find_collective(collective).name: LIBRARY
-        if name == LIBRARY
+        if isinstance(name, str) and name == LIBRARY
         else find(name, collective).name
         for collective, name in algorithms.items()
     }

@@ -109,13 +109,26 @@ class Dispatch:
 
     def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
         """A persistent request for the arguments of an MPI method."""
+        made = self._request("persistent", method, arguments)
+        return None if made is None else made[0].persistent(*made[1])
+
+    def nonblocking(
+        self, method: str, *arguments: Any
+    ) -> MPI.Request | PersistentCollective | None:
+        """A request that is started, for the arguments of an MPI method."""
+        made = self._request("blocking", method, arguments)
+        return None if made is None else made[0].nonblocking(*made[1])
+
+    def _request(
+        self, form: Form, method: str, arguments: Sequence[Any]
+    ) -> tuple[Executor, Sequence[Any]] | None:
+        """The executor of a call, and its buffers."""
         asked = self._asked(method, arguments)
-        plan = None if asked is None else self.plan(asked, "persistent", timed=False)
+        plan = None if asked is None else self.plan(asked, form, timed=False)
         if plan is None:
             return None
         op = arguments[2] if plan.problem.kind.combines else None
-        buffers = arguments[: 1 if method == "Bcast" else 2]
-        return self._executor(method, plan, op).persistent(*buffers)
+        return self._executor(method, plan, op), arguments[: 1 if method == "Bcast" else 2]
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""

@@ -43,6 +43,8 @@ SIZES = (
 )
 """Bytes: powers of four, and of two where libraries have their eager limits."""
 
+FEWEST_SIZES = 5
+"""Of the usual sizes, however small the messages are in which somebody is interested."""
 PATIENCE = 4
 """A budget that tells nothing is exceeded up to so many times."""
 ROUND = 5
@@ -53,6 +55,13 @@ TOLERANCE = 0.01
 """A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
 BATCH = 1024
 """The largest number of probes in a batch."""
+
+
+def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
+    """The sizes to measure where nobody names any: up to the first that is not below `largest`."""
+    if largest is None:
+        return SIZES
+    return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]
 
 
 class Stage(Enum):
@@ -88,9 +97,9 @@ class Measurement:
 class Campaign:
     """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
 
-    ranks: >= 2.  sizes: bytes, >= 1; SIZES if not given.  seed: of targets and order.  budget_s:
-    seconds after which nothing new begins; where they tell nothing, PATIENCE times as many.
-    modes: ways of sending to measure, as values of `blocking`.
+    ranks: >= 2.  sizes: bytes, >= 1; the usual ones up to `largest` if not given.  seed: of targets
+    and order.  budget_s: seconds after which nothing new begins; where they tell nothing, PATIENCE
+    times as many.  modes: ways of sending to measure, as values of `blocking`.
     repetitions: the most of one probe.
     Raises InvalidArgument for values out of range.
     """
@@ -100,6 +109,7 @@ class Campaign:
         ranks: int,
         *,
         sizes: Iterable[int] | None = None,
+        largest: int | None = None,
         seed: int = 0,
         budget_s: float = 20.0,
         modes: Iterable[bool] = (False, True),
@@ -114,7 +124,7 @@ class Campaign:
         if not (budget_s > 0 and isfinite(budget_s)):
             raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
         self.ranks = ranks
-        numbers = list(SIZES if sizes is None else sizes)
+        numbers = list(usual_sizes(largest) if sizes is None else sizes)
         if not numbers or any(not isinstance(x, int) or x < 1 for x in numbers):
             remedy = "give 1 or more different whole numbers of bytes, >= 1"
             raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)

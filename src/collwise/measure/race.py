@@ -7,11 +7,18 @@ keeps its place unless another is significantly better, and by a margin.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from collwise.measure.statistics import Interval, median_interval, ratio_interval
 
 MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
+
+APART = 0.05
+"""Starts that are apart by no more of the fastest time are together."""
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
@@ -21,12 +28,39 @@ BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 
+class Punctual(NamedTuple):
+    """The times (seconds, repetitions × competitors) in which all ranks began together.
+
+    dropped: how many other repetitions there were.   tolerance_s: how far apart starts may be.
+    """
+
+    kept: NDArray[np.float64]
+    dropped: int
+    tolerance_s: float
+
+
+def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
+    """The repetitions to judge by: none in which ranks began far apart, for any competitor.
+
+    times_s, apart_s: how long each took, and from the first rank's start to the last one's; both
+    repetitions × competitors.
+    Starts may be apart by APART of the fastest competitor's time, or as far as those of half of the
+    repetitions are: where nobody starts together, nothing better is to be had.
+    """
+    furthest = apart_s.max(axis=1)
+    usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
+    tolerance_s = max(APART * float(np.median(times_s, axis=0).min()), usual)
+    good = furthest <= tolerance_s
+    return Punctual(times_s[good], int((~good).sum()), tolerance_s)
+
+
 @dataclass(frozen=True)
 class Race:
     """The samples of one race, in seconds, repetition by repetition, by competitor.
 
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
-    the model said, by label.   dropped: repetitions thrown away since a rank was late at the start.
+    the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
+    apart_s: how far apart the starts of the others were at most.
     """
 
     collective: str
@@ -37,6 +71,7 @@ class Race:
     predicted_s: Mapping[str, float]
     dropped: int = 0
     libraries: tuple[str, ...] = (LIBRARY, LIBRARY_PERSISTENT)
+    apart_s: float = 0.0
 
     @cached_property
     def library(self) -> str:

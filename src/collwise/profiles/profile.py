@@ -25,6 +25,7 @@ from collwise.profiles.records import (
     RaceResult,
 )
 from collwise.system.files import read_input, replace_file
+from collwise.system.integers import checked_integer
 
 ENVIRONMENT = "COLLWISE_PROFILE"
 """The environment variable that names the profile to use."""
@@ -68,6 +69,11 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
         placement: as `placement_of` names it, if it is known; measurements with it come first.
         """
+        asked = "a profile at so many ranks"
+        ranks = checked_integer(ranks, asked, "ranks", 0)
+        if not isinstance(placement, str):
+            seen = f"placement = {shown(placement)}"
+            raise InvalidArgument(asked, seen, "give it as text, such as provenance.placement")
 
         def distance(measured: Measurements) -> tuple[bool, float]:
             made = measured.provenance
@@ -98,7 +104,8 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
         placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
         """
-        wanted = ("", placement or self.at(ranks).provenance.placement)
+        nearest = self.at(ranks, placement)
+        wanted = ("", placement or nearest.provenance.placement)
         return tuple(r for r in self.race_results if r.ranks != ranks or r.placement in wanted)
 
     @cached_property
@@ -111,10 +118,10 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
         Raises InvalidArgument if that was not measured.
         """
-        points = [point for point in self.points if point.mode == mode]
+        points = [point for point in self.points if isinstance(mode, str) and point.mode == mode]
         if not points:
             raise InvalidArgument(
-                f"the machine with {mode} sends",
+                f"the machine with {mode if isinstance(mode, str) else shown(mode)} sends",
                 "the profile has no such measurements",
                 "measure again: collwise measure",
             )

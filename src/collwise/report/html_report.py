@@ -189,6 +189,8 @@ def _lead(tuning: Tuning) -> str:
         )
     else:
         text += "Nothing was clearly faster: the library's own stays."
+    if tuning.unraced:
+        text += f" The budget ended before {formatting.count(len(tuning.unraced), 'more race')}."
     return f"{text} {_prediction_error([d for _, d in raced])}"
 
 

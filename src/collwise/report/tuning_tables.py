@@ -88,6 +88,9 @@ def tuning_summary(tuning: Tuning) -> list[str]:
             f" {len(won)} of {len(decisions)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )
+    if tuning.unraced:
+        tasks = ", ".join(map(str, tuning.unraced))
+        lines.append(f"left out {tasks}: the budget ended; give more --budget")
     lines.append("checked  every byte on every rank, before and after every race")
     return lines + [f"advice   {line}" for line in tuning.profile.advice]
 
@@ -198,7 +201,8 @@ def race_summary(outcome: Outcome) -> list[str]:
     return [
         *lines,
         f"samples  {formatting.count(count, 'repetition')} of each, shuffled and interleaved;"
-        f" {outcome.race.dropped} dropped because a rank started late",
+        f" {outcome.race.dropped} dropped because ranks started more than"
+        f" {formatting.time(outcome.race.apart_s)} apart",
         "checked  every byte on every rank, before and after",
     ]
 
@@ -208,6 +212,10 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
     return {
         "profile": tuning.profile.to_document(),
         "races": [race_document(outcome) for outcome in tuning.outcomes],
+        "unraced": [
+            {"collective": task.problem.collective, "nbytes": task.problem.nbytes}
+            for task in tuning.unraced
+        ],
     }
 
 
@@ -230,6 +238,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
         **forms["persistent"],
         "forms": forms,
         "dropped": race.dropped,
+        "starts_apart_s": race.apart_s,
         "competitors": [
             {
                 "label": label,

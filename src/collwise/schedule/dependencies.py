@@ -18,31 +18,36 @@ class Writers:
         if not block.length:
             return
         starts, ends, writers = self._maps.setdefault((slot, block.owner), ([], [], []))
-        first = bisect_right(ends, block.offset)
-        last = bisect_left(starts, block.end)
-        pieces = [(block.offset, block.end, writer)]
+        begin, end = block.offset, block.offset + block.length
+        first = bisect_right(ends, begin)
+        last = bisect_left(starts, end)
+        if last - first == 1 and starts[first] == begin and ends[first] == end:
+            writers[first] = writer
+            return
+        pieces = [(begin, end, writer)]
         if first < last:  # keep what sticks out on either side
-            if starts[first] < block.offset:
-                pieces.insert(0, (starts[first], block.offset, writers[first]))
-            if ends[last - 1] > block.end:
-                pieces.append((block.end, ends[last - 1], writers[last - 1]))
+            if starts[first] < begin:
+                pieces.insert(0, (starts[first], begin, writers[first]))
+            if ends[last - 1] > end:
+                pieces.append((end, ends[last - 1], writers[last - 1]))
         starts[first:last] = [piece[0] for piece in pieces]
         ends[first:last] = [piece[1] for piece in pieces]
         writers[first:last] = [piece[2] for piece in pieces]
 
     def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
         """The written runs of the block, in order: where each begins, ends, and its writer."""
-        if (slot, block.owner) not in self._maps or not block.length:
-            return []
-        starts, ends, writers = self._maps[slot, block.owner]
-        touched = range(bisect_right(ends, block.offset), bisect_left(starts, block.end))
-        return [
-            (max(starts[i], block.offset), min(ends[i], block.end), writers[i]) for i in touched
-        ]
+        starts, ends, writers = self._maps.get((slot, block.owner), ([], [], []))
+        begin, end = block.offset, block.offset + block.length
+        touched = range(bisect_right(ends, begin), bisect_left(starts, end) if block.length else 0)
+        return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
-    def of(self, slot: int, block: Block) -> set[int]:
-        """The latest writers of the block's bytes (bytes that nobody wrote have none)."""
-        return {writer for _, _, writer in self.pieces(slot, block)}
+    def of(self, slot: int, block: Block) -> Iterable[int]:
+        """The latest writers of the block's bytes, some more than once; none where nobody wrote."""
+        if not block.length or (slot, block.owner) not in self._maps:
+            return ()
+        starts, ends, writers = self._maps[slot, block.owner]
+        end = block.offset + block.length
+        return writers[bisect_right(ends, block.offset) : bisect_left(starts, end)]
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
@@ -56,8 +61,8 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         read_from: set[int] = set()
         for slot in reads(op):
             for block in op.blocks:
-                read_from |= writers.of(slot, block)
-        waits.append(tuple(sorted(read_from)))
+                read_from.update(writers.of(slot, block))
+        waits.append(tuple(sorted(read_from)) if read_from else ())
         if (slot_written := writes(op)) is not None:
             for block in op.blocks:
                 writers.write(slot_written, block, place)
@@ -77,7 +82,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
         overwritten_sends: set[int] = set()
         for slot in reads(op) if isinstance(op, Send) else clobbers(op):
             for block in op.blocks:
-                overwritten_sends |= readers.of(slot, block)
+                overwritten_sends.update(readers.of(slot, block))
         for send in tuple(overwritten_sends):
             overwritten_sends |= before[send]
         if isinstance(op, Send):
@@ -123,7 +128,7 @@ def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
         earlier: set[int] = set()
         for slot in used:
             for block in op.blocks:
-                earlier |= users.of(slot, block)
+                earlier.update(users.of(slot, block))
         for user in tuple(earlier):
             earlier |= before[user]
         before.append(earlier)

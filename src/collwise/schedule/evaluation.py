@@ -5,19 +5,25 @@ the operation that wrote it last in list order.
 """
 
 from collections.abc import Callable, Sequence
-from graphlib import CycleError, TopologicalSorter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from collwise.errors import InvalidSchedule
 from collwise.schedule.dependencies import Writers, matching
-from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, reads, writes
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Operation,
+    Recv,
+    Send,
+    reads,
+    size_of,
+    writes,
+)
 
-Array: TypeAlias = NDArray[Any]
-CombineArrays: TypeAlias = Callable[[int, int, Array, Array], Array]
-"""Of a rank, a step and its two operands: their combination."""
+Values = TypeVar("Values", NDArray[Any], list[int])
+"""The elements of an operand, one after another."""
 _INPUT = -1
 """The step at which a rank has its input."""
 
@@ -34,41 +40,43 @@ class _Part(NamedTuple):
 def evaluate(
     lists: Sequence[Sequence[Operation]],
     input_slot: int,
-    inputs: Sequence[tuple[tuple[Block, ...], Array]],
+    inputs: Sequence[tuple[tuple[Block, ...], Values]],
     outputs: Sequence[tuple[Block, ...]],
-    combine: CombineArrays,
-) -> list[Array]:
+    combine: Callable[[int, int, Values, Values], Values],
+    zeros: Callable[[int], Values],
+) -> list[Values]:
     """The blocks `outputs` of every rank's output slot in the end, one after another.
 
-    inputs: per rank, its blocks in the input slot and their elements; all of one type.  Offsets and
-    lengths of blocks count elements.  What nobody wrote is 0.
+    inputs: per rank, its blocks in the input slot and their elements.  Offsets and lengths of
+    blocks count elements.   combine: of a rank, a step and its two operands, their combination.
+    zeros: so many elements that are 0, as is what nobody wrote.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     # In the end the output is read, as if it were sent to somebody.
-    every = [
-        (*operations, Send(-1, blocks)) for operations, blocks in zip(lists, outputs, strict=True)
-    ]
+    every = [list(operations) for operations in lists]
+    for operations, blocks in zip(every, outputs, strict=True):
+        operations.append(Send(-1, blocks))
     parts = [
         _operands(operations, input_slot, blocks)
         for operations, (blocks, _) in zip(every, inputs, strict=True)
     ]
-    sends = {receive: send for send, receive in matching(lists).items()}
-    results = {(rank, _INPUT): array for rank, (_, array) in enumerate(inputs)}
-    for rank, step in _order(every, parts, sends):
-        op = every[rank][step]
-        if isinstance(op, Recv):
-            results[rank, step] = results[sends[rank, step]]
+    receives = matching(lists)
+    results: list[list[Values]] = []
+    for row, (_, values) in zip(lists, inputs, strict=True):
+        results.append([values] * (len(row) + 2))  # the last is the input's: step −1
+    for rank, step in _order(every, parts, receives):
+        op, made = every[rank][step], results[rank]
+        if isinstance(op, Recv):  # its send has left it here
             continue
         operands = []
         for operand in parts[rank][step]:
-            length = sum(block.length for block in op.blocks)
-            operands.append(elements := np.zeros(length, inputs[rank][1].dtype))
+            operands.append(elements := zeros(size_of(op)))
             for position, writer, begin, end in operand:
-                made = results[rank, writer][begin:end]
-                elements[position : position + end - begin] = made
-        is_combine = isinstance(op, Combine)
-        results[rank, step] = combine(rank, step, *operands) if is_combine else operands[0]
-    return [results[rank, len(operations)] for rank, operations in enumerate(lists)]
+                elements[position : position + end - begin] = made[writer][begin:end]
+        made[step] = combine(rank, step, *operands) if isinstance(op, Combine) else operands[0]
+        if (receive := receives.get((rank, step))) is not None:
+            results[receive[0]][receive[1]] = made[step]
+    return [made[-2] for made in results]
 
 
 def _operands(
@@ -107,24 +115,31 @@ def _operands(
 def _order(
     lists: Sequence[Sequence[Operation]],
     parts: Sequence[Sequence[Sequence[Sequence[_Part]]]],
-    sends: dict[tuple[int, int], tuple[int, int]],
+    receives: dict[tuple[int, int], tuple[int, int]],
 ) -> list[tuple[int, int]]:
     """All operations as (rank, step), each after those whose results it needs."""
-    needs: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for rank, operations in enumerate(lists):
+    needed: list[list[int]] = []  # by rank and step: how many results it still needs
+    readers: list[list[list[int]]] = [[[] for _ in operations] for operations in lists]
+    for operations, operands, readers_here in zip(lists, parts, readers, strict=True):
+        needed.append([])
         for step, op in enumerate(operations):
-            if not isinstance(op, Recv):
-                steps = {part.step for operand in parts[rank][step] for part in operand}
-                needs[rank, step] = [(rank, earlier) for earlier in steps - {_INPUT}]
-            elif (rank, step) in sends:
-                needs[rank, step] = [sends[rank, step]]
-            else:
-                raise never_completes(rank, step, op)
-    try:
-        return list(TopologicalSorter(needs).static_order())
-    except CycleError as error:
-        rank, step = min(error.args[1])
-        raise never_completes(rank, step, lists[rank][step]) from None
+            steps = {part.step for operand in operands[step] for part in operand} - {_INPUT}
+            for earlier in steps:
+                readers_here[earlier].append(step)
+            needed[-1].append(1 if isinstance(op, Recv) else len(steps))
+    order = [(rank, i) for rank, row in enumerate(needed) for i, n in enumerate(row) if not n]
+    for rank, step in order:  # grows while it is walked
+        ready = [(rank, reader) for reader in readers[rank][step]]
+        if (receive := receives.get((rank, step))) is not None:
+            ready.append(receive)
+        for target, reader in ready:
+            needed[target][reader] -= 1
+            if not needed[target][reader]:
+                order.append((target, reader))
+    for rank, row in enumerate(needed):
+        if step := next((i for i, n in enumerate(row, 1) if n), 0):
+            raise never_completes(rank, step - 1, lists[rank][step - 1])
+    return order
 
 
 def never_completes(rank: int, step: int, op: Operation) -> InvalidSchedule:

@@ -78,42 +78,33 @@ Operation: TypeAlias = Message | Local
 
 def size_of(operation: Operation) -> int:
     """Bytes that an operation sends, receives, combines or copies."""
-    return sum(block.length for block in operation.blocks)
+    return sum([block.length for block in operation.blocks])
 
 
 def reads(operation: Operation) -> tuple[int, ...]:
     """The slots whose blocks an operation reads."""
-    match operation:
-        case Send():
-            return (operation.slot,)
-        case Combine():
-            return (operation.left, operation.right)
-        case Copy():
-            return (operation.source,)
-        case Recv():
-            return ()
+    if isinstance(operation, Send):
+        return (operation.slot,)
+    if isinstance(operation, Recv):
+        return ()
+    if isinstance(operation, Combine):
+        return (operation.left, operation.right)
+    return (operation.source,)
 
 
 def writes(operation: Operation) -> int | None:
     """The slot whose blocks an operation writes, None for a send."""
-    match operation:
-        case Recv():
-            return operation.slot
-        case Combine() | Copy():
-            return operation.into
-        case Send():
-            return None
+    if isinstance(operation, Send):
+        return None
+    return operation.slot if isinstance(operation, Recv) else operation.into
 
 
 def clobbers(operation: Operation) -> tuple[int, ...]:
     """The slots in which an operation changes what was there."""
-    match operation:
-        case Combine():
-            used_up = operation.right >= Slot.SCRATCH and operation.right != operation.into
-            return (operation.into, operation.right) if used_up else (operation.into,)
-        case Recv():
-            return (operation.slot,)
-        case Copy():
-            return (operation.into,)
-        case Send():
-            return ()
+    if isinstance(operation, Send):
+        return ()
+    if isinstance(operation, Recv):
+        return (operation.slot,)
+    if isinstance(operation, Combine) and operation.into != operation.right >= Slot.SCRATCH:
+        return (operation.into, operation.right)
+    return (operation.into,)

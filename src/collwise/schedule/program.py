@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from collwise.schedule.dependencies import dependencies, matching
-from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.operations import Operation, Recv, Send, size_of
+from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
 
@@ -120,6 +121,23 @@ class Schedule:
     def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:
         """Per rank and operation: the earlier operations whose data it reads."""
         return tuple(map(dependencies, self.lists))
+
+    @cached_property
+    def sizes(self) -> tuple[list[int], ...]:
+        """Per rank and operation: its bytes."""
+        return tuple([size_of(op) for op in operations] for operations in self.lists)
+
+    @cached_property
+    def combining_order(self) -> list[Event] | None:
+        """The order of all events where combines use ports; see `port_order`."""
+        return port_order(self.lists, self.dependencies, combines_use_ports=True)
+
+    @cached_property
+    def order(self) -> list[Event] | None:
+        """The order of all events where combines use no port; that of `combining_order` will do."""
+        if self.combining_order is not None:
+            return self.combining_order
+        return port_order(self.lists, self.dependencies, combines_use_ports=False)
 
 
 @dataclass(frozen=True)

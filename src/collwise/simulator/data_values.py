@@ -50,6 +50,7 @@ def values(
         [(problem.input_of(rank), as_bytes(rank)) for rank in ranks],
         [problem.output_of(rank) for rank in ranks],
         combine_bytes,
+        lambda length: np.zeros(length, np.uint8),
     )
     return [
         output.view(dtype) if problem.kind.has_output(rank, problem.root) else None

@@ -25,12 +25,13 @@ from collwise.model.machine import (
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
-from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
+from collwise.schedule.operations import Combine, Operation, Recv, Send
+from collwise.schedule.port_order import Event
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal
+from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
 from collwise.timing.level_law import LevelNetwork, level_costs
-from collwise.timing.rank_state import Costs, RankState
+from collwise.timing.rank_state import Costs, RankState, TickTransfer
 from collwise.timing.wormhole import Network, network_costs
 
 
@@ -144,42 +145,26 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = _with_links(machine, topology)
-    sizes = [[size_of(op) for op in operations] for operations in schedule.lists]
-    costs, grid = _costs_in_ticks(machine, schedule.lists, sizes)
-    if isinstance(machine, Hockney | Wormhole):
-        one_partner = isinstance(machine, ExchangeOnly)
-        network = Network(schedule, sizes, costs, topology, machine.all_port, one_partner)
-        network.run()
-        ranks, transfers = network.ranks, network.transfers
+    events = _known_order(schedule, machine, topology)
+    waits_for_links = isinstance(machine, Hockney | Wormhole) and events is None
+    costs, grid = _costs_in_ticks(machine, schedule, waits_for_links)
+    if events is not None:
+        rendezvous = isinstance(machine, Hockney)
+        finish, transfers, combines = times_in_order(schedule, events, costs, rendezvous=rendezvous)
     else:
-        rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
-        ranks = [RankState(*row, costs) for row in rows]
-        if isinstance(machine, Levels):
-            levels = LevelNetwork(ranks, costs.message, machine.placement)
-            levels.run()
-            transfers = levels.transfers
-        else:
-            simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
-            transfers = simulate(ranks, costs.message)
-    for number, rank in enumerate(ranks):
-        if (step := rank.first_incomplete()) is not None:
-            raise never_completes(number, step, rank.operations[step])
-    finish = [rank.finish for rank in ranks]
-    for t in transfers:
-        finish[t.source] = max(finish[t.source], t.sent)
+        finish, transfers, combines = _simulated(schedule, machine, topology, costs)
+    linked = isinstance(machine, Wormhole) or topology is not None
 
     @cache
     def time(ticks: int) -> Fraction:
         return Fraction(ticks, grid)
 
-    linked = isinstance(machine, Wormhole) or topology is not None
     return Timing(
         tuple(map(time, finish)),
         tuple(Transfer(*t[:5], time(t.start), time(t.sent), time(t.received)) for t in transfers),
         tuple(
-            Combining(number, step, rank.sizes[step], time(start), time(end))
-            for number, rank in enumerate(ranks)
-            for step, start, end in rank.combined
+            Combining(rank, step, schedule.sizes[rank][step], time(start), time(end))
+            for rank, step, start, end in sorted(combines)
         ),
         tuple(
             Passage(
@@ -197,6 +182,38 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     )
 
 
+def _simulated(
+    schedule: Schedule, machine: Machine, topology: Topology | None, costs: Costs
+) -> tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]:
+    """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
+    if isinstance(machine, Hockney | Wormhole):
+        network = Network(
+            schedule, costs, topology, machine.all_port, isinstance(machine, ExchangeOnly)
+        )
+        network.run()
+        ranks, transfers = network.ranks, network.transfers
+    else:
+        rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
+        ranks = [RankState(*row, costs) for row in rows]
+        if isinstance(machine, Levels):
+            levels = LevelNetwork(ranks, costs.message, machine.placement)
+            levels.run()
+            transfers = levels.transfers
+        else:
+            simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
+            transfers = simulate(ranks, costs.message)
+    for number, rank in enumerate(ranks):
+        if (step := rank.first_incomplete()) is not None:
+            raise never_completes(number, step, rank.operations[step])
+    finish = [rank.finish for rank in ranks]
+    for t in transfers:
+        finish[t.source] = max(finish[t.source], t.sent)
+    combines = [
+        (number, *combine) for number, rank in enumerate(ranks) for combine in rank.combined
+    ]
+    return finish, transfers, combines
+
+
 def _with_links(machine: Machine, topology: Topology | None) -> Topology | None:
     """The topology if its links count; raises InvalidArgument if the machine knows no links."""
     if topology is None or isinstance(machine, Hockney | Wormhole):
@@ -210,25 +227,32 @@ def _with_links(machine: Machine, topology: Topology | None) -> Topology | None:
     )
 
 
+def _known_order(
+    schedule: Schedule, machine: Machine, topology: Topology | None
+) -> list[Event] | None:
+    """All that happens, in order, where lists alone decide it; None if times have a say."""
+    if topology is not None or not machine.independent_ports:
+        return None
+    return schedule.order if machine.combine(1) is None else schedule.combining_order
+
+
 def _costs_in_ticks(
-    machine: Machine, lists: Sequence[Sequence[Operation]], sizes: Sequence[Sequence[int]]
+    machine: Machine, schedule: Schedule, waits_for_links: bool
 ) -> tuple[Costs, int]:
     """What the operations of a schedule cost, in ticks, and the ticks of a second."""
     messages: set[int] = set()
     combining: set[int] = set()
-    for operations, lengths in zip(lists, sizes, strict=True):
+    for operations, lengths in zip(schedule.lists, schedule.sizes, strict=True):
         for op, nbytes in zip(operations, lengths, strict=True):
             if isinstance(op, Send | Recv):
                 messages.add(nbytes)
             elif isinstance(op, Combine):
                 combining.add(nbytes)
-    cost_of: Callable[[int], tuple[Fraction, ...]]
-    if isinstance(machine, Hockney | Wormhole):
+    cost_of: Callable[[int], tuple[Fraction, ...]] = partial(message_costs, machine)
+    if waits_for_links and isinstance(machine, Hockney | Wormhole):
         cost_of = partial(network_costs, machine)
     elif isinstance(machine, Levels):
         cost_of = partial(level_costs, machine)
-    else:
-        cost_of = partial(message_costs, machine)
     message = {size: cost_of(size) for size in messages}
     combine = {n: cost for n in combining if (cost := machine.combine(n)) is not None}
     grid = lcm(*(x.denominator for row in (*message.values(), combine.values()) for x in row))

@@ -1,4 +1,4 @@
-"""The laws of machines without links, simulated over all ranks: postal and LogGP.
+"""The laws of machines without links: postal and LogGP, and Hockney's where no link is shared.
 
 Times are ticks of a common grid.
 """
@@ -10,8 +10,10 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from collwise.model.machine import LogGP, Machine
-from collwise.schedule.operations import Recv
-from collwise.timing.rank_state import RankState, TickTransfer
+from collwise.schedule.operations import Combine, Recv
+from collwise.schedule.port_order import Event
+from collwise.schedule.program import Schedule
+from collwise.timing.rank_state import Costs, RankState, TickTransfer
 
 MessageCosts: TypeAlias = Mapping[int, tuple[int, ...]]
 """By bytes: (gap, latency), or for LogGP (o, g', o', L); see `message_costs`."""
@@ -26,6 +28,43 @@ def message_costs(machine: Machine, nbytes: int) -> tuple[Fraction, ...]:
         body = max(nbytes - 1, 0) * machine.G
         return machine.o, machine.g + body, machine.o + body, machine.L
     return tuple(machine.message(nbytes))
+
+
+def times_in_order(
+    schedule: Schedule, events: Sequence[Event], costs: Costs, *, rendezvous: bool
+) -> tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]:
+    """When each rank finishes, all messages, and all combines: rank, step, start, end.
+
+    events: all that happens, in an order in which it can happen.   rendezvous: whether a send also
+    waits for the receiver's port, as in Hockney's law.
+    """
+    dependencies, sizes = schedule.dependencies, schedule.sizes
+    done = [[0] * len(row) for row in dependencies]
+    send_free, receive_free = [0] * len(done), [-1] * len(done)
+    transfers, combines = [], []
+    for rank, step, peer, at in events:
+        times, start, nbytes = done[rank], 0, sizes[rank][step]
+        for writer in dependencies[rank][step]:
+            if times[writer] > start:
+                start = times[writer]
+        if peer >= 0:
+            gap, latency = costs.message[nbytes]
+            free = receive_free[peer]
+            start = max(start, send_free[rank], free if rendezvous else 0)
+            times[step] = send_free[rank] = sent = start + gap
+            received = start + latency
+            if not rendezvous and free >= 0 and received < free + gap:
+                received = free + gap
+            done[peer][at] = receive_free[peer] = received
+            t = TickTransfer(rank, peer, step, at, nbytes, start, sent, received)
+            transfers.append(t)
+        elif costs.combine and isinstance(schedule.lists[rank][step], Combine):
+            start = max(start, send_free[rank], receive_free[rank])
+            times[step] = send_free[rank] = receive_free[rank] = start + costs.combine[nbytes]
+            combines.append((rank, step, start, times[step]))
+        else:
+            times[step] = start
+    return [max(times, default=0) for times in done], transfers, combines
 
 
 def simulate_postal(ranks: Sequence[RankState], costs: MessageCosts) -> list[TickTransfer]:

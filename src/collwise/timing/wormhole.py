@@ -87,7 +87,6 @@ class Network:
     def __init__(
         self,
         schedule: Schedule,
-        sizes: Sequence[Sequence[int]],
         costs: Costs,
         topology: Topology | None,
         all_port: bool = False,
@@ -96,7 +95,7 @@ class Network:
         self.partners = [_Partner() for _ in schedule.lists] if exchange_only else []
         self.costs, self.topology, self.all_port = costs.message, topology, all_port
         self.routes: dict[tuple[int, int], _Route] = {}
-        rows = zip(schedule.lists, schedule.dependencies, sizes, strict=True)
+        rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
         self.ranks = [
             RankState(*row, costs, self._port_keys(number, row[0]))
             for number, row in enumerate(rows)

@@ -202,8 +202,10 @@ class Outcome:
 class Tuning:
     """The results of a session; equal on all ranks.
 
-    profile: what was measured, with the results of the races.
+    profile: what was measured, with the results of the races.   unraced: what was left out for want
+    of time.
     """
 
     profile: Profile
     outcomes: tuple[Outcome, ...]
+    unraced: tuple[Task, ...] = ()

@@ -1,6 +1,7 @@
 """A tuning session: measure this machine, plan, race the best few against the library, learn."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -70,11 +71,16 @@ class Session:
         return RaceHarness(self.private, self.world.crowded)
 
     def measure(
-        self, budget_s: float, sizes: Sequence[int] | None = None, share: float = 1.0
+        self,
+        budget_s: float,
+        sizes: Sequence[int] | None = None,
+        share: float = 1.0,
+        largest: int | None = None,
     ) -> Profile:
         """Measure the machine; the profile is equal on all ranks.
 
-        budget_s: seconds.   sizes: bytes of the messages; the usual ones if not given.
+        budget_s: seconds.   sizes: bytes of the messages; the usual ones, up to `largest`, if not
+        given.
         share: the part of the session that this is, for `progress`.
         Raises InvalidArgument for values out of range, on all ranks.
         """
@@ -83,6 +89,7 @@ class Session:
             self.world,
             budget_s=budget_s,
             sizes=sizes,
+            largest=largest,
             seed=self.seed,
             report=lambda done: self.progress("measuring t0 and λ", done * share),
         )
@@ -90,22 +97,29 @@ class Session:
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
         """Measure, plan, race and learn.
 
-        tasks: what to race, in this order.   budget_s: seconds for everything.
+        tasks: what to race, in this order.   budget_s: seconds for everything; tasks for which
+        nothing is left are not raced, except the first.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
-        profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE)
-        racing_s = budget_s * (1 - MEASURING_SHARE) / max(len(tasks), 1)
-        outcomes = []
+        begin = time.monotonic()
+        largest = max((task.problem.nbytes for task in tasks), default=None)
+        profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE, largest=largest)
+        outcomes: list[Outcome] = []
+        unraced: list[Task] = []
         for number, task in enumerate(tasks):
-            done = MEASURING_SHARE + (1 - MEASURING_SHARE) * number / len(tasks)
-            self.progress(f"racing: {task}", done)
+            passed_s = on_root(self.private.comm, lambda: time.monotonic() - begin)
+            self.progress(f"racing: {task}", max(passed_s / budget_s, MEASURING_SHARE))
+            if number and passed_s > budget_s:
+                unraced.append(task)
+                continue
             try:
-                outcomes.append(self.race(task, profile, racing_s))
+                left_s = max(budget_s - passed_s, 0.0) / (len(tasks) - number)
+                outcomes.append(self.race(task, profile, left_s))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)
         self.progress("done", 1.0)
         results = (result for outcome in outcomes for result in outcome.results)
-        return Tuning(profile.with_race_results(results), tuple(outcomes))
+        return Tuning(profile.with_race_results(results), tuple(outcomes), tuple(unraced))
 
     def race(
         self,

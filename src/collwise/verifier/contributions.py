@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-
-from collwise.schedule.evaluation import Array, evaluate
+from collwise.schedule.evaluation import evaluate
 from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
 from collwise.verifier.partition import Partition
@@ -34,13 +32,13 @@ class Expressions:
         self.values = [_Value(1 << rank, True) for rank in range(ranks)]
         self._numbers: dict[tuple[int, int], int] = {}
 
-    def combine(self, left: int, right: int) -> int | None:
-        """The number of left ∘ right; None if they have a contribution in common."""
+    def combine(self, left: int, right: int) -> int:
+        """The number of left ∘ right; −1 if they have a contribution in common."""
         if (known := self._numbers.get((left, right))) is not None:
             return known
         a, b = self.values[left], self.values[right]
         if a.ranks & b.ranks:
-            return None
+            return -1
         ordered = a.in_order and b.in_order and a.ranks.bit_length() <= _lowest(b.ranks)
         self._numbers[left, right] = number = len(self.values)
         self.values.append(_Value(a.ranks | b.ranks, ordered))
@@ -62,7 +60,7 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
     first_value: dict[int, int] = {}
     for rank, outcome in enumerate(_evaluate(lists, problem, partition, expressions)):
         pieces = _piece_numbers(partition, problem.output_of(rank))
-        for number, piece in zip(outcome.tolist(), pieces, strict=True):
+        for number, piece in zip(outcome, pieces, strict=True):
             value, block = expressions.values[number], partition.piece(piece)
             if missing := everybody & ~value.ranks:
                 seen = f"the contribution of rank {_lowest(missing)} is missing"
@@ -78,7 +76,7 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
 
 def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
-) -> list[Array]:
+) -> list[list[int]]:
     """The numbers of the expressions in every rank's output in the end, piece by piece."""
 
     @cache
@@ -86,27 +84,27 @@ def _evaluate(
         spans = [partition.span(block) for block in blocks]
         return tuple(Block(0, span.start, len(span)) for span in spans)
 
-    def combine(rank: int, step: int, left: Array, right: Array) -> Array:
-        pairs = list(zip(left.tolist(), right.tolist(), strict=True))
-        numbers = [expressions.combine(*pair) for pair in pairs]
-        if None in numbers:
-            i = numbers.index(None)
-            one, other = (expressions.values[value].ranks for value in pairs[i])
+    def combine(rank: int, step: int, left: list[int], right: list[int]) -> list[int]:
+        numbers = list(map(expressions.combine, left, right))
+        if -1 in numbers:
+            i = numbers.index(-1)
+            one, other = (expressions.values[value].ranks for value in (left[i], right[i]))
             block = partition.piece(_piece_numbers(partition, lists[rank][step].blocks)[i])
             seen = f"rank {_lowest(one & other)}'s contribution is in both operands"
             reject(lists, rank, step, seen, "combine every contribution once", block)
-        return np.array(numbers, dtype=np.int64)
+        return numbers
 
     inputs = []
     for rank in range(problem.ranks):
         blocks = in_pieces(problem.input_of(rank))
-        inputs.append((blocks, np.full(sum(block.length for block in blocks), rank)))
+        inputs.append((blocks, [rank] * sum(block.length for block in blocks)))
     return evaluate(
         [[op._replace(blocks=in_pieces(op.blocks)) for op in operations] for operations in lists],
         problem.input_slot,
         inputs,
         [in_pieces(problem.output_of(rank)) for rank in range(problem.ranks)],
         combine,
+        lambda length: [0] * length,
     )
 
 

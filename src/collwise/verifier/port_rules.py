@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import lcm
+from operator import itemgetter
 from typing import NamedTuple
 
 from collwise.errors import InvalidSchedule
@@ -11,7 +13,7 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine, Wormhole
 from collwise.model.topology import Topology
-from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
+from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
 from collwise.verifier.link_rules import check_links
@@ -56,7 +58,8 @@ def check_ports(
     """
     lists = schedule.lists
     for t in timing.transfers:
-        _check_match(lists, t)
+        _check_named(schedule, t.source, t.place_at_source, Send, t.nbytes, t.target)
+        _check_named(schedule, t.target, t.place_at_target, Recv, t.nbytes, t.source)
     check_links(lists, timing, machine, topology)
 
     def hops(t: Transfer) -> int:
@@ -66,22 +69,25 @@ def check_ports(
 
     kinds = {(t.nbytes, hops(t)) for t in timing.transfers}
     rules = {kind: _rules(machine, *kind) for kind in kinds}
+    times = {id(x): x for t in timing.transfers for x in (t.start, t.sent, t.received)}
+    times |= {id(x): x for c in timing.combines for x in (c.start, c.end)}
     unit = lcm(
-        *{x.denominator for t in timing.transfers for x in (t.start, t.sent, t.received)},
-        *{x.denominator for c in timing.combines for x in (c.start, c.end)},
+        *{x.denominator for x in times.values()},
         *(x.denominator for rule in rules.values() for x in rule),
     )
 
     def ticks(x: Fraction) -> int:
         return x.numerator * (unit // x.denominator)
 
+    time_in_ticks = {key: ticks(x) for key, x in times.items()}  # by identity: many are the same
     if isinstance(machine, Levels):
         _check_shared_ports(lists, timing, machine)
     ranks = [_RankTiming(lists, rank) for rank in range(len(lists))]
     in_ticks = {kind: tuple(map(ticks, rule)) for kind, rule in rules.items()}
     for t in timing.transfers:
         busy, gap, latency, processing = in_ticks[t.nbytes, hops(t)]
-        start, sent, received = ticks(t.start), ticks(t.sent), ticks(t.received)
+        start, sent = time_in_ticks[id(t.start)], time_in_ticks[id(t.sent)]
+        received = time_in_ticks[id(t.received)]
         if start < 0 or sent < start + busy:
             seen = "it is sent faster than the machine sends"
             reject_timing(lists, t.source, t.place_at_source, seen)
@@ -94,9 +100,10 @@ def check_ports(
             gap = processing = received - start
         begin = received - processing
         ranks[t.target].receipts.append(_Event(begin, received, t.place_at_target, gap, into))
+    combine = cache(machine.combine)
     for c in timing.combines:
-        _check_named(lists, c.rank, c.place, Combine, c.nbytes, f"{c.nbytes} bytes combined")
-        cost, start, end = machine.combine(c.nbytes), ticks(c.start), ticks(c.end)
+        _check_named(schedule, c.rank, c.place, Combine, c.nbytes)
+        cost, start, end = combine(c.nbytes), time_in_ticks[id(c.start)], time_in_ticks[id(c.end)]
         if cost is None or end - start != cost * unit:
             seen = "it is combined in another time than the machine takes"
             reject_timing(lists, c.rank, c.place, seen)
@@ -162,32 +169,33 @@ def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple
     return (route[0], route[-1]) if route else (t.target, t.source)
 
 
-def _check_match(lists: Lists, t: Transfer) -> None:
-    """The transfer is one of the schedule."""
-    message = f"{t.nbytes} bytes from {t.source} to {t.target}"
-    _check_named(lists, t.source, t.place_at_source, Send, t.nbytes, message, t.target)
-    _check_named(lists, t.target, t.place_at_target, Recv, t.nbytes, message, t.source)
-
-
 def _check_named(
-    lists: Lists,
+    schedule: Schedule,
     rank: int,
     step: int,
     kind: type[Operation],
     nbytes: int,
-    what: str,
     peer: int | None = None,
 ) -> None:
     """What a timing names is in the schedule at that step."""
-    op = lists[rank][step] if step < len(lists[rank]) else None
-    if not isinstance(op, kind) or size_of(op) != nbytes or getattr(op, "peer", None) != peer:
-        raise InvalidSchedule(
-            f"rank {rank}, step {step}: {what}",
-            f"the schedule has no such {'message' if peer is not None else 'operation'} there",
-            "time the schedule that is checked",
-            rank=rank,
-            step=step,
-        )
+    op = schedule.lists[rank][step] if step < len(schedule.lists[rank]) else None
+    if (
+        isinstance(op, kind)
+        and schedule.sizes[rank][step] == nbytes
+        and (peer is None or getattr(op, "peer", None) == peer)
+    ):
+        return
+    what, named = f"{nbytes} bytes combined", "operation"
+    if peer is not None:
+        source, target = (rank, peer) if kind is Send else (peer, rank)
+        what, named = f"{nbytes} bytes from {source} to {target}", "message"
+    raise InvalidSchedule(
+        f"rank {rank}, step {step}: {what}",
+        f"the schedule has no such {named} there",
+        "time the schedule that is checked",
+        rank=rank,
+        step=step,
+    )
 
 
 class _RankTiming:
@@ -225,7 +233,7 @@ class _RankTiming:
         for port in _by_port(self.sends):
             sent = combined = -1
             before = None
-            for event in sorted(port, key=lambda e: e[:3]):
+            for event in sorted(port, key=itemgetter(0, 1, 2)):
                 combine = isinstance(self.operations[event.step], Combine)
                 if before and event.begin < max(before.end, before.begin + before.gap):
                     self._reject(event.step, f"the send port is still busy with step {before.step}")
@@ -237,7 +245,7 @@ class _RankTiming:
     def check_receipts(self) -> None:
         """At least a gap apart, in list order."""
         for port in _by_port(self.receipts):
-            for before, event in pairwise(sorted(port, key=lambda e: (e.end, e.step))):
+            for before, event in pairwise(sorted(port, key=itemgetter(1, 2))):
                 if event.end < before.end + event.gap:
                     seen = f"it is less than t0 after the receipt of step {before.step}"
                     self._reject(event.step, seen)
@@ -258,7 +266,7 @@ class _RankTiming:
         events = {event.step: event for event in (*self.sends, *self.receipts)}
         done: dict[int, int] = {}
         for step, op in enumerate(self.operations):
-            ready, event = max((done[w] for w in writers[step]), default=0), events.get(step)
+            ready, event = max([0, *[done[w] for w in writers[step]]]), events.get(step)
             if event is not None and not isinstance(op, Recv) and event.begin < ready:
                 self._reject(step, "it begins before its data is received")
             done[step] = ready if event is None else event.end  # a copy, or a free combine

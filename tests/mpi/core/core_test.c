@@ -177,7 +177,7 @@ FAKES(uint32_t)
 FAKES(uint64_t)
 
 static struct library library_of(int handle_width) {
-    struct library one = {.width = handle_width, .status_size = 24, .truncated = TRUNCATED};
+    struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
 #define GIVE(H) \
     one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
     one.Send = (function)send_##H, one.Recv = (function)recv_##H; \
@@ -343,20 +343,20 @@ static void errors(void) {
     letters = 0;
     one->messages[0].count = 8;
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
-    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->broken);
+    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->left_over);
     CHECK(!memcmp(short_one, long_one, 8));
     program_free(one);
 
     one = chain_link(&library, 1, long_one, 0);
     put(0, 1, 7, long_one, 16);
     failing_sends = 1; /* after a message was received */
-    CHECK(program_run(one) == FAILED && one->error == 117 && one->broken);
+    CHECK(program_run(one) == FAILED && one->error == 117 && one->left_over);
     CHECK(program_step(one, 4) == FAILED && program_finish(one) == FAILED);
     program_free(one);
 
     one = chain_link(&library, 0, long_one, 0);
     failing_sends = 1; /* the very first message */
-    CHECK(program_run(one) == FAILED && !one->broken);
+    CHECK(program_run(one) == FAILED && !one->left_over);
     CHECK(progress_begin(one) == DONE && progress_finish(one) == DONE);
     program_free(one);
 }

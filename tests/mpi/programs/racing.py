@@ -1,6 +1,7 @@
 """Checks of measuring, racing and learning on real MPI."""
 
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
+from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
@@ -122,6 +124,27 @@ def bound_ranks_have_their_cores_together(comm: MPI.Intracomm) -> None:
     assert world.cores == min(comm.size, len(usable), core_limit())
     assert world.crowded == (comm.size > world.cores)
     assert world.placement == f"1x{comm.size}"
+
+
+@check
+def who_loses_his_core_while_he_waits_is_late(comm: MPI.Intracomm) -> None:
+    """The start that a rank really made counts, not that it had come to the line in time."""
+    line = StartingLine(comm, CommonClock(comm), crowded=True)
+    line.notice_s = lost_s = 0.05
+    lost: list[float] = []
+
+    def lose() -> None:
+        lost.append(lost_s)
+        time.sleep(lost_s)
+
+    if comm.rank == comm.size - 1:
+        line._pause = lose
+    for _ in range(20):  # on a busy machine it may come too late to wait
+        began, _ = line.line_up()
+        if comm.bcast(bool(lost), root=comm.size - 1):
+            break
+    assert began >= line._named[0]
+    assert not lost or began >= line._named[0] + lost_s - _SPIN_S
 
 
 def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[Any] | None) -> None:

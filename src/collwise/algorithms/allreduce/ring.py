@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reduce_scatter_block import ring
 from collwise.algorithms.reductions import register_circular
-from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.reduction import equal_parts
+from collwise.schedule.operations import Operation, Recv, Send
 
 
 @dataclass(frozen=True)
@@ -18,8 +17,7 @@ class Ring(ring.Ring):
     """After the reduce-scatter every rank passes on, in its output, what it received last."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p, operations = self.problem.ranks, super().operations(rank)
-        parts = equal_parts(Block(0, 0, self.problem.nbytes), p, self.problem.itemsize)
+        p, parts, operations = self.problem.ranks, self.parts, super().operations(rank)
         for turn in range(p - 1):
             if sent := parts[(rank - turn) % p]:
                 operations.append(Send((rank + 1) % p, sent))

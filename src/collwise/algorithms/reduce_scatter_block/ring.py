@@ -4,13 +4,14 @@ Neighbours only, in messages of n/p bytes; every rank sends no more than it must
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import equal_parts
+from collwise.schedule.reduction import Blocks, equal_parts
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,14 @@ class Ring(Program):
 
     problem: Problem
 
+    @cached_property
+    def parts(self) -> list[Blocks]:
+        """The p blocks."""
+        whole = Block(0, 0, self.problem.nbytes)
+        return equal_parts(whole, self.problem.ranks, self.problem.itemsize)
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p = self.problem.ranks
-        parts = equal_parts(Block(0, 0, self.problem.nbytes), p, self.problem.itemsize)
+        p, parts = self.problem.ranks, self.parts
         operations: list[Operation] = []
         for turn in range(p - 1):
             sent, received = parts[(rank - 1 - turn) % p], parts[(rank - 2 - turn) % p]

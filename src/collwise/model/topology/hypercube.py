@@ -39,7 +39,7 @@ class Hypercube(Topology):
 
     def route(self, source: int, target: int) -> tuple[int, ...]:  # noqa: D102
         self._check(source, target)
-        node, differ, links = source, source ^ target, []
+        node, differ, links = int(source), int(source) ^ int(target), []
         for bit in range(differ.bit_length()):
             if differ >> bit & 1:
                 links.append(node * self.dimension + bit)

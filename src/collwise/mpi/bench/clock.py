@@ -1,20 +1,21 @@
 """A clock that all ranks share, and common starts by it.
 
-On one kernel the monotonic clock is common to all processes.  Between hosts its offset to rank 0's
-is taken from the fastest of some exchanges, half a round trip each way.
+On one kernel the monotonic clock is common to all processes, in containers and on emulated hosts,
+too.  Between kernels its offset to rank 0's is taken from the fastest of some exchanges, half a
+round trip each way.
 """
 
 import os
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
 
 _EXCHANGES = 25
-_SPIN_S = 300e-6
-"""Where ranks share cores, waits longer than this sleep first, so that all can arrive."""
-_WAKE_S = 100e-6
-"""Time for waking one of the ranks that share cores."""
+_SPIN_S = 100e-6
+"""Where ranks share cores, waits longer than this sleep first: who spins keeps others from it."""
 _LONGEST_NOTICE_S = 2e-3
 """On one host; between hosts the news of a start travels first, perhaps behind other messages."""
 _LONGEST_TRIPS = 20
@@ -23,22 +24,25 @@ _LONGEST_TRIPS = 20
 class CommonClock:
     """Rank 0's clock, as every rank can read it.  Making one is collective over `comm`.
 
-    offset_s: what to add to this rank's own clock.   uncertainty_s: half of the fastest round trip
-    (0 on rank 0's own host).
+    offset_s: what to add to this rank's own clock.   uncertainty_s: of that, half of the fastest
+    round trip (0 on rank 0's own kernel).   trip_s: one way from rank 0 (0 on its own host).
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self._comm = comm
         self.offset_s = 0.0
-        self.uncertainty_s = 0.0
-        hosts = comm.allgather(MPI.Get_processor_name())
-        for rank in range(1, comm.Get_size()):
-            if hosts[rank] == hosts[0]:
+        self.trip_s = 0.0
+        places = comm.allgather((MPI.Get_processor_name(), _kernel()))
+        for rank, (host, _) in enumerate(places):
+            if host == places[0][0]:
                 continue
             if comm.Get_rank() == 0:
                 self._answer(rank)
             elif comm.Get_rank() == rank:
                 self._ask()
+        if places[comm.Get_rank()][1] == places[0][1]:
+            self.offset_s = 0.0
+        self.uncertainty_s = self.trip_s if self.offset_s else 0.0
 
     def now(self) -> float:
         """Seconds on rank 0's monotonic clock."""
@@ -55,7 +59,7 @@ class CommonClock:
             if back - sent < best:
                 best = back - sent
                 self.offset_s = float(reading[0]) - (sent + back) / 2
-        self.uncertainty_s = best / 2
+        self.trip_s = best / 2
 
     def _answer(self, rank: int) -> None:
         reading = np.zeros(1)
@@ -68,9 +72,7 @@ class CommonClock:
 class StartingLine:
     """Common starts: rank 0 names a moment a little ahead, everybody waits for it.
 
-    The notice doubles when more than a tenth of the starts were late, and shrinks below 2 %.  Where
-    even the longest notice does not bring everybody in time (more ranks than cores), lateness up
-    to `tolerance_s` is let pass; times count from the moment named, so nobody looks faster by it.
+    The notice doubles when more than a tenth of the arrivals were late, and shrinks below 2 %.
     """
 
     def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, crowded: bool) -> None:
@@ -78,35 +80,43 @@ class StartingLine:
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
         self._pause = getattr(os, "sched_yield", None) if crowded else None
-        self._spin_s = max(_SPIN_S, _WAKE_S * comm.Get_size())
-        # A broadcast takes at most so many one-way trips (half of a round trip each).
+        # A broadcast takes at most so many one-way trips.
         trips = comm.Get_size().bit_length() + 1
-        slowest = comm.allreduce(clock.uncertainty_s, MPI.MAX)
+        slowest = comm.allreduce(clock.trip_s, MPI.MAX)
         self._longest_notice_s = _LONGEST_NOTICE_S + _LONGEST_TRIPS * slowest
         self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20) + trips * slowest
-        self.tolerance_s = 0.0
-        self._named = np.zeros(2)
+        self._named = np.zeros(1)
 
     def line_up(self) -> tuple[float, bool]:
-        """Wait for the next common moment.  Returns it, and whether this rank was there in time."""
+        """Wait for the next common moment.
+
+        Returns when this rank left the wait, which may be later (it may have lost its core while it
+        waited); and whether it came to the line in time.
+        """
         now = self._clock.now
         if self._comm.Get_rank() == 0:
-            self._named[:] = now() + self.notice_s, self.tolerance_s
+            self._named[0] = now() + self.notice_s
         self._comm.Bcast(self._named, root=0)
-        moment, tolerance = map(float, self._named)
-        if self._pause is not None and (early := moment - now() - self._spin_s) > 0:
+        moment = float(self._named[0])
+        in_time = now() <= moment
+        if self._pause is not None and (early := moment - now() - _SPIN_S) > 0:
             time.sleep(early)
-        on_time = now() <= moment + tolerance
-        while now() < moment:
+        while (began := now()) < moment:
             if self._pause is not None:
                 self._pause()
-        return moment, on_time
+        return began, in_time
 
     def adapt(self, late: float) -> None:
-        """Change notice and tolerance by the share of late starts."""
-        if late > 0.1 and self.notice_s >= self._longest_notice_s:
-            self.tolerance_s = max(2 * self.tolerance_s, 10e-6)
-        elif late > 0.1:
+        """Change the notice by the share of late arrivals."""
+        if late > 0.1:
             self.notice_s = min(self.notice_s * 2, self._longest_notice_s)
         elif late < 0.02:
             self.notice_s = max(self.notice_s * 0.9, 20e-6)
+
+
+def _kernel() -> str:
+    """What processes with the same monotonic clock have in common."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return boot + os.readlink("/proc/self/ns/time")  # noqa: PTH115
+    return MPI.Get_processor_name()

@@ -31,20 +31,21 @@ def run_campaign(
     *,
     budget_s: float,
     sizes: Iterable[int] | None = None,
+    largest: int | None = None,
     seed: int = 0,
     report: Report = lambda done: None,
 ) -> Profile:
     """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
     budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
-    message; the usual ones if not given.
+    message; the usual ones, up to `largest`, if not given.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = None if sizes is None else tuple(sizes)
 
     def new() -> Campaign:
         share = budget_s * (1 - COMBINING_SHARE)
-        return Campaign(comm.Get_size(), sizes=chosen, budget_s=share, seed=seed)
+        return Campaign(comm.Get_size(), sizes=chosen, largest=largest, budget_s=share, seed=seed)
 
     largest = on_root(comm, lambda: max(new().sizes))
     campaign = new() if comm.Get_rank() == 0 else None

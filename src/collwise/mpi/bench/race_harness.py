@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Race
+from collwise.measure.race import Punctual, Race, punctual
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -63,7 +63,7 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
-        samples, dropped = time_competitors(harness, competitors, budget_s, repetitions, seed)
+        samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
     finally:
@@ -76,7 +76,8 @@ def race(
         problem.root,
         samples,
         dict(predicted_s),
-        dropped,
+        timed.dropped,
+        apart_s=timed.tolerance_s,
     )
 
 
@@ -86,55 +87,54 @@ def time_competitors(
     budget_s: float,
     repetitions: int,
     seed: int,
-) -> tuple[dict[str, tuple[float, ...]], int]:
-    """Slowest rank's seconds, by label, repetition by repetition; and how many were dropped."""
+) -> tuple[dict[str, tuple[float, ...]], Punctual]:
+    """Slowest rank's seconds by repetition and competitor, of those in which all began together.
+
+    Times count from the first rank's start, so that nobody looks faster because another was late.
+    """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     order = list(range(len(competitors)))
     shuffle = random.Random(seed).shuffle
-    kept: list[NDArray[np.float64]] = []
-    dropped = 0
+    every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
     plan = np.array([_WARM_UPS])
-    warm = False
     collecting = gc.isenabled()
     gc.disable()
     try:
         while plan[0]:
             count = int(plan[0])
-            times = np.zeros((count, len(competitors)))
+            began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
-                    moment, on_time = line.line_up()
+                    began[repetition, index], in_time = line.line_up()
                     competitors[index].run()
-                    times[repetition, index] = now() - moment
-                    late[repetition, index] = not on_time
-            comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
-            comm.Allreduce(MPI.IN_PLACE, late, MPI.MAX)
+                    ended[repetition, index] = now()
+                    late[repetition, index] = not in_time
+            last[:] = began
+            comm.Allreduce(MPI.IN_PLACE, began, MPI.MIN)
+            for latest in (last, ended, late):
+                comm.Allreduce(MPI.IN_PLACE, latest, MPI.MAX)
             line.adapt(float(late.mean()))
-            if warm:
-                good = ~late.any(axis=1)
-                kept.append(times[good])
-                dropped += int((~good).sum())
-            warm = True
-            each_s = float(times.sum(axis=1).mean()) + line.notice_s * len(competitors)
+            every.append(np.stack([ended - began, last - began]))
+            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first are warm-ups
+            each_s = float((ended - began).sum(axis=1).mean()) + line.notice_s * len(competitors)
             left_s = begin + budget_s - time.perf_counter()
-            plan[0] = _next_chunk(left_s, each_s, sum(map(len, kept)), repetitions)
+            have = len(kept.kept) if every[1:] else 0
+            plan[0] = _next_chunk(left_s, each_s, have, repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
             gc.enable()
-    table = np.concatenate(kept)
-    return {
-        competitor.label: tuple(map(float, table[:, i])) for i, competitor in enumerate(competitors)
-    }, dropped
+    columns = kept.kept[:repetitions].T.tolist()
+    return {one.label: tuple(c) for one, c in zip(competitors, columns, strict=True)}, kept
 
 
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
-    A few good repetitions are timed whatever the budget (the line's tolerance sees to it).
+    A few good repetitions are timed whatever the budget (half of all are good enough).
     """
     if have >= repetitions or (have >= _FEWEST and each_s > left_s):
         return 0

@@ -9,6 +9,7 @@ from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScr
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class CompiledPlan:
             instructions += self._instructions(instruction)
             if number == plan.forwarding:
                 forwarding = len(instructions)
-        self.program = COMPILED.Program(
+        self.program: Program = COMPILED.Program(
             comm.handle,
             MPI.OP_NULL.handle if operator is None else operator.op.handle,
             comm.Get_rank(),
@@ -111,8 +112,20 @@ class CompiledPlan:
     @property
     def left_over(self) -> bool:
         """Whether an error interrupted it, with messages under way."""
-        broken: bool = self.program.broken
-        return broken
+        return self.program.left_over()
+
+    def fly(self, private: PrivateCommunicator) -> MPI.Request:
+        """Begin, as a request of MPI's; where the library has hooks, and nobody executes it again.
+
+        What it holds is given back when somebody completed the request.
+        """
+
+        def landed() -> None:
+            if self.left_over:
+                private.mark_broken(RuntimeError("a non-blocking collective failed"))
+            self.Free()
+
+        return MPI.Request.fromhandle(self.program.fly(landed))
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

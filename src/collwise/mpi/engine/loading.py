@@ -61,7 +61,8 @@ def _extension() -> ModuleType:
     try:
         width, offset = _handles()
         status_size = MPI._sizeof(MPI.Status)
-        if missing := _engine.connect(MPI.__file__, width, status_size, MPI.ERR_TRUNCATE):
+        constants = MPI.ERR_TRUNCATE, MPI.BYTE.handle
+        if missing := _engine.connect(MPI.__file__, width, status_size, *constants):
             raise _Unusable(f"the MPI library has no {', '.join(missing)}")
         _engine.describe(
             MPI.Exception,

@@ -27,7 +27,7 @@ from collwise.mpi.engine.compiled_plan import CompiledPlan, Lesson
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import BoundPlan
-from collwise.mpi.execution.persistent import PersistentCollective
+from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.program import Schedule
 
@@ -145,7 +145,29 @@ class Executor(ABC):
         """
         operands = self._operands(*buffers)
         operands.own_types()
-        return PersistentCollective(self.private, self._bind(operands, self.private.take_tag()))
+        bound = self._bind(operands, self.private.take_tag())
+        return request_of(self.private, bound)
+
+    def nonblocking(self, *buffers: Any) -> "MPI.Request | PersistentCollective":
+        """Start it on these buffers.  All ranks, in the same order.
+
+        A request of MPI's where the library executes it whenever it makes progress.  There, Python
+        cannot be called, so operators of the user's need ours.   Raises as `run`.
+        """
+        operands = self._operands(*buffers)
+        operands.own_types()
+        operator, tag = operands.operator, self.private.take_tag()
+        hooks = COMPILED is not None and COMPILED.hooks()
+        if hooks and (operator is None or operator.op.is_predefined):
+            bound = self._bind(operands, tag, late=True, alone=True)
+            if isinstance(bound, CompiledPlan):
+                try:
+                    return bound.fly(self.private)
+                except MPI.Exception as problem:
+                    self.private.judge(bound, problem)
+                    raise
+            bound.Free()
+        return request_of(self.private, self._bind(operands, tag), once=True)
 
     def _execute(self, operands: Operands) -> Lesson | None:
         key = None if operands.layout is None else (operands.variant, operands.layout)
@@ -167,18 +189,24 @@ class Executor(ABC):
             return bound.lesson(operands.distances)
         return None
 
-    def _bind(self, operands: Operands, tag: int, *, late: bool = False) -> Bound:
-        """Bind the plan.   late: for any buffers of such a layout, which are not kept."""
+    def _bind(
+        self, operands: Operands, tag: int, *, late: bool = False, alone: bool = False
+    ) -> Bound:
+        """Bind the plan.
+
+        late: for any buffers of such a layout, which are not kept.   alone: for these nevertheless.
+        """
+        shared = late and not alone
         if (plan := self._plans.get(operands.variant)) is None:
             plan = self._plans[operands.variant] = self._plan(operands.variant)
         in_scratch = [IN_SCRATCH[slot] for slot in operands.slots if slot in IN_SCRATCH]
         scratch = ScratchLayout(plan.operations, operands.unit, in_scratch)
-        memory = allocate(0 if late else scratch.nbytes)
+        memory = allocate(0 if shared else scratch.nbytes)
         slots = dict(operands.slots)
         for slot, address in scratch.placed_at(memory.ctypes.data).items():
             slots[slot] = Memory(address, operands.unit)
         operator, types = operands.operator, operands.types
-        keep = None if late else (operands.keep, memory)
+        keep = None if shared else (operands.keep, memory)
         given = plan, slots, scratch, self.private.comm, tag, operator, types
         if COMPILED is not None and (operator is None or operator.given is None):
             with contextlib.suppress(OverflowError):  # more than its functions can count

@@ -1,11 +1,13 @@
 """Persistent requests of ours, and lists of requests of both kinds."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
+from collwise.mpi.engine.compiled_plan import CompiledPlan
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.private_communicator import Executable, PrivateCommunicator
 from collwise.mpi.runtime.progress import advance, wait_with_progress
 
@@ -100,6 +102,9 @@ class PersistentCollective:
         if self._active is not None and not MPI.Is_finalized():
             self._private.leave(self._bound, running=self.active)
 
+    def refuse(self) -> None:
+        """The communicator is broken; `Start` asks it anyway."""
+
     def _failed(self, problem: BaseException) -> None:
         self._active = False
         self._private.judge(self._bound, problem)
@@ -113,6 +118,75 @@ class PersistentCollective:
             )
         self._private.check()
         raise RuntimeError("this collective is running: Wait for it before you start it again")
+
+
+class _Completing:
+    """Gives a request back when it is complete."""
+
+    def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
+        """Return when this rank's part is complete."""
+        if not self.active:  # type: ignore[attr-defined]
+            return True
+        try:
+            super().Wait(status)  # type: ignore[misc]
+        finally:
+            self.Free()  # type: ignore[attr-defined]
+        return True
+
+    def Test(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
+        """Whether this rank's part is complete; completes it if so.  Never blocks."""
+        return not self or (self.Get_status() and self.Wait())  # type: ignore[attr-defined]
+
+
+class Once(_Completing, PersistentCollective):
+    """A non-blocking collective, where the library has no hooks; no `MPI.Request`.
+
+    Use `collwise.waitall` on lists that hold both kinds.
+    """
+
+
+_compiled: tuple[type[PersistentCollective], type[PersistentCollective]] | None = None
+"""The same two on the compiled engine."""
+if COMPILED is not None:
+    _Persistent: Any = COMPILED.Persistent
+
+    class CompiledCollective(_Persistent, PersistentCollective):  # type: ignore[misc]
+        """The same, whose `Start`, `Wait` and `Test` are in C."""
+
+        _freed = False
+
+        def __new__(cls, _: PrivateCommunicator, bound: CompiledPlan) -> Self:  # noqa: D102
+            made: Self = super().__new__(cls, bound.program)
+            return made
+
+        @property
+        def _active(self) -> bool | None:
+            return None if self._freed else self.active
+
+        @_active.setter
+        def _active(self, state: bool | None) -> None:
+            if state is None:  # C keeps track of the rest
+                self._freed = True
+                self.refuse()
+
+    class CompiledOnce(_Completing, CompiledCollective):
+        """A non-blocking collective on the compiled engine."""
+
+    _compiled = CompiledCollective, CompiledOnce
+
+
+def request_of(
+    private: PrivateCommunicator, bound: Executable, *, once: bool = False
+) -> PersistentCollective:
+    """A persistent request, on the engine of its plan.
+
+    once: it is started, and given back when it is complete.
+    """
+    compiled = isinstance(bound, CompiledPlan) and _compiled
+    request = (compiled or (PersistentCollective, Once))[once](private, bound)
+    if once:
+        request.Start()
+    return request
 
 
 def startall(requests: Iterable[Any]) -> None:

@@ -106,6 +106,9 @@ class PrivateCommunicator:
         """From now on every call raises; messages may still be under way."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
         self.when_broken()
+        for holder in list(self._owned):
+            if (refuse := getattr(holder, "refuse", None)) is not None:
+                refuse()
 
     def judge(self, bound: Executable, problem: BaseException) -> None:
         """Mark it broken if an error interrupted a plan half-way."""

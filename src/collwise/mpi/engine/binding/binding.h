@@ -17,7 +17,7 @@ extern void *mpi_in_place_value; /* the pointer for it */
 /* Raise MPI.Exception for an error code of the library; returns NULL. */
 PyObject *mpi_error(int code);
 
-/* The same for a program that failed; if it is broken, a method of `owner` hears of it first. */
+/* The same for a program that failed; before, a method of `owner` hears of it. */
 PyObject *program_failed(const struct program *program, PyObject *owner, const char *method);
 
 /* The handle in an object of mpi4py's. */

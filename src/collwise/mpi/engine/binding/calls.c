@@ -33,7 +33,7 @@ struct entry {
 typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
-    PyObject *failed; /* called with the error of a program */
+    PyObject *failed; /* called with the error of a program that leaves messages over */
     struct entry *entries;
     unsigned size, used;
 } Calls;
@@ -263,8 +263,14 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     outcome = progress_run(program);
     Py_END_ALLOW_THREADS
     owner->busy = 0;
-    PyObject *result = outcome == FAILED ? program_failed(program, self->failed, "__call__")
-                                         : Py_NewRef(Py_True);
+    PyObject *result = NULL;
+    if (outcome != FAILED) {
+        result = Py_NewRef(Py_True);
+    } else if (program->left_over) {
+        program_failed(program, self->failed, "__call__");
+    } else {
+        mpi_error(program->error);
+    }
     Py_DECREF((PyObject *)owner);
     release(call);
     return result;

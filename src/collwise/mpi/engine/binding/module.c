@@ -23,9 +23,6 @@ PyObject *mpi_error(int code) {
 PyObject *program_failed(const struct program *program, PyObject *owner, const char *method) {
     PyObject *type, *value, *trace;
     mpi_error(program->error);
-    if (!program->broken) {
-        return NULL;
-    }
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
     PyObject *answer = PyObject_CallMethod(owner, method, "O", value);
@@ -42,14 +39,14 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 
 handle handle_of(PyObject *object) {
     const char *at = (const char *)object + handle_offset;
-    return mpi.width == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
+    return handle_at(&mpi, at);
 }
 
 /* A function of MPI: first in the global scope, so that tools which were preloaded see the calls,
    then in the library that mpi4py is linked with. */
-static function found(void *library, const char *name) {
+static function found(void *library, const char *prefix, const char *name) {
     char full[64];
-    snprintf(full, sizeof full, "MPI_%s", name);
+    snprintf(full, sizeof full, "%s%s", prefix, name);
     void *symbol = dlsym(RTLD_DEFAULT, full);
     if (!symbol) {
         symbol = dlsym(library, full);
@@ -59,13 +56,14 @@ static function found(void *library, const char *name) {
     return result;
 }
 
-/* connect(path, width, status_size, truncated): look up MPI's functions in a library that is loaded, and in
-   those that it needs.  Returns the names of those that are missing. */
+/* connect(path, width, status_size, too_long, byte): look up MPI's functions in a library that is
+   loaded, and in those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *given) {
     const char *path;
-    int width, status_size, truncated;
+    int width, status_size, too_long;
+    unsigned long long byte;
     (void)module;
-    if (!PyArg_ParseTuple(given, "siii", &path, &width, &status_size, &truncated)) {
+    if (!PyArg_ParseTuple(given, "siiiK", &path, &width, &status_size, &too_long, &byte)) {
         return NULL;
     }
     if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
@@ -77,11 +75,11 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
         return PyErr_Format(PyExc_OSError, "%s is not loaded", path);
     }
     struct library candidate = {
-        .width = width, .status_size = status_size, .truncated = truncated};
+        .width = width, .status_size = status_size, .too_long = too_long};
     PyObject *missing = PyList_New(0);
 #define LOOK_UP(name, args) \
-    candidate.name##_c = found(library, #name "_c"); \
-    candidate.name = found(library, #name); \
+    candidate.name##_c = found(library, "MPI_", #name "_c"); \
+    candidate.name = found(library, "MPI_", #name); \
     if (missing && !candidate.name) { \
         PyObject *text = PyUnicode_FromString("MPI_" #name); \
         if (!text || PyList_Append(missing, text) < 0) { \
@@ -91,6 +89,14 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
     }
     MPI_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+    candidate.hooks = width == 4; /* MPICH's own handles */
+#define LOOK_UP(name) \
+    candidate.name = found(library, "", #name); \
+    candidate.hooks &= candidate.name != NULL;
+    OPTIONAL_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
+    candidate.byte = byte;
     if (missing && PyList_Size(missing) == 0) {
         mpi = candidate;
     }
@@ -144,6 +150,11 @@ static PyObject *stop(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *hooks(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyBool_FromLong(mpi.hooks);
+}
+
 static PyObject *has_loop(PyObject *module, PyObject *given) {
     const char *operation;
     int element;
@@ -155,12 +166,13 @@ static PyObject *has_loop(PyObject *module, PyObject *given) {
 }
 
 static PyMethodDef functions[] = {
-    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, truncated)"},
+    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},
+    {"hooks", hooks, METH_NOARGS, "Whether the library calls us when it makes progress."},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

@@ -32,6 +32,7 @@ static enum outcome executed(Persistent *self, enum outcome (*act)(struct progra
     Py_END_ALLOW_THREADS
     owner->busy = 0;
     if (outcome == FAILED) {
+        self->state = self->state == ACTIVE ? IDLE : self->state;
         program_failed(program, (PyObject *)self, "_failed");
     }
     return outcome;

@@ -1,6 +1,9 @@
 /* `Program`: a rank's program as an object of Python's. */
 #include "binding.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 PyTypeObject *program_type;
 
 static int read_place(PyObject *given, struct place *place) {
@@ -140,11 +143,7 @@ static int fill(struct program *program, PyObject *messages, PyObject *instructi
         }
         for (int n = 0; n < program->messages_number; n++) {
             handle value = PyLong_AsUnsignedLongLong(PyTuple_GetItem(requests, n));
-            if (mpi.width == 4) {
-                *(uint32_t *)program_request(program, n) = (uint32_t)value;
-            } else {
-                *(uint64_t *)program_request(program, n) = value;
-            }
+            set_handle(&mpi, program_request(program, n), value);
         }
         if (PyErr_Occurred()) {
             return 0;
@@ -287,15 +286,83 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *program_broken(Program *self, void *unused) {
+/* --- as a request of MPI's ---------------------------------------------------------------------- */
+
+/* A program whose request was completed and freed, somewhere inside of MPI and without the GIL. */
+struct landing {
+    Program *program;
+    PyObject *landed; /* called without arguments, with the GIL */
+    struct landing *next;
+};
+
+static _Atomic(struct landing *) landings;
+
+/* Give back what landed; with the GIL. */
+static int give_back_landed(void *unused) {
     (void)unused;
-    return PyBool_FromLong(self->program && self->program->broken);
+    struct landing *one = atomic_exchange(&landings, NULL);
+    while (one) {
+        struct landing *next = one->next;
+        Py_BEGIN_ALLOW_THREADS
+        progress_land(one->program->program);
+        Py_END_ALLOW_THREADS
+        one->program->busy = 0;
+        PyObject *answer = PyObject_CallNoArgs(one->landed);
+        if (!answer) {
+            PyErr_WriteUnraisable(one->landed);
+        }
+        Py_XDECREF(answer);
+        Py_DECREF(one->landed);
+        Py_DECREF((PyObject *)one->program);
+        free(one);
+        one = next;
+    }
+    return 0;
 }
 
-static PyGetSetDef properties[] = {
-    {"broken", (getter)program_broken, NULL, "Whether an error left messages behind.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
+static void landed(void *owner) {
+    struct landing *one = owner, *first = atomic_load(&landings);
+    do {
+        one->next = first;
+    } while (!atomic_compare_exchange_weak(&landings, &first, one));
+    if (Py_IsInitialized()) {
+        Py_AddPendingCall(give_back_landed, NULL); /* if there are too many, the next one will do */
+    }
+}
+
+/* fly(landed): begin, and return the handle of a request of MPI's. */
+static PyObject *program_fly(Program *self, PyObject *callback) {
+    give_back_landed(NULL);
+    if (!usable(self)) {
+        return NULL;
+    }
+    struct landing *landing = malloc(sizeof *landing);
+    if (!landing || !mpi.hooks) {
+        free(landing);
+        return mpi.hooks ? PyErr_NoMemory()
+                         : PyErr_Format(PyExc_NotImplementedError, "this library has no hooks");
+    }
+    uint64_t request = 0;
+    enum outcome outcome;
+    *landing = (struct landing){(Program *)Py_NewRef((PyObject *)self), Py_NewRef(callback), NULL};
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = progress_fly(self->program, &request, landed, landing);
+    Py_END_ALLOW_THREADS
+    if (outcome == FAILED) {
+        self->busy = 0;
+        Py_DECREF(callback);
+        Py_DECREF((PyObject *)self);
+        free(landing);
+        return mpi_error(self->program->error);
+    }
+    return PyLong_FromUnsignedLongLong(handle_at(&mpi, &request));
+}
+
+static PyObject *program_left_over(Program *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(self->program && self->program->left_over);
+}
 
 static PyMethodDef methods[] = {
     {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
@@ -303,6 +370,8 @@ static PyMethodDef methods[] = {
     {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
     {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
+    {"left_over", (PyCFunction)program_left_over, METH_NOARGS, "Whether it failed half-way."},
+    {"fly", (PyCFunction)program_fly, METH_O, "Begin, as a request of MPI's."},
     {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},
     {NULL, NULL, 0, NULL},
 };
@@ -312,7 +381,6 @@ static PyType_Slot slots[] = {
     {Py_tp_new, program_new_object},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
     {0, NULL},
 };
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef uint64_t handle;
 
@@ -37,16 +38,54 @@ typedef uint64_t handle;
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
     _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) _(Error_class, ERROR_CLASS)
 
+/* Functions that some libraries have, by their full names.  With the first three the library calls us
+   whenever it makes progress, and started programs move on in any call of MPI. */
+#define OPTIONAL_FUNCTIONS(_) \
+    _(MPIX_Async_start) _(MPIX_Async_get_state) _(MPIX_Request_is_complete) \
+    _(MPI_Grequest_start) _(MPI_Grequest_complete) \
+    _(MPI_Status_set_elements) _(MPI_Status_set_cancelled)
+
+#define ASYNC_START_ARGS(H, N) (int (*)(void *), void *, H)
+#define IS_COMPLETE_ARGS(H, N) (H)
+#define GREQUEST_START_ARGS(H, N) \
+    (int (*)(void *, void *), int (*)(void *), int (*)(void *, int), void *, void *)
+#define GREQUEST_COMPLETE_ARGS(H, N) (H)
+#define SET_ELEMENTS_ARGS(H, N) (void *, H, int)
+#define SET_CANCELLED_ARGS(H, N) (void *, int)
+
 typedef void (*function)(void);
 
 struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
-    int truncated;   /* the class of the error that a message was too long for its buffer */
+    int too_long;    /* the class of the error that a message was too long for its buffer */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)
 #undef FIELD
+#define FIELD(name) function name;
+    OPTIONAL_FUNCTIONS(FIELD)
+#undef FIELD
+    int hooks;          /* all of the optional functions are there */
+    handle null_stream; /* what MPIX_Async_start takes for "any" */
+    handle byte;        /* the type of which a completed request has none */
 };
+
+/* The handle that the library wrote somewhere, and one written for it. */
+static inline handle handle_at(const struct library *library, const void *at) {
+    uint32_t narrow;
+    uint64_t wide;
+    memcpy(&narrow, at, sizeof narrow);
+    if (library->width == 4) {
+        return narrow;
+    }
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+}
+
+static inline void set_handle(const struct library *library, void *at, handle value) {
+    uint32_t narrow = (uint32_t)value;
+    memcpy(at, library->width == 4 ? (const void *)&narrow : &value, (size_t)library->width);
+}
 
 #define CALL_AS(field, args, N, library, given) \
     ((library)->width == 4 ? ((int(*) args(uint32_t, N))(library)->field) given \

@@ -56,8 +56,9 @@ struct program {
     char *status;     /* room for one */
     int at;           /* the next instruction */
     int begun;        /* a message was started */
+    int polled;       /* messages were found complete that have still to be completed */
     int error;        /* what the first call to MPI returned that failed */
-    int broken;       /* the rest cannot be executed */
+    int left_over;    /* the rest cannot be executed */
     struct program *next; /* among the running ones, see `progress.h` */
 };
 

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define PATIENCE_NS 1000000
@@ -11,6 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is running */
 static struct program *running;
 static atomic_int number;
+static const struct library *progress_library; /* the hooks are called with a state only */
 
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -39,22 +42,119 @@ static void unlink_program(struct program *program) {
     }
 }
 
-/* The lock is held.  A program that failed is left to its owner, who meets the error in the end. */
-static void advance_all(void) {
+/* Advance everything in a way, unless another thread does so now.  A program that failed is left to
+   its owner, who meets the error in the end. */
+static void advance_all(enum outcome (*step)(struct program *, int)) {
+    if (!progress_running() || pthread_mutex_trylock(&lock)) {
+        return;
+    }
     for (struct program *one = running, *next; one; one = next) {
         next = one->next;
-        if (program_step(one, one->forwarding) != PENDING) {
+        if (step(one, one->forwarding) != PENDING) {
             unlink_program(one);
         }
     }
+    pthread_mutex_unlock(&lock);
 }
 
-void progress_advance(void) {
-    if (progress_running() && pthread_mutex_trylock(&lock) == 0) {
-        advance_all();
-        pthread_mutex_unlock(&lock);
+void progress_advance(void) { advance_all(program_step); }
+
+/* --- where the library has hooks -------------------------------------------------------------- */
+
+enum { NO_PROGRESS = 0, OVER = 1 }; /* MPIX_ASYNC_NOPROGRESS, MPIX_ASYNC_DONE */
+
+static atomic_int hooked; /* the library calls us, for what is running */
+
+static int hook(void *unused) {
+    (void)unused;
+    advance_all(program_poll);
+    if (progress_running()) {
+        return NO_PROGRESS;
+    }
+    hooked = 0;
+    int none = 0; /* something may have been started just now */
+    return progress_running() && atomic_compare_exchange_strong(&hooked, &none, 1) ? NO_PROGRESS
+                                                                                    : OVER;
+}
+
+static int start_hook(const struct library *library, int (*poll)(void *), void *state) {
+    return CALL(MPIX_Async_start, ASYNC_START, library, (poll, state, library->null_stream));
+}
+
+/* A program as a request of MPI's. */
+struct flight {
+    struct program *program;
+    uint64_t request; /* in the library's width */
+    void (*landed)(void *);
+    void *owner;
+};
+
+static int poll_flight(void *thing) {
+    const struct library *library = progress_library;
+    struct flight *flight =
+        ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
+    if (program_poll(flight->program, flight->program->instructions_number) == PENDING) {
+        return NO_PROGRESS;
+    }
+    CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
+         (handle_at(library, &flight->request)));
+    return OVER;
+}
+
+/* Somebody completes the request, outside of the library's progress. */
+static int query_flight(void *extra, void *status) {
+    struct flight *flight = extra;
+    const struct library *library = flight->program->library;
+    progress_land(flight->program);
+    CALL(MPI_Status_set_elements, SET_ELEMENTS, library, (status, library->byte, 0));
+    CALL(MPI_Status_set_cancelled, SET_CANCELLED, library, (status, 0));
+    return flight->program->error;
+}
+
+static int free_flight(void *extra) {
+    struct flight *flight = extra;
+    flight->landed(flight->owner);
+    free(flight);
+    return 0;
+}
+
+static int cancel_flight(void *extra, int complete) {
+    (void)extra, (void)complete; /* a collective cannot be cancelled */
+    return 0;
+}
+
+void progress_land(struct program *program) {
+    if (!program->left_over) {
+        program_land(program);
     }
 }
+
+enum outcome progress_fly(struct program *program, void *request, void (*landed)(void *owner),
+                          void *owner) {
+    const struct library *library = progress_library = program->library;
+    struct flight *flight = malloc(sizeof *flight);
+    if (!flight || program_begin(program) == FAILED) {
+        free(flight);
+        return FAILED;
+    }
+    *flight = (struct flight){program, 0, landed, owner};
+    program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
+                          (query_flight, free_flight, cancel_flight, flight, &flight->request));
+    if (program->error) {
+        free(flight);
+        program->left_over = 1;
+        return FAILED;
+    }
+    memcpy(request, &flight->request, (size_t)library->width);
+    program->error = start_hook(library, poll_flight, flight);
+    if (program->error) { /* nobody would move it on */
+        program->left_over = 1;
+        return FAILED;
+    }
+    return DONE;
+}
+
+/* --- where it has none: a helper thread -------------------------------------------------------- */
 
 static void *help(void *unused) {
     const struct timespec patience = {0, PATIENCE_NS};
@@ -78,7 +178,16 @@ static void *help(void *unused) {
     return unused;
 }
 
-static void wake_helper(void) {
+/* Let somebody advance what was started just now. */
+static void call_for_help(const struct library *library) {
+    if (library->hooks) {
+        int none = 0;
+        if (atomic_compare_exchange_strong(&hooked, &none, 1) &&
+            start_hook(library, hook, NULL)) {
+            hooked = 0; /* then only our own calls advance it */
+        }
+        return;
+    }
     if (!helper_here && helper_allowed) {
         pthread_mutex_lock(&helper_lock);
         if (!helper_here && !end && pthread_create(&helper, NULL, help, NULL) == 0) {
@@ -99,7 +208,7 @@ enum outcome progress_begin(struct program *program) {
     }
     if (program->at < program->forwarding) {
         link_program(program);
-        wake_helper();
+        call_for_help(program->library);
     }
     return DONE;
 }

@@ -1,8 +1,9 @@
 /* Programs that run while their owner is elsewhere.
 
    A rank in the middle of a chain has to forward data between the start and the end of a program.
-   Whoever calls in here advances all that are running; a helper thread advances those that nobody
-   came back to for about a millisecond.  Whoever advances them holds the lock, and never blocks in
+   Whoever calls in here advances all that are running.  So does the library, where it has hooks,
+   whenever it makes progress; elsewhere a helper thread advances those that nobody came back to for
+   about a millisecond.  Whoever advances them holds the lock, and never blocks in
    MPI meanwhile. */
 #ifndef COLLWISE_PROGRESS_H
 #define COLLWISE_PROGRESS_H
@@ -29,6 +30,13 @@ enum outcome progress_run(struct program *program);
 
 /* Forget a program that is complete or given up. */
 void progress_remove(struct program *program);
+
+/* Begin a program that the library's progress executes, as a request of MPI's: its handle comes to
+   `request`.  Only where the library has hooks.   landed: is called with `owner` when the request was
+   completed and freed, somewhere inside of MPI; `progress_land` comes next, outside of it. */
+enum outcome progress_fly(struct program *program, void *request, void (*landed)(void *owner),
+                          void *owner);
+void progress_land(struct program *program);
 
 /* Let there be a helper thread as soon as something is running.  Only under MPI_THREAD_MULTIPLE. */
 void progress_allow_helper(void);

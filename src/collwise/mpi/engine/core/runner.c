@@ -86,10 +86,10 @@ static int goes_on(struct program *program, int error, int begun) {
     }
     program->error = program->error ? program->error : error;
     int known = !CALL(Error_class, ERROR_CLASS, program->library, (error, &class));
-    if (known && class == program->library->truncated) {
+    if (known && class == program->library->too_long) {
         return 1;
     }
-    program->broken = begun;
+    program->left_over = begun;
     return 0;
 }
 
@@ -103,8 +103,45 @@ static int passes(struct program *program, const struct instruction *one, int bu
     return goes_on(program, error, program->begun);
 }
 
+enum outcome program_poll(struct program *program, int end) {
+    if (program->left_over) {
+        return FAILED;
+    }
+    for (; program->at < end; program->at++) {
+        const struct instruction *one = &program->instructions[program->at];
+        if (one->kind != AWAIT) {
+            if (!passes(program, one, 0)) {
+                return FAILED;
+            }
+            continue;
+        }
+        for (int n = 0; n < one->number; n++) {
+            if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
+                      (handle_at(program->library, program_request(program, OF(n)))))) {
+                return PENDING;
+            }
+        }
+        program->polled = 1;
+    }
+    return DONE;
+}
+
+void program_land(struct program *program) {
+    for (int at = 0; program->polled && at < program->at; at++) {
+        const struct instruction *one = &program->instructions[at];
+        for (int n = 0; one->kind == AWAIT && n < one->number; n++) {
+            goes_on(program,
+                    CALL(Wait, WAIT, program->library,
+                         (program_request(program, OF(n)), program->status)),
+                    1);
+        }
+    }
+    program->polled = 0;
+}
+
 enum outcome program_step(struct program *program, int end) {
-    if (program->broken) {
+    program_land(program);
+    if (program->left_over) {
         return FAILED;
     }
     for (; program->at < end; program->at++) {
@@ -131,7 +168,8 @@ enum outcome program_step(struct program *program, int end) {
 }
 
 enum outcome program_finish(struct program *program) {
-    if (program->broken) {
+    program_land(program);
+    if (program->left_over) {
         return FAILED;
     }
     for (; program->at < program->instructions_number; program->at++) {
@@ -163,8 +201,12 @@ enum outcome program_finish(struct program *program) {
     return at_end(program);
 }
 
+static void reset(struct program *program) {
+    program->at = program->begun = program->polled = program->error = program->left_over = 0;
+}
+
 enum outcome program_begin(struct program *program) {
-    program->at = program->begun = program->error = program->broken = 0;
+    reset(program);
     for (; program->at < program->instructions_number; program->at++) {
         const struct instruction *one = &program->instructions[program->at];
         if (one->kind == AWAIT) {
@@ -178,6 +220,6 @@ enum outcome program_begin(struct program *program) {
 }
 
 enum outcome program_run(struct program *program) {
-    program->at = program->begun = program->error = program->broken = 0;
+    reset(program);
     return program_finish(program);
 }

@@ -13,6 +13,13 @@ enum outcome { FAILED = -1, PENDING = 0, DONE = 1 };
 /* Execute instructions from where the program is to `end`, as far as nothing has to be waited for. */
 enum outcome program_step(struct program *program, int end);
 
+/* The same inside of the library's progress, where nothing may be completed: messages are looked at,
+   and are left to `program_land`. */
+enum outcome program_poll(struct program *program, int end);
+
+/* Complete the messages that polling found complete. */
+void program_land(struct program *program);
+
 /* Execute the rest; MPI may block. */
 enum outcome program_finish(struct program *program);
 

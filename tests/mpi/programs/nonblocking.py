@@ -1,0 +1,121 @@
+"""Checks of non-blocking collectives on real MPI; run on any number of ranks."""
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.persistent import PersistentCollective
+from tests.mpi.programs.checks import check, main
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+HOOKS = COMPILED is not None and COMPILED.hooks()
+
+
+def complete(requests: list[Any], turn: int) -> None:
+    """By one call for all, or one by one, the last one first."""
+    if turn % 3 == 0:
+        cw.waitall(requests)
+    elif turn % 3 == 1 and all(isinstance(request, MPI.Request) for request in requests):
+        MPI.Request.Waitall(requests)
+    else:
+        for request in reversed(requests):
+            while not request.Test():
+                pass
+
+
+@check
+def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    size, rank = comm.size, comm.rank
+    column = MPI.DOUBLE.Create_vector(5, 1, 2).Commit()
+    minus = MPI.Op.Create(lambda left, right, _: None, commute=True)  # the right one stays
+    for turn in range(8):
+        length = (5, 20000)[turn % 2]
+        data, total = np.full(length, float(rank)), np.zeros(length)
+        least, one = np.zeros(length, np.int32), np.zeros(3)
+        everything, equal = np.zeros(2 * size, np.int32), np.zeros(3 * size)
+        apart = np.full(10, float(rank))
+        requests = [
+            ours.Ibcast(data, turn % size),
+            ours.Iallreduce(np.full(length, rank + 1.0), total),
+            ours.Iallgatherv(np.full(2, rank, np.int32), [everything, [2] * size]),
+            ours.Ireduce(np.full(length, rank - 7, np.int32), least, MPI.MIN, turn % size),
+            ours.Iallgather(np.full(3, rank + 0.5), equal),
+            ours.Ibcast([apart, 1, column], 0),
+            ours.Iallreduce(np.full(3, 4.0), one, minus),
+        ]
+        gc.collect()  # what was sent has no other owner
+        if size > 1:
+            kinds = [isinstance(request, MPI.Request) for request in requests]
+            assert kinds == [HOOKS] * 6 + [False], kinds
+        complete(requests, turn)
+        assert (data == turn % size).all()
+        assert (total == size * (size + 1) / 2).all()
+        assert np.array_equal(everything, np.repeat(np.arange(size), 2))
+        assert np.array_equal(equal, np.repeat(np.arange(size) + 0.5, 3))
+        assert (apart[::2] == 0).all()
+        assert (apart[1:9:2] == rank).all()
+        assert (one == 4).all()
+        if rank == turn % size:
+            assert (least == -7).all()
+    column.Free()
+    minus.Free()
+
+
+@check
+def ranks_forward_while_they_are_elsewhere_in_mpi(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, algorithms={"broadcast": "chain"})
+    data, token = np.full(1000, float(comm.rank)), np.zeros(1)
+    request = ours.Ibcast(data, 0)
+    if comm.rank == comm.size - 1:
+        request.Wait()
+        for other in range(comm.size - 1):
+            comm.Send(token, other)
+    else:
+        comm.Recv(token, comm.size - 1)
+        request.Wait()
+    assert (data == 0).all()
+
+
+@check
+def a_message_too_long_is_told_in_the_end(comm: MPI.Intracomm) -> None:
+    """Sizes that differ: the rank with the shorter buffer hears of it, and all go on."""
+    if comm.size < 2:
+        return
+    ours = cw.Comm(comm, machine=MACHINE, algorithms={"broadcast": "binomial"})
+    last = comm.size - 1
+    request = ours.Ibcast(np.zeros(3 if comm.rank == last else 4), 0)
+    if comm.rank == last:
+        with pytest.raises(MPI.Exception) as told:
+            request.Wait()
+        assert told.value.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS)
+    else:
+        request.Wait()
+    data = np.full(2, float(comm.rank))
+    ours.Ibcast(data, 0).Wait()
+    assert (data == 0).all()
+
+
+@check
+def requests_give_back_what_they_hold(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    data, result = np.zeros(4), np.zeros(4)
+    kept = []
+    for turn in range(60):
+        request = ours.Iallreduce(data, result)
+        request.Wait()
+        if comm.size > 1 and isinstance(request, PersistentCollective):
+            assert not request
+        if turn in (20, 59):
+            gc.collect()
+            kept.append(sum(isinstance(o, np.ndarray) or callable(o) for o in gc.get_objects()))
+    assert kept[1] - kept[0] < 20, kept
+
+
+if __name__ == "__main__":
+    main()

@@ -83,12 +83,12 @@ def run_rank(out: Path, budget_s: float) -> None:
     world = describe(comm)
     harness = RaceHarness(PrivateCommunicator(comm), world.crowded)
     competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
-    races, _ = time_competitors(harness, competitors, budget_s / 2, 20000, 0)
+    races, _ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
     if comm.rank:
         return
     load = Path("/proc/loadavg")
     busy = f"load average {load.read_text().split()[0]}" if load.exists() else "load unknown"
-    name = f"{world.library} {world.standard}".split()[0].lower()
+    name = world.library.rpartition(" ")[0].replace(" ", "").lower()
     path = out / f"engine-{name}-{comm.size}-{today()}.md"
     text = []
     for title, samples in (("Loops", loops), ("Races", races)):

@@ -1,11 +1,12 @@
 from functools import lru_cache
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.mpi import launching
 
-settings.register_profile("collwise", deadline=None)  # how long an example takes proves nothing
+# How long an example takes, or how long it takes to draw, says how busy the machine is.
+settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("collwise")
 
 LIBRARIES = {"mpich": launching.mpich, "openmpi": launching.openmpi}

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from collwise.algorithms import Algorithm
-from collwise.algorithms.reductions import twos
+from collwise.algorithms.reductions import cube_dimension
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 
@@ -32,7 +32,7 @@ MACHINES = [
 
 def strategy_for(ranks: int, bits: int = 0b0110100110010110) -> tuple[int, ...]:
     """A hybrid's choices for so many ranks: the lowest bits of a number."""
-    return tuple(bits >> j & 1 for j in range(twos(ranks)))
+    return tuple(bits >> j & 1 for j in range(cube_dimension(ranks)))
 
 
 def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from collwise.algorithms.allreduce.multiplying import stages
 from collwise.algorithms.reductions import (
     best_strategy,
     by_strategy,
+    cube_dimension,
     exchange_estimate,
     simulated_time,
-    twos,
 )
 from collwise.algorithms.registry import algorithms_for
 from collwise.model import hybrid, postal
@@ -130,7 +130,7 @@ def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
 def test_the_strategy_is_for_the_largest_cube() -> None:
     for p in range(1, 70):
         problem = Problem("allreduce", p, 64)
-        assert len(best_strategy(problem, Cube(3).machine)) == twos(p) == floor(log2(p))
+        assert len(best_strategy(problem, Cube(3).machine)) == cube_dimension(p) == floor(log2(p))
 
 
 @pytest.mark.parametrize("n", [1, 25, 64, 87, 500, 4096])
@@ -342,7 +342,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
     for machine, p in product((MACHINES[2], *MACHINES[-3:]), (2, 3, 4, 7, 8, 12)):
         for collective, count in product(("allreduce", "reduce"), (1, 5, 12)):
             problem = Problem(collective, p, count * 8, itemsize=8)
-            for strategy in ((0,) * twos(p), (1,) * twos(p)):
+            for strategy in ((0,) * cube_dimension(p), (1,) * cube_dimension(p)):
                 parts = by_strategy(problem, {"strategy": strategy})
                 exchange = Exchange(problem, parts)
                 estimate = exchange_estimate(problem, machine, parts)

@@ -409,18 +409,18 @@ def test_a_mesh_and_a_timeline(collwise: Run, folder: Path, suffix: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "in_space"),
+    ("command", "asked", "in_space"),
     [
-        (["broadcast", "-n", 8, *POSTAL], True),  # a tree
-        (["reduce", "-n", 8, *POSTAL], False),
-        (["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], True),
-        (["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], True),  # a tree
-        (["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], False),
-        (["s_to_p", "-n", 8, "--topology", "complete:8", "--sources=1,", *HOCKNEY], True),
-        (["broadcast", "-n", 1, *POSTAL], True),
+        ("plan", ["broadcast", "-n", 8, *POSTAL], True),  # a tree
+        ("plan", ["reduce", "-n", 8, *POSTAL], False),
+        ("simulate", ["reduce", "-n", 8, *POSTAL], False),
+        ("simulate", ["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], True),
+        ("plan", ["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], True),  # a tree
+        ("simulate", ["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], False),
+        ("plan", ["s_to_p", "-n", 8, "--topology=complete:8", "--sources=1,", *HOCKNEY], True),
+        ("simulate", ["broadcast", "-n", 1, *POSTAL], True),
     ],
 )
-@pytest.mark.parametrize("command", ["plan", "simulate"])
 def test_what_is_drawn(
     collwise: Run, folder: Path, command: str, asked: list[object], in_space: bool
 ) -> None:

@@ -1,5 +1,6 @@
 """The engine's core by itself, with the sanitizers; and builds with and without a compiler."""
 
+import re
 import shutil
 import subprocess
 import tarfile
@@ -46,6 +47,88 @@ def test_an_unknown_engine_is_refused() -> None:
     assert "engine 'rust': there is none; known: compiled, python" in ran.stderr
 
 
+DAMAGE = {
+    "half": "is not whole: install collwise anew",
+    "empty": "file too short",
+    "text": "invalid ELF header",
+    "missing": "cannot import name|No module named",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_extension_is_not_used(tmp_path: Path, damage: str) -> None:
+    """Python serves, and says why on one line; nothing crashes."""
+    built = list(CORE.parent.glob("_engine.*so"))
+    if not built:
+        pytest.skip("the extension is not built")
+    package = tmp_path / "collwise"
+    shutil.copytree(ROOT / "src" / "collwise", package, ignore=shutil.ignore_patterns("*.so"))
+    extension = package / "mpi" / "engine" / built[0].name
+    whole = built[0].read_bytes()
+    contents = {"half": whole[: len(whole) // 2], "empty": b"", "text": b"no library " * 500}
+    if damage in contents:
+        extension.write_bytes(contents[damage])
+    ran = _served_by(mpich(), COLLWISE_ENGINE="compiled", PYTHONPATH=str(tmp_path))
+    assert (ran.returncode, ran.stdout.split()[0]) == (0, "python"), ran.stderr
+    said = f"collwise: no compiled engine, Python serves: .*({DAMAGE[damage]})"
+    assert re.match(said, ran.stderr), ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_library_without_a_function_or_with_odd_handles_is_left_to_python() -> None:
+    if not list(CORE.parent.glob("_engine.*so")):
+        pytest.skip("the extension is not built")
+    ran = subprocess.run(
+        [str(mpich().python), "-c", ODD_LIBRARIES],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+        env=mpich().environment(),
+    )
+    assert (ran.stdout, ran.stderr) == ("done\n", "")
+
+
+ODD_LIBRARIES = """
+import math
+from mpi4py import MPI
+from collwise.mpi.engine import loading
+engine = loading.COMPILED
+missing = engine.connect(math.__file__, 8, 24, 1, 1) if math.__file__ else ["MPI_Send"]
+assert "MPI_Send" in missing or hasattr(math, "__file__"), missing
+for width in (0, 2, 16):
+    try:
+        engine.connect(MPI.__file__, width, 24, 1, 1)
+    except ValueError as problem:
+        assert f"handles of {width} bytes" in str(problem)
+    else:
+        raise AssertionError(width)
+try:
+    engine.connect("/no/such/library.so", 4, 24, 1, 1)
+except OSError as problem:
+    assert "is not loaded" in str(problem)
+class Odd:
+    def __getattr__(self, name):
+        return getattr(MPI, name)
+    def _sizeof(self, one):
+        return 16
+loading.MPI = Odd()
+try:
+    loading._extension()
+except loading._Unusable as problem:
+    assert "handles have [16] bytes, and only 4 or 8 are known" in str(problem)
+else:
+    raise AssertionError
+for bad in ((("x",),), ((9, ()),), ((engine.START, (5,)),), ((engine.COPY, (7, 0), (0, 0), 1),)):
+    try:
+        engine.Program(0, 0, 0, 0, 1, (), bad, 0, None)
+    except (TypeError, ValueError):
+        continue
+    raise AssertionError(bad)
+print("done")
+"""
+
+
 def _served_by(library: Library, **environment: str) -> subprocess.CompletedProcess[str]:
     show = "from collwise.mpi.engine.loading import SERVING as s; print(s.name, s.why)"
     return subprocess.run(
@@ -56,6 +139,38 @@ def _served_by(library: Library, **environment: str) -> subprocess.CompletedProc
         check=False,
         env=library.environment(**environment),
     )
+
+
+LEAKS = """
+import resource
+import numpy as np
+import collwise as cw
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+ours = cw.Comm(comm, machine=cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9), effort="estimate")
+data, result = np.zeros(8), np.zeros(8)
+request = ours.Allreduce_init(data, result)
+for turn in range(11):
+    for _ in range(25000):
+        ours.Bcast(data, 0)
+        ours.Allreduce(data, result)
+        request.Start()
+        request.Wait()
+        ours.Allgather(data[:1], result[: comm.size])
+    for _ in range(500):
+        ours.Iallreduce(data, result).Wait()
+    if turn == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert grown < 2048, f"{grown} KiB more after a million calls"
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+def test_a_million_calls_leak_nothing(mpi: Library) -> None:
+    ran = mpi.run(2, "-c", LEAKS, limit_s=600)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.exhaustive

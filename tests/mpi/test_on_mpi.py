@@ -24,11 +24,9 @@ TOGETHER = {
     ("openmpi", "compiled"): FEW,
     ("openmpi", "python"): (),
 }
-STARTS = [
-    *(pytest.param(*which, n, False) for which, sizes in TOGETHER.items() for n in sizes),
-    *(pytest.param(*w, n, True, marks=pytest.mark.exhaustive) for w in TOGETHER for n in RANKS),
-]
-every_start = pytest.mark.parametrize(("mpi", "engine", "ranks", "alone"), STARTS, indirect=["mpi"])
+STARTS = [(*which, ranks) for which, sizes in TOGETHER.items() for ranks in sizes]
+WORLDS = [(*which, ranks) for which in TOGETHER for ranks in RANKS]
+every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
 
 
 def checks() -> list[tuple[str, str]]:
@@ -55,21 +53,17 @@ class Start(NamedTuple):
 
 
 @pytest.fixture
-def start(
-    mpi: Library, engine: str, ranks: int, alone: bool, request: pytest.FixtureRequest
-) -> Start:
+def start(mpi: Library, engine: str, request: pytest.FixtureRequest) -> Start:
     """For all the checks that somebody asked for."""
     asked: list[dict[str, Any]] = [
         item.callspec.params
         for item in request.session.items
         if isinstance(item, pytest.Function) and "start" in item.fixturenames
     ]
-    together = (mpi.name, engine, False)
-    sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"], n["alone"]) == together}
+    sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"]) == (mpi.name, engine)}
     programs = {one["program"] for one in asked if "program" in one}
     programs = programs or {program for program, _ in checks()}
-    chosen = (ranks,) if alone else tuple(sorted(sizes))
-    return Start(mpi, engine, chosen, tuple(sorted(programs)))
+    return Start(mpi, engine, tuple(sorted(sizes)), tuple(sorted(programs)))
 
 
 @lru_cache
@@ -89,8 +83,18 @@ def test_on_ranks(start: Start, ranks: int, program: str, name: str) -> None:
 
 @pytest.mark.mpi
 @every_start
-def test_ranks_end_without_a_warning(start: Start) -> None:
-    assert run(start).end == ""
+def test_ranks_end_without_a_warning(start: Start, ranks: int) -> None:
+    assert run(start).end == "", f"{ranks} ranks"
+
+
+@pytest.mark.mpi
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("mpi", "engine", "ranks"), WORLDS, indirect=["mpi"])
+def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int) -> None:
+    every = checks()
+    told = outcomes(mpi, engine, (ranks,), sorted({program for program, _ in every}))
+    assert told.end == ""
+    assert told.complaints == {(ranks, *one): [] for one in every}
 
 
 def test_rounds() -> None:

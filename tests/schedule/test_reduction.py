@@ -12,7 +12,7 @@ from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, 
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import (
-    Alone,
+    SingleRank,
     UpTree,
     equal_parts,
     receive_and_combine,
@@ -74,8 +74,8 @@ def test_around_the_circle(
 
 
 def test_alone() -> None:
-    assert operations(Alone(Problem("reduce", 1, 8)), 1) == [[Copy(IN, OUT, (ALL,))]]
-    assert operations(Alone(Problem("reduce", 1, 0)), 1) == [[]]
+    assert operations(SingleRank(Problem("reduce", 1, 8)), 1) == [[Copy(IN, OUT, (ALL,))]]
+    assert operations(SingleRank(Problem("reduce", 1, 0)), 1) == [[]]
 
 
 def test_hearing_children() -> None:

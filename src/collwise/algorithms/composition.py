@@ -28,8 +28,6 @@ from collwise.schedule.program import Program, Schedule
 from collwise.system.quantities import parse_size
 from collwise.timing.trace import fastest_timing
 
-VECTORISED_FROM = 24
-"""From so many ranks on, the vectorised engine is tried first."""
 WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*")
 BEST = 3
 """So many algorithms of each level are combined with those of the others."""
@@ -137,7 +135,7 @@ def simulated(build: Callable[[Problem, Settings], Program]) -> Any:
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         schedule = Schedule(problem, build(problem, settings))
-        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+        return fastest_timing(schedule, machine).completion
 
     return predicted
 

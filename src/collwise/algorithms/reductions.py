@@ -13,7 +13,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.reduction import Alone
+from collwise.schedule.reduction import SingleRank
 from collwise.schedule.trees import Shape, Tree
 from collwise.timing import ideal, ideal_alike
 
@@ -31,7 +31,7 @@ def register_combining(name: str, summary: str, time: str, build: Build, **more:
 
     def built(problem: Problem, settings: Settings) -> Program:
         program = build(problem, settings)
-        return Alone(problem) if problem.ranks == 1 else program
+        return SingleRank(problem) if problem.ranks == 1 else program
 
     return register(Algorithm(name=name, summary=summary, time=time, build=built, **more))
 
@@ -145,24 +145,24 @@ def circular_time(
     return ideal_alike(program(even).operations(0), machine)
 
 
-def twos(ranks: int) -> int:
+def cube_dimension(ranks: int) -> int:
     """⌊log2 of the number of ranks⌋, the dimension of the largest cube among them."""
     return ranks.bit_length() - 1
 
 
 def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
     """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
-    return (Stage(2, divided=False),) * twos(problem.ranks)
+    return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
     """Halve vectors in every direction: Version 3."""
-    return (Stage(2, divided=True),) * twos(problem.ranks)
+    return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of a strategy S: Version 4, direction d − 1 first."""
-    strategy = hybrid.checked_strategy(settings["strategy"], twos(problem.ranks))
+    strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
 
@@ -173,7 +173,7 @@ def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
         lambda items: machine.message(items * itemsize).latency,
         lambda items: machine.combine(items * itemsize) or 0,
         problem.nbytes // itemsize,
-        twos(problem.ranks),
+        cube_dimension(problem.ranks),
         to_root=problem.kind.output == "root",
     )
 

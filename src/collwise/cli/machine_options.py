@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import EXACT, FILE, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.presets import PRESETS, Preset
 from collwise.model.topology import Hypercube, Mesh, Topology, near_square, parse
@@ -52,7 +54,7 @@ _KINDS = {
     ),
 }
 _PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
-MACHINE_OPTIONS = ("profile_path", "preset", *_PARAMETERS, "topology")
+MACHINE_OPTIONS = ("profile_path", "preset", "levels", *_PARAMETERS, "topology")
 """The names of all options that `machine_from` reads."""
 
 
@@ -93,6 +95,12 @@ machine_options = all_of(
         default=None,
         help="Wormhole: a rank has a port for each of its links.",
     ),
+    grouped("A machine of nodes, racks, sites")(
+        "--levels",
+        metavar="MACHINE",
+        help="4x16: 200ns,2,300ns; 1.7us,4 (nodes x ranks: t0,λ,port of each level, inside first),"
+        " a .toml file, or ethernet:4x16 (also emulated, sites); docs/levels.md says more.",
+    ),
     grouped("The network")(
         "--topology",
         metavar="KIND:SIZES",
@@ -119,7 +127,7 @@ def machine_from(
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
     parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
-    others = [name for name in ("preset", "profile_path") if options[name] is not None]
+    others = [name for name in ("preset", "profile_path", "levels") if options[name] is not None]
     kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= kind.arguments.keys()]
     if len(others) + bool(parameters) > 1 or not kinds:
         described = ", ".join(map(_typed, [*parameters, *others]))
@@ -130,6 +138,8 @@ def machine_from(
         )
     if parameters:
         return ChosenMachine(_assumed_machine(kinds[0], parameters), "given", topology)
+    if (text := options["levels"]) is not None:
+        return ChosenMachine(_with_levels(text, ranks), f"levels {text}", topology)
     if (name := options["preset"]) is not None:
         if name not in PRESETS:
             raise UnknownName.of("preset machine", name, PRESETS)
@@ -141,6 +151,22 @@ def machine_from(
     origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
     machine = profile.machine_combining(*combined) if combined else profile.machine
     return ChosenMachine(machine, origin, topology, profile)
+
+
+def _with_levels(text: str, ranks: int) -> Levels:
+    """The machine of --levels for so many ranks; raises InvalidArgument for other ones."""
+    from collwise.model.level_notation import load, parse
+    from collwise.model.level_presets import LEVEL_PRESETS
+
+    name, colon, placement = text.partition(":")
+    if name.strip() in LEVEL_PRESETS and colon:
+        machine = LEVEL_PRESETS[name.strip()].machine(placement)
+    else:
+        machine = load(Path(text)) if text.endswith(".toml") else parse(text)
+    if machine.placement.ranks != ranks:
+        seen = f"--levels places {machine.placement.ranks}"
+        raise InvalidArgument(f"{ranks} ranks", seen, "give as many to both")
+    return machine
 
 
 def _typed(name: str) -> str:

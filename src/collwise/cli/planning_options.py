@@ -1,6 +1,7 @@
 """What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from collwise.cli.problem_options import (
     bytes_option,
     problem_options,
 )
+from collwise.model.levels import Levels
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
@@ -89,6 +91,8 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
                 combined if COLLECTIVES[collective].combines else None,
             )
             problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
+            if isinstance(machine.machine, Levels):
+                problem = replace(problem, placement=machine.machine.placement)
             return command(question=Question(problem, reason, machine), **values)
 
         run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)

@@ -55,6 +55,7 @@ def command(
         collwise simulate -n 64 --bytes 512 --t0 1.7ms --lam 4
         collwise simulate -n 1048576 --bytes 512 --t0 1.7us --lam 4 \\
             --algorithm postal_tree
+        collwise simulate -n 16 --bytes 1k --levels "4x4: 1us,2,2us; 9us,4"
         collwise simulate -n 16 --bytes 1M --alpha 50us --beta 1ns \\
             --algorithm chain_segmented --set segment=4k --json
         collwise simulate s_to_p -n 100 --bytes 2k --pattern cross --sources 30 \\

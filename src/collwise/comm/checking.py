@@ -1,10 +1,12 @@
 """COLLWISE_CHECK=1: before a collective, the ranks compare what they are about to do.
 
 Ranks that disagree would wait for each other for ever, or get each other's bytes; with checks, all
-of them raise an error that says who asked for what.  Each call costs an exchange of small objects.
+of them raise an error that says who asked for what, or who did not come in time.  Each call costs
+an exchange of small objects.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import signature
@@ -14,30 +16,101 @@ from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
-from collwise.mpi.buffers.mpi_operators import planning_name
+from collwise.mpi.buffers.mpi_operators import planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
+from collwise.mpi.runtime.progress import advance
 from collwise.schedule.collectives import COLLECTIVES, Collective
+from collwise.system.quantities import parse_time
 
 ENVIRONMENT = "COLLWISE_CHECK"
 """The environment variable that switches checks on; rank 0's counts."""
+LIMIT = "COLLWISE_CHECK_LIMIT"
+"""How long ranks wait for each other then, such as 90s; rank 0's counts."""
+LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
-"""What has to be equal on all ranks, by name."""
+"""What has to be equal on all ranks, by name; None is equal to everything."""
 FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
 """The facts of a call, from its arguments; raises what is wrong with them."""
 
 
-def checks_wanted() -> bool:
-    """Whether this process's environment asks for it."""
-    return os.environ.get(ENVIRONMENT, "") not in ("", "0")
+def check_limit_s() -> float:
+    """How long checked calls wait for all ranks, as this process's environment says; 0: no checks.
+
+    Raises InvalidArgument for a limit that is no time.
+    """
+    if os.environ.get(ENVIRONMENT, "") in ("", "0"):
+        return 0.0
+    return float(parse_time(os.environ.get(LIMIT) or str(LIMIT_S), LIMIT))
 
 
-def check_calls(comm: MPI.Intracomm) -> None:
-    """From now on check the collectives of this communicator before they run."""
+def check_calls(comm: MPI.Intracomm, limit_s: float) -> "Meeting":
+    """From now on check the collectives of this communicator before they run.  Collective."""
+    meeting = Meeting(comm, limit_s)
     for collective in COLLECTIVES.values():
         for method in collective.methods:
             facts_of = _facts_of(collective, method)
             for name in (method, f"{method}_init"):
-                setattr(comm, name, _checked(comm, name, facts_of, getattr(comm, name)))
+                setattr(comm, name, _checked(comm, name, facts_of, getattr(comm, name), meeting))
+    return meeting
+
+
+class Meeting:
+    """Where all ranks say what they are about to do; those that never come are found out.
+
+    Rank 0 gathers, and tells everybody.  Late ranks hear that they were missed, and raise as the
+    others did, so that all are in step afterwards.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
+        self.comm, self.limit_s, self._number = MPI.Intracomm(comm).Dup(), limit_s, 0
+        self._sent: list[MPI.Request] = []
+        self._outgoing, self._incoming = ([0] * self.comm.size for _ in range(2))
+
+    def exchange(self, own: tuple[Any, ...]) -> list[Any]:
+        """What every rank said, its number first; None for those that did not come in time."""
+        comm = self.comm
+        self._number = self._number % 30000 + 1
+        self._sent = [request for request in self._sent if not request.test()[0]]
+        if comm.rank:
+            self._send(own, 0)
+            # Rank 0 may come late and then wait for another one.
+            told: list[Any] | None = self._receive(0, 2 * self.limit_s)
+            if told is None:
+                self._send((comm.rank,), 0)  # that nobody is here any more
+                told = [None, *[own] * (comm.size - 1)]
+            return told
+        every: list[Any] = [own, *[None] * (comm.size - 1)]
+        limit = time.monotonic() + self.limit_s
+        while None in every and (said := self._receive(MPI.ANY_SOURCE, limit - time.monotonic())):
+            every[said[0]] = said if len(said) > 1 else None
+        while (said := self._receive(MPI.ANY_SOURCE, 0)) is not None:
+            every[said[0]] = None
+        for rank in range(1, comm.size):
+            self._send(every, rank)
+        return every
+
+    def _send(self, what: object, rank: int) -> None:
+        self._sent.append(self.comm.isend(what, rank, self._number))
+        self._outgoing[rank] += 1
+
+    def _receive(self, source: int, limit_s: float) -> Any:
+        limit = time.monotonic() + limit_s
+        status = MPI.Status()
+        while (message := self.comm.improbe(source, self._number, status)) is None:
+            if time.monotonic() >= limit:
+                return None
+            advance()
+            time.sleep(0)  # others may need the core
+        self._incoming[status.source] += 1
+        return message.recv()
+
+    def free(self) -> None:
+        """Receive what nobody waited for, which would meet another communicator's.  Collective."""
+        for rank, number in enumerate(self.comm.alltoall(self._outgoing)):
+            for _ in range(number - self._incoming[rank]):
+                self.comm.recv(source=rank)
+        MPI.Request.waitall(self._sent)
+        self.comm.Free()
 
 
 def _facts_of(collective: Collective, method: str) -> FactsOf:
@@ -47,7 +120,7 @@ def _facts_of(collective: Collective, method: str) -> FactsOf:
 
 
 def _checked(
-    comm: MPI.Intracomm, name: str, facts_of: FactsOf, call: Callable[..., Any]
+    comm: MPI.Intracomm, name: str, facts_of: FactsOf, call: Callable[..., Any], meeting: Meeting
 ) -> Callable[..., Any]:
     form = signature(call)
 
@@ -55,13 +128,13 @@ def _checked(
     def checked(*arguments: Any, **named: Any) -> Any:
         bound = form.bind(*arguments, **named)
         bound.apply_defaults()
-        _agree(MPI.Intracomm(comm), name, partial(facts_of, comm, bound.arguments))
+        _agree(meeting, name, partial(facts_of, comm, bound.arguments))
         return call(*arguments, **named)
 
     return checked
 
 
-def _agree(comm: MPI.Intracomm, name: str, facts_of: Callable[[], Facts]) -> None:
+def _agree(meeting: Meeting, name: str, facts_of: Callable[[], Facts]) -> None:
     """Raise on all ranks if one of them cannot make its call, or if their calls differ."""
     facts: Facts = {}
     problem: Exception | None = None
@@ -69,28 +142,42 @@ def _agree(comm: MPI.Intracomm, name: str, facts_of: Callable[[], Facts]) -> Non
         facts = facts_of()
     except Exception as wrong:  # whatever is wrong with the call, all ranks hear of it
         problem = wrong
-    every = comm.allgather((name, facts, None if problem is None else str(problem)))
+    own = meeting.comm.rank, name, facts, None if problem is None else str(problem)
+    every = meeting.exchange(own)
     if problem is not None:
         raise problem
     asked = f"{name} on {len(every)} ranks"
-    for rank, (_, _, complaint) in enumerate(every):
+    if missing := [rank for rank, said in enumerate(every) if said is None]:
+        ranks = ", ".join(map(str, missing))
+        seen = f"rank {ranks} did not meet the others within {meeting.limit_s:g} s"
+        remedy = f"make the same calls on all ranks, or allow more time in {LIMIT}"
+        raise InvalidArgument(asked, seen, remedy)
+    for rank, _, _, complaint in every:
         if complaint is not None:
             raise InvalidArgument(asked, f"rank {rank} cannot: {complaint}", "mend its call")
-    first, others, _ = every[0]
-    for rank, (called, theirs, _) in enumerate(every):
-        if called != first:
-            seen = f"rank 0 calls {first}, rank {rank} {called}"
+    for rank, called, _, _ in every:
+        if called != every[0][1]:
+            seen = f"rank 0 calls {every[0][1]}, rank {rank} {called}"
             raise InvalidArgument("a collective", seen, "make the same calls in the same order")
-        for what, value in others.items():
-            if theirs[what] != value:
-                seen = f"{what}: {value} on rank 0, {theirs[what]} on rank {rank}"
+    for what in facts:
+        said = [(rank, theirs[what]) for rank, _, theirs, _ in every if theirs[what] is not None]
+        for rank, value in said:
+            if value != said[0][1]:
+                seen = f"{what}: {said[0][1]} on rank {said[0][0]}, {value} on rank {rank}"
                 raise InvalidArgument(asked, seen, "make this equal on all ranks")
+
+
+def _elements(datatype: MPI.Datatype) -> str | None:
+    """What elements are; None for bytes, which others may take for anything, and for the user's."""
+    if not datatype.is_predefined or datatype in (MPI.BYTE, MPI.PACKED):
+        return None
+    return planning_type(datatype)
 
 
 def _broadcast(comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
     root = arguments["root"]
     buffer = Buffer(arguments["buf"], writable=comm.Get_rank() != root)
-    return {"root": root, "bytes": buffer.nbytes}
+    return {"root": root, "bytes": buffer.nbytes, "elements": _elements(buffer.unit.datatype)}
 
 
 def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
@@ -108,6 +195,7 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
     facts: Facts = {
         "bytes": sent.nbytes,
         "bytes of an element": sent.unit.size,
+        "elements": _elements(sent.unit.datatype),
         "op": planning_name(arguments["op"]),
     }
     return {"root": root, **facts} if collective.rooted else facts
@@ -115,7 +203,12 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
 
 def _gather(method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
     ranks, rank = comm.Get_size(), comm.Get_rank()
-    lengths = lengths_of(SPECS[method](arguments["recvbuf"], ranks), ranks)
+    spec = SPECS[method](arguments["recvbuf"], ranks)
+    lengths, elements = lengths_of(spec, ranks), _elements(spec.locate().unit.datatype)
+    facts: Facts = {f"bytes of rank {rank}": nbytes for rank, nbytes in enumerate(lengths)}
     if not is_in_place(arguments["sendbuf"]):
-        contribution(arguments["sendbuf"], rank, lengths)
-    return {f"bytes of rank {rank}": nbytes for rank, nbytes in enumerate(lengths)}
+        sent = _elements(contribution(arguments["sendbuf"], rank, lengths).unit.datatype)
+        if lengths[rank] and sent and elements and sent != elements:
+            seen = f"rank {rank} sends {sent} and receives {elements}"
+            raise InvalidArgument(f"{method} of elements of one type", seen, "correct the types")
+    return {**facts, "elements": elements}

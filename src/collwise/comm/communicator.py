@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
-from collwise.comm.checking import check_calls
+from collwise.comm.checking import Meeting, check_calls
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
@@ -31,11 +31,16 @@ _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Int
 _REDUCE_SCATTER_BLOCK = MPI.Intracomm.Reduce_scatter_block
 _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 """The library's own collectives, called as directly as possible."""
-_LIBRARY_ONLY = None if COMPILED is None else COMPILED.Calls((), repr)
 
 
+_FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
 Missed: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
+
+
+def _fast_calls(methods: Any) -> dict[str, Any]:
+    """The calls that need nothing of Python, as attributes of a communicator."""
+    return {f"_fast_{name}": getattr(methods, name) for name in _FAST}
 
 
 class Comm(MPI.Intracomm):
@@ -52,7 +57,8 @@ class Comm(MPI.Intracomm):
     "any" to give up that all ranks end with the same bits where that is faster.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare what they ask for before every
-    collective that is served here, and all raise InvalidArgument where they would wait for ever.
+    collective that is served here, and all raise InvalidArgument where they would wait for ever,
+    also for a rank that does not come within a minute (or COLLWISE_CHECK_LIMIT, such as 90s).
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -61,8 +67,15 @@ class Comm(MPI.Intracomm):
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
-    _fast = _LIBRARY_ONLY
-    """The calls that need nothing of Python; None where Python walks."""
+    _meeting: Meeting | None = None
+    """Where checked calls meet."""
+    # What C can serve; attributes, since that is quick.  They answer as `Missed` says.
+    _fast_bcast: Callable[..., Missed]
+    _fast_reduce: Callable[..., Missed]
+    _fast_allreduce: Callable[..., Missed]
+    _fast_reduce_scatter_block: Callable[..., Missed]
+    _fast_allgather: Callable[..., Missed]
+    _fast_allgatherv: Callable[..., Missed]
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
         return super().__new__(cls, comm)
@@ -88,9 +101,10 @@ class Comm(MPI.Intracomm):
         names = decision.served(self.Get_size())
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._dispatch = decision, Dispatch(decision, self, self._served)
-        self._fast = self._dispatch.fast
-        if decision.checking:
-            check_calls(self)
+        if self._dispatch.fast is not None:
+            self.__dict__ |= _fast_calls(self._dispatch.fast)
+        if decision.check_limit_s:
+            self._meeting = check_calls(self, decision.check_limit_s)
 
     def plan(
         self,
@@ -171,7 +185,7 @@ class Comm(MPI.Intracomm):
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
-        missed = None if self._fast is None else self._fast.bcast(self, buf, root)
+        missed = self._fast_bcast(self, buf, root)
         if missed is True:
             return
         if ENGINE.running:
@@ -186,9 +200,8 @@ class Comm(MPI.Intracomm):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        fast = self._fast
-        missed = None if fast is None else fast.reduce(self, sendbuf, recvbuf, op, root)
-        if not self._combined("Reduce", missed, sendbuf, recvbuf, op, root):
+        missed = self._fast_reduce(self, sendbuf, recvbuf, op, root)
+        if missed is not True and not self._combined("Reduce", missed, sendbuf, recvbuf, op, root):
             _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -196,9 +209,8 @@ class Comm(MPI.Intracomm):
 
         All ranks end with the same bits, unless `order="any"` gave that up.
         """
-        fast = self._fast
-        missed = None if fast is None else fast.allreduce(self, sendbuf, recvbuf, op)
-        if not self._combined("Allreduce", missed, sendbuf, recvbuf, op):
+        missed = self._fast_allreduce(self, sendbuf, recvbuf, op)
+        if missed is not True and not self._combined("Allreduce", missed, sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
@@ -209,15 +221,16 @@ class Comm(MPI.Intracomm):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        fast = self._fast
-        missed = None if fast is None else fast.reduce_scatter_block(self, sendbuf, recvbuf, op)
-        if not self._combined("Reduce_scatter_block", missed, sendbuf, recvbuf, op):
+        missed = self._fast_reduce_scatter_block(self, sendbuf, recvbuf, op)
+        if missed is not True and not self._combined(
+            "Reduce_scatter_block", missed, sendbuf, recvbuf, op
+        ):
             _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        missed = None if self._fast is None else self._fast.allgather(self, sendbuf, recvbuf)
-        if not self._gathered("Allgather", missed, sendbuf, recvbuf):
+        missed = self._fast_allgather(self, sendbuf, recvbuf)
+        if missed is not True and not self._gathered("Allgather", missed, sendbuf, recvbuf):
             _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
@@ -227,8 +240,8 @@ class Comm(MPI.Intracomm):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        missed = None if self._fast is None else self._fast.allgatherv(self, sendbuf, recvbuf)
-        if not self._gathered("Allgatherv", missed, sendbuf, recvbuf):
+        missed = self._fast_allgatherv(self, sendbuf, recvbuf)
+        if missed is not True and not self._gathered("Allgatherv", missed, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
     # Whether a call has been executed.   missed: what the compiled engine answered.
@@ -236,14 +249,12 @@ class Comm(MPI.Intracomm):
     def _combined(
         self,
         method: str,
-        missed: Missed,
+        missed: bytes | None,
         sendbuf: Any,
         recvbuf: Any,
         op: MPI.Op,
         root: int = 0,
     ) -> bool:
-        if missed is True:
-            return True
         if ENGINE.running:
             ENGINE.advance()
         if method not in self._served:
@@ -251,9 +262,7 @@ class Comm(MPI.Intracomm):
         key = combine_key(method, sendbuf, recvbuf, op, root)
         return self._dispatch.serve(method, key, missed, (sendbuf, recvbuf, op, root))
 
-    def _gathered(self, method: str, missed: Missed, sendbuf: Any, recvbuf: Any) -> bool:
-        if missed is True:
-            return True
+    def _gathered(self, method: str, missed: bytes | None, sendbuf: Any, recvbuf: Any) -> bool:
         if ENGINE.running:
             ENGINE.advance()
         if method not in self._served:
@@ -282,10 +291,16 @@ class Comm(MPI.Intracomm):
         super().Disconnect()
 
     def _end_service(self) -> None:
+        if self._meeting is not None:
+            for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
+                delattr(self, name)  # the checked methods
+            self._meeting.free()
+            self._meeting = None
         if self._served:
             self._dispatch.free()
             self._served = frozenset()  # from here on the library's own says what is wrong
-            self._fast = _LIBRARY_ONLY
+            for name in _FAST:
+                self.__dict__.pop(f"_fast_{name}", None)
 
 
 def _request_form(method: str, name: str, persistent: bool) -> Callable[..., Any]:
@@ -333,3 +348,6 @@ for _collective in COLLECTIVES.values():
             (f"I{_method[0].lower()}{_method[1:]}", False),
         ):
             setattr(Comm, _name, _request_form(_method, _name, _persistent))
+for _name in _FAST:  # of communicators that MPI makes, which only the library serves
+    _answer = getattr(COMPILED and COMPILED.Calls((), repr), _name, staticmethod(lambda *_: None))
+    setattr(Comm, f"_fast_{_name}", _answer)

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from collwise.algorithms.registry import collectives, find
-from collwise.comm.checking import checks_wanted
+from collwise.comm.checking import check_limit_s
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
@@ -54,7 +54,7 @@ class Decision:
 
     placement: how the ranks lie on nodes.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
-    checking: whether calls are checked before they run.
+    check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
     """
 
     profile: Profile | None = None
@@ -64,7 +64,7 @@ class Decision:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     order: Order | None = None
     progress: bool = True
-    checking: bool = False
+    check_limit_s: float = 0.0
 
     @staticmethod
     def of(
@@ -98,7 +98,7 @@ class Decision:
             chosen,
             order,
             world.thread_multiple,
-            checks_wanted(),
+            check_limit_s(),
         )
 
     def served(self, ranks: int) -> Set[str]:

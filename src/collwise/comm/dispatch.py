@@ -74,7 +74,9 @@ class Dispatch:
         self._rank, self._ranks = comm.Get_rank(), comm.Get_size()
         self._private: PrivateCommunicator | None = None
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
-        self.fast = None if COMPILED is None else COMPILED.Calls(methods, self._failed)
+        self.fast = None
+        if COMPILED is not None:
+            self.fast = COMPILED.Calls(methods, self._failed, self._rank, self._ranks)
 
     def serve(
         self, method: str, key: Hashable, missed: bytes | None, arguments: Sequence[Any]

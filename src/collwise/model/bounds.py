@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from collwise.model import postal
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 
 
@@ -35,10 +37,10 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     if ranks == 1 or nbytes == 0:
         return NOTHING
     least = _least(machine, nbytes)
-    hops = least.informing(ranks)
+    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes)
     volume = nbytes * least.gap_per_byte + least.lag
-    if hops >= volume:
-        return Bound(hops, "T_λ(p)·t0, with the least t0 and λ·t0 of any size")
+    if hops.time >= volume:
+        return hops
     return Bound(volume, "all bytes leave the root at its best rate, and the last one arrives")
 
 
@@ -49,8 +51,7 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    time = _least(machine, nbytes, nbytes).informing(ranks)
-    return Bound(time, "T_λ(p)·t0, if everything goes in one message")
+    return _informing(machine, ranks, "if everything goes in one message", nbytes, nbytes)
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -101,7 +102,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     share = Fraction(ranks - 1, ranks) * nbytes
     sending, combining = share * least.gap_per_byte, share * least.combining_per_byte
     return max(
-        Bound(least.informing(ranks), "T_λ(p)·t0, with the least t0 and λ·t0 of any size"),
+        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes),
         Bound(
             sending + least.lag,
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
@@ -118,8 +119,8 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
     """For reduce-scatters that cut no block: T_λ(p)·t0 for one block, with or without others."""
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    time = _least(machine, nbytes, nbytes // ranks).informing(ranks)
-    return Bound(time, "T_λ(p)·t0, if every block goes in one message")
+    words = "if every block goes in one message"
+    return _informing(machine, ranks, words, nbytes, nbytes // ranks)
 
 
 def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
@@ -142,8 +143,8 @@ def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bo
     """
     if ranks == 1 or not given:
         return NOTHING
-    time = _least(machine, sum(given), max(given)).informing(ranks)
-    return Bound(time, "T_λ(p)·t0, if every contribution goes in one message")
+    words = "if every contribution goes in one message"
+    return _informing(machine, ranks, words, sum(given), max(given))
 
 
 class _Least(NamedTuple):
@@ -161,6 +162,44 @@ class _Least(NamedTuple):
         return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
 
 
+def _informing(machine: Machine, ranks: int, words: str, most: int, least: int = 1) -> Bound:
+    """T_λ(p)·t0 for messages of `least` to `most` bytes.   words: of which messages.
+
+    With levels, also the time to reach all groups of a level, if that is longer.
+    """
+    bound = Bound(_least(machine, most, least).informing(ranks), f"T_λ(p)·t0, {words}")
+    if not isinstance(machine, Levels) or machine.placement.ranks != ranks:
+        return bound
+    sizes = _sizes(machine, most, least)
+    for level in range(2, machine.placement.depth + 1):
+        name = machine.by_level[level - 2].name
+        time = _reaching(machine, level, sizes)
+        bound = max(bound, Bound(time, f"every {name} is reached, {words}"), key=lambda b: b.time)
+    return bound
+
+
+def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
+    """The least time in which messages of level `level` and outer ones can reach every group below.
+
+    A group of q ranks, once reached, starts its message number j (0, 1, …) no earlier than
+    max(⌊j/q⌋·t0, j·g) later, with the least t0, λ·t0 and g of these sizes.  As if all of its ranks
+    had the data at once: T_λ of the groups is no bound, since several ranks of one can send.
+    """
+    groups = machine.placement.members[level - 2]
+    most = max(map(len, groups))
+    costs = [machine.at(at, n) for at in range(level, machine.placement.depth + 1) for n in sizes]
+    gap, latency = min(c.gap for c in costs), min(c.latency for c in costs)
+    port = min(machine.port(level - 1, n) for n in sizes)
+    time = Fraction(0)
+    arrivals = [(latency, Fraction(0), 0)]  # when, from a group reached when, its message number
+    for _ in groups[1:]:
+        time, since, j = heappop(arrivals)
+        heappush(arrivals, (time + latency, time, 0))
+        later = since + max((j + 1) // most * gap, (j + 1) * port)
+        heappush(arrivals, (later + latency, since, j + 1))
+    return time
+
+
 def _least(machine: Machine, most: int, least: int = 1) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
@@ -169,8 +208,7 @@ def _least(machine: Machine, most: int, least: int = 1) -> _Least:
     either end.  The bound holds all the same, since no rank receives faster: a receipt of x bytes
     takes max(o, g) + (x − 1)G, which over x is monotone, and at the ends no less than t0/x.
     """
-    knots = {x + d for x in machine.sizes() for d in (-1, 0)}
-    sizes = [x for x in knots | {least, most} if least <= x <= most]
+    sizes = _sizes(machine, most, least)
     latencies = [machine.message(x).latency for x in sizes]
     gaps = [Fraction(0) if machine.all_port else machine.message(x).gap for x in sizes]
     return _Least(
@@ -180,3 +218,9 @@ def _least(machine: Machine, most: int, least: int = 1) -> _Least:
         min(gap / x for gap, x in zip(gaps, sizes, strict=True) if x),
         min((machine.combine(x) or Fraction(0)) / x for x in sizes if x),
     )
+
+
+def _sizes(machine: Machine, most: int, least: int) -> list[int]:
+    """The sizes at which costs can be least."""
+    knots = {x + d for x in machine.sizes() for d in (-1, 0)}
+    return [x for x in knots | {least, most} if least <= x <= most]

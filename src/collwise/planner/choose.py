@@ -31,8 +31,6 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-VECTORISED_FROM = 24
-"""From so many ranks on, schedules for machines with levels are simulated by that engine."""
 MOST_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
 collectives that combine count eight times."""
@@ -57,7 +55,7 @@ def predicted(
         return algorithm.time_of(problem, machine, settings)
     schedule = algorithm.solve(problem, settings)
     if isinstance(machine, Levels) and topology is None:
-        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+        return fastest_timing(schedule, machine).completion
     return ideal(schedule, machine, topology).completion
 
 
@@ -158,6 +156,10 @@ def plan_for(
     if topology is not None:
         checked_topology(topology, problem.ranks, f"{problem.collective} on a topology")
     if isinstance(machine, Levels):
+        if topology is not None:
+            asked = f"{problem.collective} on a {topology.describe()}"
+            seen = f"the law of the machine knows no links ({machine.kind})"
+            raise InvalidArgument(asked, seen, "leave the topology out, or the levels")
         problem = replace(problem, placement=machine.placement)
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
@@ -203,6 +205,7 @@ def _plan(
         excluded,
         reason,
         _repositioning(ranked),
+        machine.oddities(nbytes) if isinstance(machine, Levels) else (),
     )
 
 

@@ -19,7 +19,7 @@ OP, DTYPE = "sum", "float64"
 """What vectors are combined with, and their elements, if nobody says."""
 
 
-class Legal(NamedTuple):
+class WeakestOrder(NamedTuple):
     """The weakest order that is legal, the reason, and the bytes of an element."""
 
     order: Order
@@ -27,13 +27,13 @@ class Legal(NamedTuple):
     itemsize: int
 
 
-NOTHING_COMBINED = Legal("any", "", 1)
+NOTHING_COMBINED = WeakestOrder("any", "", 1)
 """What is asked of algorithms for collectives that combine nothing."""
 
 
 def legal(
     collective: str, op: str | None = None, dtype: Any = None, order: Order | None = None
-) -> Legal:
+) -> WeakestOrder:
     """What an operator on elements of a type asks of an algorithm.
 
     op: a name of `OPERATORS`; None for OP.   dtype: whatever `numpy.dtype` takes; None for DTYPE.
@@ -49,7 +49,7 @@ def legal(
     needed, reason = _needed(collective, operator, element)
     if order is not None and order != needed and operator.commutes:
         needed, reason = order, f"the order {order!r} is asked for"
-    return Legal(needed, reason, element.itemsize)
+    return WeakestOrder(needed, reason, element.itemsize)
 
 
 def _element(collective: str, dtype: Any) -> np.dtype[Any]:

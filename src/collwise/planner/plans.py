@@ -11,12 +11,15 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.sources import picture
 from collwise.model.topology import Topology
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
+from collwise.timing import ideal
+from collwise.timing.critical_path import COMBINING, time_by_level
 
 ORDER_WORDS = {
     "any": "any order",
@@ -25,6 +28,8 @@ ORDER_WORDS = {
 }
 
 
+MOST_TOLD = 256
+"""Ranks of the largest plan that says at which level its time is spent."""
 MESH_SHOWN = 16, 32
 """Rows and columns of the largest mesh that is shown as text."""
 
@@ -88,6 +93,9 @@ class Plan:
     remarks: tuple[str, ...] = ()
     """What else there is to know: whether it pays to move data to better places first."""
 
+    oddities: tuple[str, ...] = ()
+    """What the machine allows but is seldom meant: levels whose outer messages are faster."""
+
     @property
     def algorithm(self) -> str:
         """The chosen algorithm's name, or "library" for the MPI library's own."""
@@ -129,9 +137,27 @@ class Plan:
             )
         return self.choice.schedule(self.problem)
 
+    @cached_property
+    def level_times(self) -> Mapping[str, Fraction]:
+        """On a machine with levels, where the time is spent: exact seconds, in words.
+
+        Simulates the schedule, of up to MOST_TOLD ranks; empty for more, on other machines, and of
+        the library's own collective.
+        """
+        told = self.problem.ranks <= MOST_TOLD and self.algorithm != LIBRARY
+        if not isinstance(self.machine, Levels) or not told:
+            return {}
+        timing = ideal(self.schedule, self.machine)
+        spent = time_by_level(timing, self.machine)
+        return {
+            "combining" if level == COMBINING else self.machine.crossing(level): time
+            for level, time in spent.items()
+        }
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the schedule, which is made again from the rest (and cannot always be sent)."""
-        return {name: value for name, value in vars(self).items() if name != "schedule"}
+        made = ("schedule", "level_times")
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def __str__(self) -> str:
         measured_s = self.choice.measured_s
@@ -143,11 +169,16 @@ class Plan:
                 * bool(self.reason)
             ),
             f"machine      {self.machine.describe()}",
+            *(f"note         {oddity}" for oddity in self.oddities),
             *([f"topology     {self.topology.describe()}"] if self.topology else []),
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
             lines.append(f"predicted    {formatting.time(self.predicted_s)}")
+        if spent := self.level_times:
+            total = sum(spent.values()) or 1
+            shares = (f"{float(time / total):.0%} {where}" for where, time in spent.items())
+            lines.append(f"spent        {', '.join(shares)}")
         if measured_s is not None:
             lines.append(f"measured     {formatting.time(measured_s)}")
         lines += [

@@ -1,8 +1,8 @@
-"""What races have taught: who serves a call, and why, in the words of `Comm` and of `plan` alike.
+"""Race results looked up: who serves a call, and why.  `Comm` and `plan` share the wording.
 
-A race counts for as many ranks only.  It says something about sizes up to REACH times as large or
-as small; and two races of the same winner, one of a smaller and one of a larger size, say something
-about all sizes between.  Elsewhere the library's own stays.
+A race counts only for the number of ranks that it was run with.  It decides sizes up to REACH times
+larger or smaller.  Two races with the same winner also decide all sizes between theirs.  Everywhere
+else the library's own collective serves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,15 +20,14 @@ from collwise.schedule.problem import Problem, satisfies
 from collwise.system import formatting
 
 REACH = 4
-"""A race says something about sizes up to so many times larger or smaller; and about as many times
-more or fewer sources, where a collective has sources."""
+"""A race decides sizes up to this many times larger or smaller, and so for numbers of sources."""
 
 
 class Verdict(NamedTuple):
     """Who serves a call.
 
     algorithm: its full name, or LIBRARY for the library's own.   because: a clause.
-    race: the (nearest) race that says so; None if none does, and the library's own stays.
+    race: the nearest race that decided; None if no race did, and the library's own serves.
     """
 
     algorithm: str
@@ -41,16 +40,17 @@ class Verdict(NamedTuple):
 
 
 def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-    """The races of a profile that count where so many ranks are placed so.
+    """The races of a profile with this number of ranks and this placement.
 
-    Those of algorithms that there are no more do not.   Arguments: as `Profile.races_at`.
+    Races of algorithms that are no longer registered are left out.   Arguments: as
+    `Profile.races_at`.
     """
     races = profile.races_at(ranks, placement)
     return tuple(race for race in races if race.algorithm in ALGORITHMS)
 
 
 def settled(estimate: Plan, said: Verdict) -> Plan:
-    """A plan of all candidates after what races said; as it was where they said nothing."""
+    """The plan with the choice that a race made; unchanged if no race decided."""
     if said.race is None:
         return estimate
     because = f"chosen: {said.because}"
@@ -70,13 +70,13 @@ def settled(estimate: Plan, said: Verdict) -> Plan:
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """What races say about a call.
+    """Who serves a call, according to races.
 
-    Nearest is the race with the least ratio of sizes times that of the numbers of sources, each at
-    most REACH; of equally near ones, that of the smaller size, then of fewer sources.  What was
-    raced where some ranks gave says nothing about all of them giving, nor the other way: the
-    library runs another algorithm there.
-    The same on every rank: it depends on nothing else.
+    The distance of a race is the ratio of the sizes times the ratio of the numbers of sources, each
+    at most REACH.  The nearest race decides; of equally near ones that of the smaller size, then
+    that of fewer sources.  Races in which all ranks were sources and races in which only some were
+    are kept apart, since the library runs different algorithms for them.
+    The verdict depends only on the arguments, so it is the same on every rank.
     """
     races = tuple(races)
     alike = [race for race in races if _alike(race, problem, form)]
@@ -98,7 +98,7 @@ def _alike(race: RaceResult, problem: Problem, form: Form) -> bool:
 
 
 def _ratios(race: RaceResult, problem: Problem) -> tuple[Fraction, Fraction]:
-    """How many times as large the larger one is, exactly, of sizes and sources; 0 counts as 1."""
+    """Larger over smaller, exactly: of the sizes, and of the numbers of sources; 0 counts as 1."""
     pairs = (race.nbytes, problem.nbytes), (race.sources, len(problem.sources))
     ordered = (sorted((max(one, 1), max(other, 1))) for one, other in pairs)
     first, second = (Fraction(high, low) for low, high in ordered)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collwise.measure.race import LIBRARY
+from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
@@ -21,6 +22,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
         "predicted_s": None if plan.algorithm == LIBRARY else plan.predicted_s,
+        "spent_s": {where: seconds(time) for where, time in plan.level_times.items()},
         "lower_bound_s": plan.lower_bound_s,
         "lower_bound": plan.bound.argument,
         "unsegmented_bound_s": plan.unsegmented_bound.time_s,

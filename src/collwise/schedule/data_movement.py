@@ -187,7 +187,7 @@ class Collect(Program):
 
 
 @dataclass(frozen=True)
-class Chained(Program):
+class ProgramSequence(Program):
     """One program after another on every rank."""
 
     parts: Sequence[Program]

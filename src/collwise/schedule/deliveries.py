@@ -1,7 +1,8 @@
-"""Programs written as deliveries: who sends what to whom, in an order in which it could happen.
+"""Programs of collectives that gather, written as one list of deliveries for all ranks.
 
-Every rank's list is what concerns it, in that order.  For collectives that gather: a message is the
-contributions of some sources, each whole.
+A delivery says who sends whose contributions to whom; contributions are never cut.  The list is in
+an order in which the deliveries could happen one after another.  A rank's operations are the
+deliveries that it sends or receives, in this order.
 """
 
 from abc import abstractmethod
@@ -31,16 +32,17 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True)
 class Deliveries(Program):
-    """A program that gathers.  What a rank gave itself is never sent to it, nor an empty message.
+    """A program that gathers.
 
-    So a source that handed its contribution on to another rank is not sent it again.
+    A rank is never sent its own contribution, even if it handed that on to another rank.  Empty
+    messages are left out.
     """
 
     problem: Problem
 
     @abstractmethod
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:
-        """All deliveries; or at least those of one rank, in the same order."""
+        """All deliveries; for one rank, in the same order, at least those that concern it."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations: list[Operation] = []
@@ -76,7 +78,8 @@ class Deliveries(Program):
     def _columns(self, source: Ints, target: Ints, blocks: Ints | int, which: Ints) -> Columns:
         """A row for each contribution in a message.
 
-        blocks: how many a message has.   which: which they are, those of all messages in a row.
+        blocks: how many contributions each message has.   which: the numbers of these
+        contributions, message by message.
         """
         ranks = np.column_stack((source, target)).ravel()
         order = np.argsort(ranks, kind="stable")
@@ -90,7 +93,7 @@ class Deliveries(Program):
         return Columns(source, target, at_source, at_target, starts[which], lengths[which])
 
 
-class Uncombined(Deliveries):
+class SeparateMessages(Deliveries):
     """A program in which every contribution is a message of its own."""
 
     @abstractmethod
@@ -116,7 +119,7 @@ class Uncombined(Deliveries):
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """The deliveries without what the target gave itself, and without empty ones."""
+    """The deliveries without the target's own contributions; those left empty are dropped."""
     for delivery in deliveries:
         source, target, blocks = delivery
         needed = [block for block in blocks if block.owner != target]

@@ -1,7 +1,7 @@
-"""What the operations of a schedule make of given inputs, whatever the order of execution.
+"""The outputs that a schedule computes from given inputs.
 
-Nothing is ever overwritten: every operation keeps its result, and a reader takes each element from
-the operation that wrote it last in list order.
+The order of execution does not matter: every operation keeps its result, so nothing is overwritten,
+and a reader takes each element from the operation before it in the list that wrote it last.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Building stones of programs that combine: parts of the vector, alone, up a tree.
+"""Building blocks of programs that combine: parts of a vector, a single rank, up a tree.
 
 Positions are bytes of everybody's vector; a cut never falls inside an element.
 """
@@ -39,7 +39,7 @@ def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: in
 
 
 @dataclass(frozen=True)
-class Alone(Program):
+class SingleRank(Program):
     """One rank's own contribution is the result."""
 
     problem: Problem

@@ -1,9 +1,9 @@
 """Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges.
 
 Two definitions cover every tree of the project.  A `SplitTree` is the recursion of Bruck et al.
-[Bruck1996 §2.4]: who is responsible for n ranks keeps some and hands the others to a new leader.
-A `HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Both are read in
-two ways, one rank in O(depth), or all ranks as NumPy columns, from the same definition.
+[Bruck1996 §2.4]: the leader of n ranks keeps some of them and hands the others to a new leader.
+A `HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Each definition
+answers for one rank in O(depth) and for all ranks as NumPy columns.
 """
 
 from abc import ABC, abstractmethod
@@ -63,9 +63,9 @@ class Tree(ABC):
 
 
 class Part(NamedTuple):
-    """A leader and the ranks it still has to inform, itself included: how many, and in what state.
+    """The ranks that a leader is responsible for, itself included.
 
-    The state is what a rule remembers besides the number (the λ-tree: the time that is left).
+    state: what a rule needs to know besides their number (for the λ-tree: the time that is left).
     """
 
     size: int
@@ -73,7 +73,7 @@ class Part(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[Part], tuple[Part, Part]]
-"""Of a part with size >= 2: what its leader keeps, what it gives to a new leader; both nonempty."""
+"""Splits a part of 2 ranks or more into what its leader keeps and what a new leader gets."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class SplitTree(Tree):
         return self.start.size
 
     def split(self, part: Part) -> tuple[Part, Part]:
-        """The rule, remembered."""
+        """The halves of a part by the rule, computed once."""
         halves = self._split.get(part)
         if halves is None:
             halves = self._split[part] = self.rule(part)
@@ -138,7 +138,7 @@ class SplitTree(Tree):
         parent = np.full(self.size, -1, dtype=np.int64)
         place = np.zeros(self.size, dtype=np.int64)
         span = np.full(self.size, self.size, dtype=np.int64)
-        # Every open part (leader, index of the part, children served so far) splits once a turn.
+        # In each turn every part of 2 ranks or more splits: its leader, its index, children served.
         low, index, served = (np.zeros(1, dtype=np.int64) for _ in range(3))
         while True:
             open_ = sizes[index] > 1
@@ -215,14 +215,14 @@ class HeapTree(Tree):
         return self.size
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """A subtree of a complete heap is a complete heap: its number of ranks tells all."""
+        """A subtree of a complete heap is a complete heap, so its size is its shape."""
         assert isinstance(shape, int)
         if self.k == 1:
             return (shape - 1,) if shape > 1 else ()
         return tuple(self._below(child, shape) for child in range(1, min(self.k + 1, shape)))
 
     def _below(self, rank: int, size: int) -> int:
-        """How many ranks are in the subtree of `rank` in a heap of so many, level by level."""
+        """How many ranks the subtree of `rank` has in a heap of `size` ranks, level by level."""
         number, first, last = 0, rank, rank
         while first < size:
             number += min(last + 1, size) - first

@@ -120,9 +120,9 @@ class Timing:
 
 
 def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
-    """Refuse what is no schedule, no machine, or no topology (None: no links).
+    """Raise InvalidArgument unless these are a schedule, a machine, and a topology or None.
 
-    asked: what they are for.   Raises InvalidArgument.
+    asked: what they are for.
     """
     if not isinstance(schedule, Schedule):
         seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
@@ -263,9 +263,9 @@ def _costs_in_ticks(
 
 
 def ideal_alike(operations: Sequence[Operation], machine: Machine) -> Fraction:
-    """Exact seconds of a schedule in which all ranks do the same: one of them stands for all.
+    """Exact seconds of a schedule in which all ranks do the same, simulated as a single rank.
 
-    What it sends, it receives itself: its k-th message is the k-th that it gets.
+    The rank sends to itself: the k-th message that it sends is the k-th that it receives.
     """
     mirrored = tuple(
         op._replace(peer=0) if isinstance(op, Send | Recv) else op for op in operations

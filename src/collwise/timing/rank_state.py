@@ -68,10 +68,10 @@ class Port:
 class RankState:
     """The steps of one rank, and its send and receive ports by key.
 
-    A combine that takes time stands in the queues of all ports and keeps all of them busy.  Copies,
-    and combines where they are free, need no port: they complete as soon as their data is there.
-    writers: per step, the earlier steps whose data it reads.   keys: per step, the port of a
-    message; nothing if the rank has one send port and one receive port.
+    A combine that takes time stands in the queues of all ports and keeps all of them busy.  Copies
+    need no port, nor do combines that are free: they complete as soon as their data is there.
+    writers: per step, the earlier steps whose data it reads.   keys: per step, the key of the port
+    that a message uses; empty if the rank has one send port and one receive port.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RankState:
         self.combines.reverse()
 
     def complete(self, step: int, time: int) -> None:
-        """Complete a step, and with it the steps without a port that only waited for it."""
+        """Complete a step, then every step without a port for which nothing else is missing."""
         self.ready_time[step] = time
         completed = [step]
         for done in completed:  # grows while it is walked
@@ -156,7 +156,7 @@ class RankState:
             pass
 
     def combine_before_sends(self) -> bool:
-        """Do the combine that is next at all receive ports before sends listed earlier, if any."""
+        """Do a combine before sends that are listed earlier, if it is next at all receive ports."""
         step = self.combines[-1] if self.combines else None
         if step is None or any(port.head() != step for port in self.receive_ports.values()):
             return False

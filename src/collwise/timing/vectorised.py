@@ -188,7 +188,7 @@ def _costs_in_ticks(
 def _times(
     messages: PortQueues, machine: Machine, costs: list[Ticks]
 ) -> tuple[Ticks, Ticks, Ticks] | None:
-    """When each message starts, its sender is free, it is received; None if that is not known."""
+    """Per message: its start, when its sender is free, its receipt; None if no law settles them."""
     if not len(messages):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none

@@ -26,8 +26,8 @@ from collwise.timing.rank_state import PROCESSOR, Costs, Port, RankState, TickPa
 class NetworkCosts(NamedTuple):
     """What a message of some size costs over h links, in exact seconds or in ticks.
 
-    The sender's software takes `setup`, then the header takes `hop` for each link and the message
-    itself `body`; then sender and links are free, and the receiver has it after `tail`.  The links
+    The sender's software takes `setup`, the header `hop` for each link, the message itself `body`.
+    Then the sender and the links are free; the receiver has the message `tail` later.  The links
     are held from `entry` after the start.
     """
 
@@ -60,17 +60,17 @@ class _Route(NamedTuple):
 
 
 class _Partner:
-    """With whom a rank exchanges messages: until when, and until when it did so with another."""
+    """A rank's present partner: until when they exchange, and when its other exchanges ended."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = -1, 0, 0
 
     def free_for(self, other: int) -> int:
-        """From when on it can exchange messages with this one."""
+        """From when on it can exchange messages with that rank."""
         return self.others_until if other == self.rank else self.until
 
     def meet(self, other: int, until: int) -> None:
-        """It does so until then."""
+        """Exchange with that rank until then."""
         if other != self.rank:
             self.rank, self.others_until = other, self.until
         self.until = max(self.until, until)

@@ -9,7 +9,7 @@ import pytest
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.checking import ENVIRONMENT
+from collwise.comm.checking import ENVIRONMENT, LIMIT
 from collwise.errors import InvalidArgument
 from tests.mpi.programs.checks import check, main
 
@@ -67,7 +67,13 @@ def mistakes(ours: cw.Comm, odd: bool) -> list[tuple[Callable[[], Any], str]]:
     size, last = ours.size, ours.size - 1
     data, result, everything = np.zeros(4), np.zeros(4), np.zeros(4 * size)
     counts = [4] * size
-    kind = "i" if odd else "d"
+    kind, kinds = "i" if odd else "d", "dq"
+
+    def by(code: str) -> tuple[Any, Any]:
+        return data.view(code), result.view(code)
+
+    def gathered(code: str) -> tuple[Any, Any]:
+        return data.view(code), everything.view(code)
 
     def one_or_another() -> None:
         if odd:
@@ -81,6 +87,10 @@ def mistakes(ours: cw.Comm, odd: bool) -> list[tuple[Callable[[], Any], str]]:
         (lambda: ours.Reduce(data[odd:], result), f"bytes: 32 on rank 0, 24 on rank {last}"),
         (lambda: ours.Allreduce(data, result, MPI.MAX if odd else MPI.SUM), "op: sum on rank 0"),
         (lambda: ours.Allreduce(data.view(kind), result.view(kind)), "element: 8 on rank 0"),
+        (lambda: ours.Allreduce(*by(kinds[odd])), "elements: float64 on rank 0, int64 on rank"),
+        (lambda: ours.Bcast(data.view(kinds[odd])), "elements: float64 on rank 0, int64 on rank"),
+        (lambda: ours.Allgather(data, everything.view("q")), "sends float64 and receives int64"),
+        (lambda: ours.Allgather_init(*gathered(kinds[odd])), "elements: float64 on rank 0, int64"),
         (lambda: ours.Allreduce(data, result[odd:]), "32 bytes to send and 24 to receive"),
         (lambda: ours.Reduce_scatter_block(everything[odd:], data), "bytes to send and 32"),
         (lambda: ours.Reduce_scatter_block_init(everything, data[odd:]), "24 to receive in each"),
@@ -106,6 +116,44 @@ def ranks_that_disagree_all_hear_of_it(comm: MPI.Intracomm) -> None:
         ours.Bcast(data)
         assert not data.any(), "nothing is left over"
         ours.Free()
+
+
+@check
+def bytes_fit_everything(comm: MPI.Intracomm) -> None:
+    ours = checked(comm)
+    data = np.full(3, float(comm.rank))
+    ours.Bcast([data, MPI.BYTE] if comm.rank else data)
+    assert not data.any()
+    ours.Free()
+
+
+@check
+def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
+    size, rank = comm.size, comm.rank
+    if size == 1:
+        return
+    if rank == 0:
+        os.environ[LIMIT] = "200ms"
+    ours = checked(comm, machine=MACHINE, effort="estimate")
+    os.environ.pop(LIMIT, None)
+    for late in (size - 1, 0):
+        if rank == late:
+            comm.recv(source=(late + 1) % size)  # till another one gave up
+        with pytest.raises(InvalidArgument, match=r"did not meet the others within 0\.2 s") as told:
+            ours.Bcast(np.zeros(3))
+        if rank == (late + 1) % size:
+            assert f"rank {late} did not" in str(told.value)
+            comm.send(None, late)
+        comm.Barrier()
+    data = np.full(3, rank)
+    ours.Bcast(data)  # all are in step
+    assert not data.any()
+    if rank == 0:
+        os.environ[LIMIT] = "soon"
+    with pytest.raises(InvalidArgument, match=LIMIT):
+        checked(comm)
+    os.environ.pop(LIMIT, None)
+    ours.Free()
 
 
 @check

@@ -20,7 +20,7 @@ from collwise.schedule.hierarchy import InTeams, hierarchy_of, moved
 from collwise.schedule.operations import Operation, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Alone
+from collwise.schedule.reduction import SingleRank
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Across(Program):
 
 def _build(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
-        return Alone(problem)
+        return SingleRank(problem)
     teams = hierarchy_of(problem)
     inner = range(teams.depth - 1, 0, -1)
     across = programs(part(settings["across"], "allreduce"), problem)

@@ -12,7 +12,7 @@ from collwise.algorithms.broadcast.segmented_tree import TreeOf, tree_time
 from collwise.algorithms.reductions import register_combining, up_tree_time
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
-from collwise.schedule.data_movement import Chained, DownTree
+from collwise.schedule.data_movement import DownTree, ProgramSequence
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
@@ -21,7 +21,7 @@ from collwise.schedule.reduction import UpTree
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
     def build(problem: Problem, settings: Settings) -> Program:
         shared = tree(problem, settings), problem.nbytes
-        return Chained((UpTree(*shared), DownTree(*shared)), problem.ranks)
+        return ProgramSequence((UpTree(*shared), DownTree(*shared)), problem.ranks)
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         up = up_tree_time(tree(problem, settings), problem.nbytes, machine)

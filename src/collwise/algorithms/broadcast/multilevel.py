@@ -27,7 +27,7 @@ from collwise.algorithms.composition import (
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Flat, Levels
-from collwise.schedule.data_movement import Chained, DownTree
+from collwise.schedule.data_movement import DownTree, ProgramSequence
 from collwise.schedule.hierarchy import InTeams, TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -44,7 +44,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
     parts = parts_of(settings["algorithms"], "broadcast", teams.depth)
     levels = range(teams.depth, 0, -1)
     phases = [InTeams(teams, level, programs(parts[level - 1], problem)) for level in levels]
-    return Chained(phases, problem.ranks)
+    return ProgramSequence(phases, problem.ranks)
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:

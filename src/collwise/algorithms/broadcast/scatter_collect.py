@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from collwise.algorithms.broadcast import binomial
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.model.machine import Hockney, Machine
-from collwise.schedule.data_movement import Chained, Collect, Scatter, Step, Steps
+from collwise.schedule.data_movement import Collect, ProgramSequence, Scatter, Step, Steps
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.system.integers import Ints
@@ -38,7 +38,7 @@ def register_scatter_collect(
     """
 
     def build(problem: Problem, _: Settings) -> Program:
-        return Chained(_programs(problem, steps(problem.ranks)), problem.ranks)
+        return ProgramSequence(_programs(problem, steps(problem.ranks)), problem.ranks)
 
     def predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
         """The recurrence down the tree, then over the steps, all ranks at once."""

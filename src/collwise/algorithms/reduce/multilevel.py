@@ -23,7 +23,7 @@ from collwise.schedule.hierarchy import Hierarchy, InTeams, hierarchy_of, moved
 from collwise.schedule.operations import Operation, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Alone, UpTree
+from collwise.schedule.reduction import SingleRank, UpTree
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def inwards(problem: Problem, text: str, levels: int, *, in_output: bool) -> Inw
 
 def _build(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
-        return Alone(problem)
+        return SingleRank(problem)
     depth = hierarchy_of(problem).depth
     return inwards(problem, settings["algorithms"], depth, in_output=True)
 
@@ -79,7 +79,7 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 
 def _build_pipelined(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
-        return Alone(problem)
+        return SingleRank(problem)
     items = -(-settings["segment"] // problem.itemsize)  # no element is cut
     tree = broadcasts.joined_tree(problem, settings["trees"], TREES)
     return UpTree(tree, problem.nbytes, items * problem.itemsize)

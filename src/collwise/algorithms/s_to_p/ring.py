@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.algorithms.s_to_p.spreading import register_s_to_p
-from collwise.schedule.deliveries import Delivery, Uncombined
+from collwise.schedule.deliveries import Delivery, SeparateMessages
 from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Ring(Uncombined):
+class Ring(SeparateMessages):
     """In turn t rank i sends on what rank i − t gave."""
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102

@@ -22,12 +22,9 @@ Holdings: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
-MOST = 1 << 16
+MOST_RECEIVED = 1 << 16
 """Contributions received, by all ranks together, up to which schedules are simulated when one is
 planned: a second's work, or a few, for each algorithm."""
-
-VECTORISED_FROM = 24
-"""From so many ranks on, they are simulated by the vectorised engine."""
 
 
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
@@ -138,7 +135,7 @@ class Spreading(Deliveries):
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """Tried if simulating it is quick enough."""
-    return [{}] if _received(problem) <= MOST else []
+    return [{}] if _received(problem) <= MOST_RECEIVED else []
 
 
 def _received(problem: Problem, settings: Settings | None = None) -> int:
@@ -161,7 +158,7 @@ def register_s_to_p(
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         schedule = Schedule(problem, build(problem, settings))
-        return fastest_timing(schedule, machine, vectorised_from=VECTORISED_FROM).completion
+        return fastest_timing(schedule, machine).completion
 
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     facts |= {"predicted": predicted, "simulated": _received, "choices": simulable, **more}

@@ -14,7 +14,7 @@ from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.registry import Settings
 from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
 from collwise.model.machine import Machine
-from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, Uncombined
+from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, SeparateMessages
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Tree
 from collwise.system.integers import Ints
@@ -47,7 +47,7 @@ def tree_edges(tree: Tree) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Broadcasts(Uncombined):
+class Broadcasts(SeparateMessages):
     """One tree for every source, rotated so that the source is its root."""
 
     tree: Tree

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.algorithms.s_to_p.spreading import register_s_to_p
-from collwise.schedule.deliveries import Delivery, Uncombined
+from collwise.schedule.deliveries import Delivery, SeparateMessages
 from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Xor(Uncombined):
+class Xor(SeparateMessages):
     """Every source to everybody."""
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102

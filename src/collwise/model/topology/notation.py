@@ -12,7 +12,7 @@ from collwise.model.topology.mesh import Mesh
 from collwise.model.topology.torus import Torus
 
 
-class Form(NamedTuple):
+class Notation(NamedTuple):
     """How one kind is written: what makes it, how many sizes it may have, an example."""
 
     make: Callable[..., Topology]
@@ -21,10 +21,10 @@ class Form(NamedTuple):
 
 
 FORMS = {
-    "complete": Form(Complete, (1,), "complete:32"),
-    "hypercube": Form(Hypercube, (1,), "hypercube:6"),
-    "mesh": Form(Mesh, (2,), "mesh:16x16"),
-    "torus": Form(Torus, (2, 3), "torus:4x4x8"),
+    "complete": Notation(Complete, (1,), "complete:32"),
+    "hypercube": Notation(Hypercube, (1,), "hypercube:6"),
+    "mesh": Notation(Mesh, (2,), "mesh:16x16"),
+    "torus": Notation(Torus, (2, 3), "torus:4x4x8"),
 }
 
 

@@ -6,11 +6,16 @@ serves.
 """
 
 import os
+import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import UnknownName
@@ -54,6 +59,9 @@ def _load() -> Serving:
 
 def _extension() -> ModuleType:
     """The extension, connected to the MPI library of this process."""
+    spec = find_spec("collwise.mpi.engine._engine")
+    if spec is not None and spec.origin and _cut_off(spec.origin):
+        raise _Unusable(f"{spec.origin} is not whole: install collwise anew")
     try:
         import collwise.mpi.engine._engine as _engine
     except ImportError as problem:
@@ -74,6 +82,7 @@ def _extension() -> ModuleType:
             MPI.Datatype,
             MPI.Op,
         )
+        _engine.arrays(np.ndarray, list(_dtypes()))
     except (AttributeError, OSError, TypeError, ValueError, MPI.Exception) as problem:
         raise _Unusable(f"it does not fit this mpi4py ({_line(problem)})") from None
     return _engine
@@ -107,6 +116,23 @@ def _types() -> Iterator[tuple[int, int, str]]:
         size, (lower, extent) = datatype.Get_size(), datatype.Get_extent()
         if datatype.is_predefined and size and (lower, extent) == (0, size):
             yield datatype.handle, size, written
+
+
+def _dtypes() -> Iterator[tuple[object, int, int]]:
+    """NumPy's native types of elements: the object, and its handle and bytes in MPI."""
+    for code in _FORMATS:
+        datatype, dtype = MPI.Datatype.fromcode(code), np.dtype(code)
+        if datatype != MPI.DATATYPE_NULL and datatype.Get_size() == dtype.itemsize:
+            yield dtype, datatype.handle, dtype.itemsize
+
+
+def _cut_off(path: str) -> bool:
+    """Whether the end of an ELF file is missing: a process that used it would crash."""
+    with suppress(OSError, struct.error), Path(path).open("rb") as file:
+        magic, table, entry, entries = struct.unpack("<4s36xQ10xHH", file.read(62))
+        is_elf: bool = magic == b"\x7fELF"
+        return is_elf and Path(path).stat().st_size < table + entry * entries
+    return False
 
 
 def _line(problem: Exception) -> str:

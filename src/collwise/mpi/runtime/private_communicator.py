@@ -122,9 +122,13 @@ class PrivateCommunicator:
             holder.Free()
 
     def free(self) -> None:
-        """Free everything, the duplicate included.  Collective."""
+        """Free everything, the duplicate included.  Collective.
+
+        A broken one is kept: what is under way on it would meet the messages of another
+        communicator, for MPI libraries use their numbers again.
+        """
         self.free_owned()
-        if self.comm != MPI.COMM_NULL:
+        if self.comm != MPI.COMM_NULL and not self.broken:
             self.comm.Free()
         _open.discard(self)
 

@@ -66,12 +66,15 @@ class World(NamedTuple):
         """Where, when and how a profile made now in this world was made."""
         import mpi4py
 
+        from collwise.mpi.engine.loading import SERVING
+
+        emulated = [f"emulated network: {self.emulated}"] if self.emulated else []
         return local_provenance(
             hosts=dict(Counter(self.hosts)),
             mpi4py=mpi4py.__version__,
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
-            notes=[f"emulated network: {self.emulated}"] if self.emulated else [],
+            notes=[f"engine: {SERVING.name}", *emulated],
         )
 
 

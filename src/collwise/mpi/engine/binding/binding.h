@@ -36,6 +36,9 @@ extern PyType_Spec program_spec, calls_spec, persistent_spec;
    element, format), `operators` a list of handles, and the classes are mpi4py's. */
 int reader_setup(PyObject *types, PyObject *operators, PyObject *datatype, PyObject *op);
 
+/* Set NumPy's class of arrays, and its types of elements: a list of (dtype, handle, bytes). */
+int reader_arrays(PyObject *array, PyObject *dtypes);
+
 /* A contiguous buffer of elements of a predefined type. */
 struct reading {
     Py_buffer view;

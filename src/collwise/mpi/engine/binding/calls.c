@@ -34,6 +34,7 @@ typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
     PyObject *failed; /* called with the error of a program that leaves messages over */
+    int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */
     struct entry *entries;
     unsigned size, used;
 } Calls;
@@ -343,12 +344,17 @@ static void advance_others(void) {
 }
 
 /* The communicator of a call, and this rank's place in it. */
-static int read_comm(PyObject *comm, struct call *call) {
+static int read_comm(const Calls *self, PyObject *comm, struct call *call) {
     call->comm = handle_of(comm);
     call->vectors = call->some_vectors;
     call->op = 0;
     call->root = 0;
     call->in_place = call->receives = 0;
+    call->rank = self->rank;
+    call->ranks = self->ranks;
+    if (self->ranks) {
+        return 1;
+    }
     return !CALL(Comm_rank, COMM_INT, &mpi, (call->comm, &call->rank)) &&
            !CALL(Comm_size, COMM_INT, &mpi, (call->comm, &call->ranks));
 }
@@ -385,7 +391,7 @@ static PyObject *calls_bcast(Calls *self, PyObject *const *given, Py_ssize_t num
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call) || !read_root(given[2], &call) ||
+    if (!read_comm(self, given[0], &call) || !read_root(given[2], &call) ||
         !read_buffer(given[1], call.rank != call.root, 1, &call.sent)) {
         Py_RETURN_NONE;
     }
@@ -425,7 +431,7 @@ static PyObject *calls_reduce(Calls *self, PyObject *const *given, Py_ssize_t nu
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call) || !read_root(given[4], &call)) {
+    if (!read_comm(self, given[0], &call) || !read_root(given[4], &call)) {
         Py_RETURN_NONE;
     }
     return combining(self, given[1], given[2], given[3], call.rank == call.root, 1, &call);
@@ -438,7 +444,7 @@ static PyObject *calls_allreduce(Calls *self, PyObject *const *given, Py_ssize_t
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call)) {
+    if (!read_comm(self, given[0], &call)) {
         Py_RETURN_NONE;
     }
     return combining(self, given[1], given[2], given[3], 1, 1, &call);
@@ -452,7 +458,7 @@ static PyObject *calls_reduce_scatter_block(Calls *self, PyObject *const *given,
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call)) {
+    if (!read_comm(self, given[0], &call)) {
         Py_RETURN_NONE;
     }
     return combining(self, given[1], given[2], given[3], 1, call.ranks, &call);
@@ -475,7 +481,7 @@ static PyObject *calls_allgather(Calls *self, PyObject *const *given, Py_ssize_t
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call) || !read_sent(given[1], 0, &call)) {
+    if (!read_comm(self, given[0], &call) || !read_sent(given[1], 0, &call)) {
         Py_RETURN_NONE;
     }
     if (!read_buffer(given[2], 1, call.ranks, &call.received)) {
@@ -493,7 +499,7 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
         return NULL;
     }
     advance_others();
-    if (!read_comm(given[0], &call) || !read_sent(given[1], 0, &call)) {
+    if (!read_comm(self, given[0], &call) || !read_sent(given[1], 0, &call)) {
         Py_RETURN_NONE;
     }
     if (call.ranks > FEW_RANKS) {
@@ -516,10 +522,12 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named) {
     PyObject *methods, *failed;
-    static char *names[] = {"methods", "failed", NULL};
+    int rank = 0, ranks = 0;
+    static char *names[] = {"methods", "failed", "rank", "ranks", NULL};
     static const char *const every[METHODS] = {
         "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
-    if (!PyArg_ParseTupleAndKeywords(given, named, "OO", names, &methods, &failed)) {
+    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|ii", names, &methods, &failed, &rank,
+                                     &ranks)) {
         return NULL;
     }
     unsigned planned = 0;
@@ -536,6 +544,8 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named)
     Calls *self = (Calls *)allocate(type, 0);
     if (self) {
         self->planned = planned;
+        self->rank = rank;
+        self->ranks = ranks;
         self->failed = Py_NewRef(failed);
     }
     return (PyObject *)self;

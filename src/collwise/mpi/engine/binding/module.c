@@ -123,6 +123,17 @@ static PyObject *describe(PyObject *module, PyObject *given) {
     Py_RETURN_NONE;
 }
 
+/* arrays(class, [(dtype, handle, bytes of an element)]): NumPy's arrays. */
+static PyObject *arrays(PyObject *module, PyObject *given) {
+    PyObject *array, *dtypes;
+    (void)module;
+    if (!PyArg_ParseTuple(given, "O!O!", &PyType_Type, &array, &PyList_Type, &dtypes) ||
+        !reader_arrays(array, dtypes)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *running(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(progress_running());
@@ -168,6 +179,7 @@ static PyObject *has_loop(PyObject *module, PyObject *given) {
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
+    {"arrays", arrays, METH_VARARGS, "arrays(class, dtypes)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},

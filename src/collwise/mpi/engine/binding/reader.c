@@ -11,6 +11,13 @@ struct known_type {
 #define TABLE 256 /* entries, more than twice as many as MPI has predefined types */
 static struct known_type by_handle[TABLE];
 static struct known_type by_format[2][128]; /* complex numbers have a Z before their letter */
+#define MOST_DTYPES 32
+static struct {
+    PyObject *dtype;
+    struct known_type type;
+} by_dtype[MOST_DTYPES]; /* NumPy's own, of which there is one object each */
+static PyTypeObject *array_class;
+static PyObject *dtype_name;
 static handle operators[64];
 static int operators_number;
 static PyTypeObject *datatype_class, *op_class;
@@ -33,6 +40,27 @@ static struct known_type *format_entry(const char *format) {
         return NULL;
     }
     return &by_format[is_complex][letter];
+}
+
+int reader_arrays(PyObject *array, PyObject *dtypes) {
+    Py_ssize_t known = PyList_Size(dtypes);
+    array_class = (PyTypeObject *)Py_NewRef(array);
+    dtype_name = PyUnicode_InternFromString("dtype");
+    if (!dtype_name || known < 0 || known > MOST_DTYPES) {
+        PyErr_SetString(PyExc_ValueError, "too many types of elements");
+        return 0;
+    }
+    for (Py_ssize_t n = 0; n < known; n++) {
+        PyObject *dtype;
+        unsigned long long type;
+        long long size;
+        if (!PyArg_ParseTuple(PyList_GetItem(dtypes, n), "OKL", &dtype, &type, &size)) {
+            return 0;
+        }
+        by_dtype[n].dtype = Py_NewRef(dtype);
+        by_dtype[n].type = (struct known_type){type, size};
+    }
+    return 1;
 }
 
 int reader_setup(PyObject *types, PyObject *given_operators, PyObject *datatype, PyObject *op) {
@@ -126,9 +154,27 @@ static int no_buffer(struct reading *reading) {
     return 0;
 }
 
+/* What the elements of an array are, without asking for their format, which takes long. */
+static void read_dtype(PyObject *data, struct reading *reading) {
+    PyObject *dtype = PyObject_GetAttr(data, dtype_name);
+    for (int n = 0; dtype && n < MOST_DTYPES && by_dtype[n].dtype; n++) {
+        if (by_dtype[n].dtype == dtype) {
+            reading->type = by_dtype[n].type.type;
+            reading->size = by_dtype[n].type.size;
+            break;
+        }
+    }
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+}
+
 /* Take hold of an object's memory; its own format says what the elements are if no type does. */
 static int hold(PyObject *data, int writable, struct reading *reading) {
-    int flags = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (!reading->size && Py_TYPE(data) == array_class) {
+        read_dtype(data, reading);
+    }
+    int flags = PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0) |
+                (reading->size ? 0 : PyBUF_FORMAT);
     if (PyObject_GetBuffer(data, &reading->view, flags) < 0) {
         PyErr_Clear();
         reading->view.obj = NULL;

@@ -1,0 +1,54 @@
+"""At which level of a machine the time of a schedule is spent: along its critical path, exactly."""
+
+from fractions import Fraction
+
+from collwise.model.levels import Levels
+from collwise.timing.events import Timing, Transfer
+
+COMBINING = 0
+"""Stands for a level where what takes the time is a combine."""
+
+
+def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
+    """Exact seconds by level, which add up to the time of the whole.
+
+    From the last thing that happens back to the first, what each waited for: the message that
+    brought its data, the one before it at its port, or one that kept the port of its group busy.
+    A message's time counts for the level at which its ends meet.   COMBINING: that of combines.
+    """
+    level = machine.placement.meeting
+    ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}
+    for c in timing.combines:
+        ends[c.rank, c.end] = (COMBINING, c.start, c.rank)
+    for t in timing.transfers:
+        ends[t.source, t.sent] = (level(t.source, t.target), t.start, t.source)
+    for t in timing.transfers:
+        ends[t.target, t.received] = (level(t.source, t.target), t.start, t.source)
+    spent: dict[int, Fraction] = {}
+    rank, time = max(enumerate(timing.finish), key=lambda row: (row[1], -row[0]))
+    while time > 0:
+        if (before := ends.get((rank, time))) is None:
+            before = _at_shared_port(timing, machine, rank, time)
+        at, start, rank = before
+        spent[at] = spent.get(at, Fraction(0)) + time - start
+        time = start
+    return dict(sorted(spent.items()))
+
+
+def _at_shared_port(
+    timing: Timing, machine: Levels, rank: int, time: Fraction
+) -> tuple[int, Fraction, int]:
+    """The message whose end at a port of a group let a message of this rank start."""
+    placement = machine.placement
+
+    def kept(t: Transfer, level: int) -> bool:
+        meeting = placement.meeting(t.source, t.target)
+        alike = placement.group(level, t.source) == placement.group(level, rank)
+        busy = machine.port(level, t.nbytes)
+        return meeting > level and alike and busy > 0 and t.start + busy == time
+
+    for level in range(placement.depth - 1, 0, -1):
+        for t in timing.transfers:
+            if kept(t, level):
+                return placement.meeting(t.source, t.target), t.start, t.source
+    raise AssertionError(f"nothing ends at rank {rank} when its message starts")

@@ -1,0 +1,57 @@
+"""--levels: machines of nodes, racks and sites on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+LINE = "2x3: 1us,2,2us; 9us,4"
+
+
+def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
+    people = collwise("plan", "-n", "6", "--bytes", "64", "--levels", LINE)
+    assert (people.code, people.err) == (0, "")
+    assert "machine      2 nodes × 3 ranks; inside a node t0 = 1 µs" in people.out
+    assert "between nodes\nlower bound" in people.out
+    path = tmp_path / "machine.toml"
+    path.write_text(
+        'placement = "2x3"\n[[levels]]\ncosts = "1us,2"\nport = "2us"\n'
+        '[[levels]]\ncosts = "9us,4"\n'
+    )
+    filed = collwise("simulate", "-n", "6", "--bytes", "64", "--levels", str(path), "--json")
+    document = json.loads(filed.out)
+    names = [one["algorithm"] for one in document["simulations"]]
+    assert "broadcast/multilevel" in names
+    assert "broadcast/binomial" in names
+    preset = collwise(
+        "plan",
+        "s_to_p",
+        "-n",
+        "8",
+        "--sources",
+        "1,",
+        "--bytes",
+        "64",
+        "--levels",
+        "ethernet:2x2x2",
+        "--json",
+    )
+    spent = json.loads(preset.out)["spent_s"]
+    assert set(spent) <= {"inside a node", "between nodes", "between racks"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "levels", "more", "words"),
+    [
+        ("7", LINE, (), "7 ranks: --levels places 6; give as many to both"),
+        ("6", "2x3", (), "no costs follow"),
+        ("6", "none.toml", (), "name another file"),
+        ("6", "ethernet:2x3", (), "the placement has 2 levels, the machine 3"),
+        ("6", LINE, ("--t0", "1us", "--lam", "2"), "describe one machine only"),
+        ("6", LINE, ("--topology", "mesh:2x3"), "knows no links"),
+    ],
+)
+def test_refused(collwise: Run, ranks: str, levels: str, more: tuple[str, ...], words: str) -> None:
+    collwise("plan", "-n", ranks, "--bytes", "64", "--levels", levels, *more).refused(words)

@@ -1,0 +1,103 @@
+"""Plans for machines with levels: bounds per level, where the time is spent, what is said."""
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms.registry import algorithms_for
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.planner.plans import Plan
+from collwise.report.plan_document import plan_document
+from collwise.timing import ideal
+from collwise.timing.critical_path import time_by_level
+from tests.timing.levels_twin import random_levels, random_placement
+
+F = Fraction
+INSIDE, ACROSS = Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=10, lam=3)
+MACHINE = Machine.levels([INSIDE, ACROSS], Placement.regular(3, 2), ports=[4])
+
+
+def made(machine: Levels, collective: str = "broadcast", **more: Any) -> Plan:
+    given = {"ranks": machine.placement.ranks, "nbytes": 48, **more}
+    return cw.plan(collective, machine=machine, **given)
+
+
+def test_groups_are_reached_one_after_another() -> None:
+    """By hand: the first node has two ranks to send, whose messages leave 4 apart."""
+    plan = made(MACHINE)
+    assert plan.bound.time == 34
+    assert plan.bound.argument == "every node is reached, with the least t0 and λ·t0 of any size"
+    assert (
+        plan.unsegmented_bound.argument
+        == "every node is reached, if everything goes in one message"
+    )
+    wide = Machine.levels([INSIDE, ACROSS], Placement.regular(5, 2))
+    assert made(wide).bound.time == 40  # 30, 30, 40, 40: two ranks, each every 10
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_schedule_beats_the_bounds(collective: str, seed: int) -> None:
+    random = Random(f"{collective} {seed}")
+    ranks = random.randrange(3, 12)
+    machine = random_levels(random, random_placement(random, ranks, 2 + seed % 2))
+    given: dict[str, Any] = {"nbytes": 8 * ranks}
+    if collective == "s_to_p":
+        given["sources"] = [random.randrange(ranks)]
+    plan = made(machine, collective, **given)
+    assert plan.bound.time <= plan.choice.predicted
+    for candidate in plan.candidates:
+        assert plan.bound.time <= candidate.predicted
+        if not next(a for a in algorithms_for(collective) if a.name == candidate.name).segmented:
+            assert plan.unsegmented_bound.time <= candidate.predicted
+
+
+def test_where_the_time_is_spent() -> None:
+    plan = made(MACHINE, algorithm="multilevel")
+    spent = plan.level_times
+    assert sum(spent.values()) == plan.choice.predicted
+    assert list(spent) == ["inside a node", "between nodes"]
+    assert spent["inside a node"] == 2
+    assert "spent        5% inside a node, 95% between nodes" in str(plan)
+    assert plan_document(plan, "here")["spent_s"] == {"inside a node": 2.0, "between nodes": 40.0}
+    assert cw.plan("broadcast", ranks=6, nbytes=8, machine=INSIDE).level_times == {}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_levels_add_up(seed: int) -> None:
+    random = Random(seed)
+    ranks = random.randrange(2, 12)
+    machine = random_levels(
+        random, random_placement(random, ranks, 2 + seed % 2), combining=seed % 3 == 0
+    )
+    for collective in ("broadcast", "allreduce"):
+        for algorithm in algorithms_for(collective, levels=False)[seed % 2 :: 2]:
+            if algorithm.parameters:
+                continue
+            timing = ideal(algorithm.schedule(ranks, 16 * ranks, itemsize=8), machine)
+            assert sum(time_by_level(timing, machine).values()) == timing.completion
+
+
+def test_a_faster_outer_level_is_told() -> None:
+    odd = Machine.levels([ACROSS, INSIDE], Placement.regular(3, 2))
+    assert "note         messages between nodes are faster than those inside a node" in str(
+        made(odd)
+    )
+
+
+def test_many_ranks_are_planned() -> None:
+    """What takes too long to simulate is left out, and named."""
+    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(20, 20), ports=[4])
+    plan = made(machine)
+    assert plan.algorithm.startswith("broadcast/multilevel")
+    assert "spent" not in str(plan)
+    assert set(plan.excluded.values()) <= {
+        "too many messages to simulate when planning",
+        "slower even if all messages cost as little as the least",
+        "does not apply at this size, or segments cannot help",
+    }

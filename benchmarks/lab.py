@@ -9,8 +9,8 @@ longer messages than it is asked for, at four times this size), then race in one
 library's own and the planned best few; of a broadcast the binomial tree, the λ-tree, the flat tree
 and the planned best.  Every byte is checked.  Of an s-to-p broadcast every fourth rank is a source.
 A row whose switch delivered packets late is repeated.  Raw samples go to FOLDER/lab-DATE.json, a
-table to FOLDER/lab-DATE.md (benchmarks/results by default).  --scale shortens measurements, and the
-wait for a quiet machine, by a factor.
+table to FOLDER/lab-DATE.md (benchmarks/results by default).  --scale shortens measurements by a
+factor; --patience says how many seconds to wait for a quiet machine.
 """
 
 import argparse
@@ -68,12 +68,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--openmpi-python", type=Path, default=ROOT / ".venv-ompi/bin/python")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--patience", type=float, default=PATIENCE_S)
     options = parser.parse_args()
     pythons = {"mpich": Path(sys.executable), "openmpi": options.openmpi_python}
     rows = []
     for mpi in options.mpi.split(","):
         for row in options.rows.split(","):
-            wait_until_quiet(PATIENCE_S * options.scale)
+            wait_until_quiet(options.patience)
             command = [str(pythons[mpi]), __file__, "row", mpi, row, str(options.scale)]
             ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
             rows.append(json.loads(ran.stdout))

@@ -101,7 +101,7 @@ def test_written_in_a_line() -> None:
     assert parse("3+5+4: 1us,1; 2us,2").placement == Placement.nodes([3, 5, 4])
     assert parse("2x(3+5): 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
     assert parse("7: 1us,2").describe() == "7 ranks; in the network t0 = 1 µs, λ = 2"
-    assert parse("2x2: 0s+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
+    assert parse("2x2: 1ns+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator
 
-from collwise.figures.style import note, plain
+from collwise.figures.style import MUTED, OCHRE, PURPLE, VERMILION, note, plain
+from collwise.model.placement import Placement
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
@@ -39,3 +40,23 @@ def nothing_to_draw(timing: Timing, schedule: Schedule) -> Figure:
     if timing.transfers:
         text = "Messages cost nothing on this machine: everything happens at once."
     return note(text, title=schedule_title(schedule))
+
+
+LEVEL_COLOURS = (MUTED, PURPLE, VERMILION, OCHRE)
+"""Of messages inside a node, between nodes, between racks, and farther."""
+
+
+def level_colour(placement: Placement | None, source: int, target: int) -> str:
+    """The colour of a message, by the level at which its ends meet."""
+    level = 1 if placement is None else placement.meeting(source, target)
+    return LEVEL_COLOURS[min(level, len(LEVEL_COLOURS)) - 1]
+
+
+def level_labels(placement: Placement | None) -> list[tuple[str, str]]:
+    """The colours of the levels, with what they mean; none where there are no levels."""
+    if placement is None:
+        return []
+    names = ["inside a group", "between groups"]
+    if placement.depth > 2:
+        names = [f"meets at level {level}" for level in range(1, placement.depth + 1)]
+    return list(zip(LEVEL_COLOURS, names, strict=False))

@@ -15,8 +15,15 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from collwise.figures import style
-from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
+from collwise.figures.schedule_frame import (
+    level_colour,
+    level_labels,
+    nothing_to_draw,
+    schedule_title,
+    time_axis,
+)
 from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, OCHRE, PAPER, VERMILION, WASH
+from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -89,7 +96,7 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
     if len(messages) <= MOST_FLIGHTS:
-        _draw_flights(axes, messages)
+        _draw_flights(axes, messages, schedule.problem.placement)
     _draw_receipts(axes, messages, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
     axes.set_title(schedule_title(schedule, scale.text_with_unit(timing.completion)))
@@ -102,7 +109,7 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         axes.tick_params(axis="y", length=0)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    handles = _legend_handles(flights=len(messages) <= MOST_FLIGHTS)
+    handles = _legend_handles(schedule.problem.placement, flights=len(messages) <= MOST_FLIGHTS)
     marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
     handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
     figure.legend(handles=handles, loc="outside lower center", ncols=6)
@@ -191,15 +198,16 @@ def _draw_boxes(axes: Axes, bars: Iterable[Bar], height: float, **look: Any) -> 
     axes.add_collection(PolyCollection(corners, **look))
 
 
-def _draw_flights(axes: Axes, messages: Sequence[_Message]) -> None:
-    """From the end of each send to its receipt."""
+def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement | None) -> None:
+    """From the end of each send to its receipt, in the colour of the level that it crosses."""
+    colours = [level_colour(placement, m.source, m.target) for m in messages]
     flights = [((m.sent, m.source), (m.received, m.target)) for m in messages]
     if len(messages) > MOST_ARROWS:
         width = 0.5 if len(messages) < 400 else 0.3
-        axes.add_collection(LineCollection(flights, colors=MUTED, linewidths=width, zorder=1.5))
+        axes.add_collection(LineCollection(flights, colors=colours, linewidths=width, zorder=1.5))
         return
-    for begin, end in flights:
-        arrow = FancyArrowPatch(begin, end, shrinkA=0, shrinkB=3, color=MUTED, lw=0.8, zorder=2.5)
+    for (begin, end), colour in zip(flights, colours, strict=True):
+        arrow = FancyArrowPatch(begin, end, shrinkA=0, shrinkB=3, color=colour, lw=0.8, zorder=2.5)
         arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
         arrow.set_mutation_scale(1)
         axes.add_patch(arrow)
@@ -218,10 +226,11 @@ def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> 
     axes.plot(list(last.values()), list(last), "o", ms=size, mew=edge, zorder=3.5, **look)
 
 
-def _legend_handles(*, flights: bool) -> list[Artist]:
+def _legend_handles(placement: Placement | None, *, flights: bool) -> list[Artist]:
     handles: list[Artist] = [Patch(color=BLUE, label="sending: the sender is busy")]
     if flights:
-        handles.append(Line2D([], [], color=MUTED, lw=0.8, label="under way"))
+        lines = level_labels(placement) or [(MUTED, "under way")]
+        handles += [Line2D([], [], color=colour, lw=0.8, label=label) for colour, label in lines]
     received = "received (large: its last message)"
     handles.append(Line2D([], [], ls="", marker="o", color=GREEN, label=received))
     return [*handles, Patch(color=WASH, label="holds data")]

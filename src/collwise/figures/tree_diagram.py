@@ -12,8 +12,15 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
 
 from collwise.figures import style
-from collwise.figures.schedule_frame import nothing_to_draw, schedule_title, time_axis
+from collwise.figures.schedule_frame import (
+    level_colour,
+    level_labels,
+    nothing_to_draw,
+    schedule_title,
+    time_axis,
+)
 from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing, Transfer
@@ -47,7 +54,7 @@ def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None)
     children = _children(first, root)
     if children is None or len(children) > MOST_NODES:
         return _draw_growth(timing, scale, title, is_tree=children is not None)
-    return _draw_tree(timing, scale, title, first, children, root)
+    return _draw_tree(timing, scale, title, first, children, schedule.problem)
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
@@ -94,8 +101,9 @@ def _draw_tree(
     title: str,
     first: dict[int, Transfer],
     children: dict[int, list[int]],
-    root: int,
+    problem: Problem,
 ) -> Figure:
+    root, placement = problem.root, problem.placement
     places = {
         rank: (float(column), 0.0 if rank == root else scale.value(first[rank].received))
         for rank, column in _columns(children, root).items()
@@ -116,11 +124,17 @@ def _draw_tree(
     labelled = len(edges) <= MOST_LABELLED_EDGES and not beside
     for parent, child in edges:
         start = scale.text(first[child].start) if labelled else ""
-        _draw_edge(axes, places[parent], places[child], start, gid=f"edge-{parent}-{child}")
+        colour = level_colour(placement, parent, child)
+        ends = places[parent], places[child]
+        _draw_edge(axes, *ends, start, colour, gid=f"edge-{parent}-{child}")
     for rank, at in places.items():
         time = scale.text(Fraction(0) if rank == root else first[rank].received)
         radius = 8.5 if len(places) <= 32 else 7.5
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
+        if placement is not None:
+            group = f"{placement.group(1, rank)}"
+            mark = axes.annotate(group, at, (-radius - 1, radius - 2), textcoords="offset points")
+            mark.set(fontsize=6.5, color=MUTED, ha="right", path_effects=HALO, zorder=3.5)
     axes.set_title(title)
     ticks = _time_ticks(sorted({y for _, y in places.values()}))
     time_axis(axes.yaxis, scale, ticks, "time received")
@@ -134,6 +148,11 @@ def _draw_tree(
     if several:
         most = max(Counter(t.target for t in timing.transfers).values())
         remark += f"\nonly the first of up to {most} messages into each rank is drawn"
+    if placement is not None:
+        remark += "\nat its upper left: the number of the rank's node"
+        for colour, label in level_labels(placement):
+            axes.plot([], [], color=colour, lw=1, label=label)
+        axes.legend(loc="upper right", fontsize=7.5)
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")
     return figure
 
@@ -144,9 +163,9 @@ def _inches(parent: Place, child: Place, end: float) -> float:
     return least * end / max(child[1] - parent[1], end / 60)
 
 
-def _draw_edge(axes: Axes, parent: Place, child: Place, start: str, gid: str) -> None:
+def _draw_edge(axes: Axes, parent: Place, child: Place, start: str, colour: str, gid: str) -> None:
     xs, ys = zip(parent, child, strict=True)
-    axes.plot(xs, ys, color=MUTED, lw=1, zorder=2, gid=gid)
+    axes.plot(xs, ys, color=colour, lw=1, zorder=2, gid=gid)
     x, y = (b + 0.38 * (a - b) for a, b in (xs, ys))
     text = axes.text(x, y, start, color=BLUE, fontsize=7.5, zorder=3, path_effects=HALO)
     text.set(ha="center", va="center")

@@ -40,7 +40,8 @@ def _by_name(times: Mapping[str, Mapping[str, float]], x: str, title: str) -> Fi
     """Points over names: a row of markers for every algorithm.  times: by what x shows."""
     names = list(times)
     lines = [
-        Line(a, {float(i): times[name][a] for i, name in enumerate(names)}) for a in times[names[0]]
+        Line(a, {float(i): times[name][a] for i, name in enumerate(names)}, "points")
+        for a in times[names[0]]
     ]
     ticks = {float(i): name.replace("_", " ") for i, name in enumerate(names)}
     return line_chart(lines, x, TIME, title=title, ticks=ticks, zero=True)

@@ -1,0 +1,54 @@
+"""Pictures of schedules on machines with levels: each message in the colour of what it crosses."""
+
+from typing import Any
+
+import pytest
+from matplotlib.colors import to_hex
+
+import collwise as cw
+from collwise.figures.schedule_frame import LEVEL_COLOURS, level_colour, level_labels
+from collwise.figures.timeline import timeline
+from collwise.figures.tree_diagram import tree_diagram
+from collwise.model.placement import Placement
+
+INSIDE, ACROSS = cw.Machine.postal(t0_s=1, lam=2), cw.Machine.postal(t0_s=4, lam=3)
+MACHINE = cw.Machine.levels([INSIDE, ACROSS], Placement.regular(3, 2))
+PLAN = cw.plan("broadcast", ranks=6, nbytes=8, machine=MACHINE, algorithm="multilevel")
+
+
+def words(handles: Any) -> set[str]:
+    return {text.get_text() for legend in handles for text in legend.get_texts()}
+
+
+def test_a_tree_shows_its_groups() -> None:
+    timing = cw.ideal(PLAN.schedule, MACHINE)
+    figure = tree_diagram(timing, PLAN.schedule)
+    axes = figure.axes[0]
+    edges = {
+        line.get_gid(): line.get_color() for line in axes.lines if "edge" in str(line.get_gid())
+    }
+    assert len(edges) == 5
+    for name, colour in edges.items():
+        source, target = map(int, str(name).split("-")[1:])
+        assert colour == LEVEL_COLOURS[MACHINE.placement.meeting(source, target) - 1]
+    assert words([axes.get_legend()]) == {"inside a group", "between groups"}
+    assert "the number of the rank's node" in figure._supxlabel.get_text()  # type: ignore[attr-defined]
+
+
+def test_a_timeline_shows_which_level_messages_cross() -> None:
+    timing = cw.ideal(PLAN.schedule, MACHINE)
+    figure = timeline(timing, PLAN.schedule)
+    drawn = sorted(to_hex(arrow.get_edgecolor()) for arrow in figure.axes[0].patches)
+    crossed = [level_colour(MACHINE.placement, t.source, t.target) for t in timing.transfers]
+    assert drawn == sorted(map(to_hex, crossed))
+    assert {"inside a group", "between groups"} < words(figure.legends)
+    assert "under way" not in words(figure.legends)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 2, 2, 2, 2)])
+def test_many_levels(sizes: tuple[int, ...]) -> None:
+    placement = Placement.regular(*sizes)
+    assert len(level_labels(placement)) == min(len(sizes), len(LEVEL_COLOURS))
+    assert level_colour(placement, 0, placement.ranks - 1) == LEVEL_COLOURS[min(len(sizes), 4) - 1]
+    assert level_labels(None) == []
+    assert level_colour(None, 0, 1) == LEVEL_COLOURS[0]

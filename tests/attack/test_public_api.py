@@ -30,7 +30,7 @@ MESH = cw.topology.Mesh(2, 4)
 INTERNAL = {"check", "save", "snake_position", "snake_rank", "with_combining", "with_race_results"}
 """Called with what other parts of the package have checked, or to write files."""
 
-LINEAR = {"alpha_intersection", "greedy_tree", "reached"}
+LINEAR = {"alpha_intersection", "census_rounds", "greedy_tree", "reached"}
 """Their work grows with numbers, which are right however large: they get none beyond `LARGE`."""
 LARGE = 10**6
 
@@ -146,7 +146,7 @@ def arguments(function: Callable[..., Any], random: Random) -> tuple[list[Any], 
 
 def is_large(value: Any) -> bool:
     try:
-        return bool(abs(value) > LARGE)
+        return bool(abs(Fraction(value) if isinstance(value, str) else value) > LARGE)
     except (TypeError, ValueError):
         return False
 

@@ -47,7 +47,7 @@ def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
     [
         ([], PLACED, {}, "it has no levels", "innermost first"),
         ([INSIDE], PLACED, {}, "the placement has 2 levels, the machine 1", "as many"),
-        ([INSIDE, ACROSS], "2x3", {}, "placement = str", "Placement.regular"),
+        ([INSIDE, ACROSS], "2x3", {}, "placement = '2x3'", "Placement.regular"),
         ([INSIDE, ACROSS], PLACED, {"ports": [1, 2]}, "2 ports, and 1 levels", "nothing leaves it"),
         ([INSIDE, ACROSS], PLACED, {"names": ["a", "b"]}, "2 names", "give 1"),
         ([INSIDE, ACROSS], PLACED, {"ports": [-1]}, "-1 is below 0", "0 or more"),

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, rounded_latency
 from collwise.model.machine import (
     Cost,
@@ -18,7 +18,7 @@ from collwise.model.machine import (
     not_negative_times,
 )
 from collwise.model.measured_machine import Measured, interpolated
-from collwise.model.placement import Placement
+from collwise.model.placement import Placement, checked_placement
 from collwise.system.formatting import chosen_time
 from collwise.system.integers import checked_integer
 
@@ -182,6 +182,10 @@ def with_levels(
     names: Sequence[str] = (),
 ) -> Levels:
     """A machine with levels, checked; `Machine.levels` says what the arguments mean."""
+    for what, value in (("laws", laws), ("ports", ports), ("names", names)):
+        if not isinstance(value, list | tuple):
+            seen = f"{what} = {shown(value)}"
+            raise InvalidArgument(ASKED, seen, "give a list, one for each level")
     if not laws:
         raise InvalidArgument(ASKED, "it has no levels", "give a law for each, the innermost first")
     for law in laws:
@@ -189,9 +193,7 @@ def with_levels(
             seen = f"a level whose law is {law.kind}"
             remedy = "levels stand on the postal law only: give Machine.postal or measured levels"
             raise InvalidArgument(ASKED, seen, remedy)
-    if not isinstance(placement, Placement):
-        seen = f"placement = {type(placement).__name__}"
-        raise InvalidArgument(ASKED, seen, "give a collwise.Placement, such as Placement.regular")
+    checked_placement(placement, ASKED)
     groups = len(laws) - 1
     if len(ports) > groups:
         seen = f"{len(ports)} ports, and {groups} levels whose groups can have one"
@@ -207,7 +209,7 @@ def with_levels(
 def _port(busy: Number | Iterable[tuple[int, Number]] | None) -> Port:
     if busy is None:
         return ()
-    rows = [(0, busy)] if isinstance(busy, int | float | str | Fraction) else list(busy)
+    rows = [(0, busy)] if isinstance(busy, int | float | str | Fraction) else _pairs(busy)
     points = []
     for nbytes, time_s in rows:
         (time,) = not_negative_times(port=time_s)
@@ -216,3 +218,11 @@ def _port(busy: Number | Iterable[tuple[int, Number]] | None) -> Port:
         seen = f"a port's times at {[n for n, _ in points]} bytes"
         raise InvalidArgument(ASKED, seen, "give ascending sizes, and times that never fall")
     return tuple(points) if any(time for _, time in points) else ()
+
+
+def _pairs(busy: Iterable[tuple[int, Number]]) -> list[tuple[int, Number]]:
+    try:
+        return [(nbytes, time) for nbytes, time in busy]
+    except (TypeError, ValueError):
+        remedy = "give seconds, or pairs of bytes and seconds"
+        raise InvalidArgument(ASKED, f"a port = {shown(busy)}", remedy) from None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact, rounded_latency
 from collwise.system.formatting import chosen_time
@@ -89,7 +91,7 @@ class Machine:
         Source: [Hockney1994], [vandeGeijn1991] §2.
         """
         times = not_negative_times(alpha_s=alpha_s, beta_s=beta_s, gamma_s=gamma_s)
-        return (ExchangeOnly if exchange_only else Hockney)(*times)
+        return (ExchangeOnly if _truth(exchange_only, "exchange_only") else Hockney)(*times)
 
     @staticmethod
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
@@ -121,7 +123,7 @@ class Machine:
         """
         send, receive, hop = not_negative_times(send_s=send_s, receive_s=receive_s, hop_s=hop_s)
         beta, gamma, copy = not_negative_times(beta_s=beta_s, gamma_s=gamma_s, copy_s=copy_s)
-        return Wormhole(send, receive, hop, beta, gamma, copy, bool(all_port))
+        return Wormhole(send, receive, hop, beta, gamma, copy, _truth(all_port, "all_port"))
 
     @staticmethod
     def levels(
@@ -152,6 +154,12 @@ def checked_machine(machine: object, asked: str) -> Machine:
         return machine
     remedy = "give a collwise.Machine, such as profile.machine or collwise.presets[name].machine"
     raise InvalidArgument(asked, f"the machine is {shown(machine)}", remedy)
+
+
+def _truth(value: object, name: str) -> bool:
+    if isinstance(value, int | np.bool):
+        return bool(value)
+    raise InvalidArgument("a machine", f"{name} = {shown(value)}", "give True or False")
 
 
 def checked_nbytes(nbytes: int) -> int:

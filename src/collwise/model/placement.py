@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.system.integers import Ints, checked_integer
 
 ASKED = "a placement of ranks"
@@ -202,3 +202,11 @@ class Placement:
             least, most = min(sizes := self.sizes(level)), max(sizes)
             word = f" {name}{'s' * (most > 1)}" if name else ""
             yield (f"{least}" if least == most else f"{least} to {most}") + word
+
+
+def checked_placement(placement: object, asked: str) -> Placement:
+    """The placement, if it is one; raise InvalidArgument for anything else.   asked: what for."""
+    if isinstance(placement, Placement):
+        return placement
+    remedy = "give a collwise.Placement, such as Placement.regular makes"
+    raise InvalidArgument(asked, f"placement = {shown(placement)}", remedy)

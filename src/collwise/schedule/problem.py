@@ -13,7 +13,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
-from collwise.model.placement import Placement
+from collwise.model.placement import Placement, checked_placement
 from collwise.model.sources import checked
 from collwise.model.topology import near_square
 from collwise.schedule.collectives import (
@@ -116,9 +116,9 @@ class Problem:
             )
         self._check_sources()
         if self.placement is not None:
-            if self.placement.ranks != self.ranks:
+            asked = f"{self.collective} over {self.ranks} ranks"
+            if checked_placement(self.placement, asked).ranks != self.ranks:
                 seen = f"a placement of {self.placement.ranks}"
-                asked = f"{self.collective} over {self.ranks} ranks"
                 raise InvalidArgument(asked, seen, "place every rank")
             if self.placement.depth == 1:
                 object.__setattr__(self, "placement", None)

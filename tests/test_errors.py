@@ -24,6 +24,7 @@ def test_whose_fault_it_is() -> None:
         "WrongResult": 1,
         "BrokenCommunicator": 1,
         "LabFailed": 1,
+        "RanksLost": 1,
     }
 
 

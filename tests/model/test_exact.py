@@ -59,4 +59,4 @@ def test_a_rounded_latency_is_near(lam: Fraction) -> None:
     rounded = rounded_latency(lam)
     assert rounded >= 1
     assert rounded.denominator <= LARGEST_DENOMINATOR
-    assert abs(rounded - max(lam, Fraction(1))) <= Fraction(1, 2 * (LARGEST_DENOMINATOR + 1))
+    assert abs(rounded - max(lam, Fraction(1))) <= Fraction(1, 2 * LARGEST_DENOMINATOR)

@@ -54,11 +54,13 @@ class Start(NamedTuple):
 
 @pytest.fixture
 def start(mpi: Library, engine: str, request: pytest.FixtureRequest) -> Start:
-    """For all the checks that somebody asked for."""
+    """For all the checks of this file that somebody asked for."""
     asked: list[dict[str, Any]] = [
         item.callspec.params
         for item in request.session.items
-        if isinstance(item, pytest.Function) and "start" in item.fixturenames
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and "start" in item.fixturenames
     ]
     sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"]) == (mpi.name, engine)}
     programs = {one["program"] for one in asked if "program" in one}

@@ -139,7 +139,7 @@ def test_one_partner_at_a_time() -> None:
     assert ideal(doubling, machine).completion == 3
     ring = ALGORITHMS["allreduce/ring"].schedule(4, 8)
     assert ideal(ring, machine).completion >= 2 * ideal(ring, two_partners).completion
-    many = ALGORITHMS["broadcast/scatter_ring"].schedule(1024, 1024)
+    many = ALGORITHMS["broadcast/binomial"].schedule(1024, 8)
     assert isinstance(simulate(many, machine).simulated, Timing)  # the other engine knows it not
     with pytest.raises(InvalidArgument, match="messages delay each other"):
         ALGORITHMS["allreduce/ring"].predict(machine, 4, 8)

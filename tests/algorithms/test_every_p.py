@@ -182,7 +182,7 @@ def _no_garbage_collector() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.no_cover)])
 @each
 def test_the_facts(algorithm: Algorithm, few: bool) -> None:
     """The promise is kept (the ports are checked with the times); predict is the ideal time."""
@@ -235,7 +235,9 @@ def rows(columns: Any) -> list[list[int]]:
     return np.stack([column[order] for column in vars(columns).values()]).tolist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("p", range(1, 8))
+@pytest.mark.parametrize(
+    "p", [*range(1, 5), *(pytest.param(p, marks=pytest.mark.no_cover) for p in range(5, 8))]
+)
 @each
 def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
     for place, (count, root) in enumerate(product(lengths(p), roots(algorithm, p))):

@@ -143,6 +143,7 @@ def test_small_meshes_with_every_number_of_sources(algorithm: Algorithm) -> None
                 check_every_rank(schedule, range(p))
 
 
+@pytest.mark.no_cover
 @each
 def test_great_meshes(algorithm: Algorithm) -> None:
     for turn, case in enumerate(great_cases()):
@@ -197,6 +198,7 @@ def problems(
     return shape, {rank: draw(nbytes) for rank in ranks}
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=50)
 @given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
 def test_any_sources_with_any_lengths(
@@ -217,6 +219,7 @@ def test_any_sources_with_any_lengths(
     assert any(schedule.lists) == (p > 1 and any(some))
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=40)
 @given(problems(most=60, pairs=900), st.sampled_from(S_TO_P))
 def test_every_rank_ends_with_everything(

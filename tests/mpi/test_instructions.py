@@ -129,6 +129,7 @@ class Walk:
         return True
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "algorithm", [a for a in ALGORITHMS.values() if a.kind.combines], ids=lambda a: a.name
 )

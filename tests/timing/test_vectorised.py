@@ -76,6 +76,7 @@ def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
                 yield p, MACHINES[i % len(MACHINES)], lengths[i % len(lengths)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_the_ideal_times_for_every_p(algorithm: Algorithm) -> None:
     for p, machine, nbytes in sampled(algorithm):
@@ -106,6 +107,7 @@ def test_every_root(machine: Machine) -> None:
                 assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     """Long queues: hundreds of messages at one port."""

@@ -159,12 +159,12 @@ def test_break_even_is_asymptotic() -> None:
     [
         (lambda: postal.reached(-1, 2), "reached(t, lam): t = -1; t is a time in t0, at least 0"),
         (
-            lambda: postal.reached(1, "1/2"),
-            "the latency lam: lam = 1/2; lam is in units of t0 and at least 1",
+            lambda: postal.reached(1, "1/1025"),
+            "the latency lam: lam = 1/1025; lam is in units of t0 and at least 1/1024",
         ),
         (
-            lambda: postal.broadcast_time(8, 0.99),
-            "the latency lam: lam = 99/100; lam is in units of t0 and at least 1",
+            lambda: postal.broadcast_time(8, 0),
+            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
         ),
         (
             lambda: postal.broadcast_time(0, 2),

@@ -14,9 +14,23 @@ from collwise.model.postal import Edge, Grade
 HALF = Fraction(1, 2)
 LATENCIES = [
     Fraction(lam)
-    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
+    for lam in (
+        "1/9",
+        "4/5",
+        "1",
+        "5/4",
+        "1.293",
+        "3/2",
+        "9/5",
+        "39/20",
+        "2",
+        "5/2",
+        "17/5",
+        "4",
+        "10",
+    )
 ]
-latencies = st.fractions(1, 12, max_denominator=60)
+latencies = st.fractions(Fraction(1, 60), 12, max_denominator=60)
 
 
 def assert_is_optimal_broadcast(edges: Sequence[Edge], n: int, lam: Fraction) -> None:
@@ -116,7 +130,7 @@ def test_doubling_shares_sub_trees(lam: Fraction) -> None:
     assert len(grades) <= (time + 1) ** 2 / (2 * lam) + 2
     for grade in grades[1:]:
         assert grade.size == grades[grade.kept].size + grades[grade.given].size
-        assert grades[grade.kept].time + 1 <= grade.time
+        assert not grade.kept or grades[grade.kept].time + 1 <= grade.time
         assert grades[grade.given].time + lam <= grade.time
 
 
@@ -229,7 +243,11 @@ def test_best_alpha_for_64_ranks_at_latency_1_05() -> None:
             "tree_time(split_rule, n, lam): split_rule(8) = 4.0; give an integer from 1 to 7",
         ),
         (
-            lambda: postal.greedy_tree(8, 0.5),
+            lambda: postal.greedy_tree(8, 0),
+            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
+        ),
+        (
+            lambda: postal.tree_time(binomial, 8, 0.5),
             "the latency lam: lam = 1/2; lam is in units of t0 and at least 1",
         ),
     ],

@@ -167,6 +167,9 @@ def test_all_trees_are_there() -> None:
         HOCKNEY,
         MEASURED,
         STEEP,
+        LOGGP,
+        Machine.loggp(L_s=1, o_s=1, g_s=10, G_s="0.001"),
+        Machine.loggp(L_s=2, o_s=5, g_s=1, G_s="0.001"),
     ],
     ids=lambda m: m.kind,
 )
@@ -176,6 +179,10 @@ def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
         for nbytes in (1, 999, 5000):
             best = min(ideal(written(t, nbytes), machine).completion for t in trees(ranks))
             assert unsegmented(machine, ranks, nbytes) == best
+            lam = machine.planning_lam(nbytes)
+            tree = ALGORITHMS["broadcast/postal_tree"].schedule(ranks, nbytes, lam=lam)
+            rounded = machine.kind == "measured"  # its λ is
+            assert rounded or ideal(tree, machine).completion == best
 
 
 @pytest.mark.parametrize("lam", ["1", "5/4", "9/5", "2", "3", "17/2", "40"])
@@ -233,9 +240,13 @@ def test_a_size_between_two_measured_ones_is_never_needed() -> None:
             latency = min(c.latency for c in costs.values())
             rate = min(c.gap / x for x, c in costs.items())
             tail = min(c.latency - c.gap for c in costs.values())
+            last = min(
+                (nbytes - x) * rate + min(c.gap - gap, c.latency - latency)
+                for x, c in costs.items()
+            )
             for ranks in (2, 9):
                 hops = postal.broadcast_time(ranks, latency / gap) * gap
-                assert bound(machine, ranks, nbytes) == max(hops, nbytes * rate + tail)
+                assert bound(machine, ranks, nbytes) == max(hops, nbytes * rate + tail, hops + last)
 
 
 @given(any_machine, st.integers(1, 300), st.integers(2, 30))

@@ -24,24 +24,48 @@ class Bound(NamedTuple):
 
 
 NOTHING = Bound(Fraction(0), "nothing has to be sent")
+LEAVING = "leave the root"
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    Some first byte must reach every rank: T_λ(p)·t0 with the least t0 and the least λ·t0 of all
-    sizes up to nbytes.  And all bytes must leave the root: nbytes times the least t0(x)/x, and then
+    The largest of three.  Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of
+    all sizes up to nbytes.  All bytes must leave the root: nbytes times the least t0(x)/x, and then
     the last message must arrive, (λ − 1)·t0 after it left (before, where λ < 1, as LogGP can have
-    it).  The larger of the two counts.
+    it).  And the byte that is last to leave the root for the first time, in a message of x bytes,
+    leaves after all others, from when on it takes T_λ(p)·t0 to reach every rank; or as much more as
+    this message takes longer than the least.
     """
+    return _pipelined(machine, ranks, nbytes, LEAVING)
+
+
+def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
+    """The bound of a broadcast; a reduce reverses it.   move: what bytes do at the root."""
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    least = _least(machine, nbytes)
+    least, volume = _least(machine, nbytes), _volume(machine, nbytes, move)
     hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes)
-    volume = nbytes * least.gap_per_byte + least.lag
-    if hops.time >= volume:
-        return hops
-    return Bound(volume, "all bytes leave the root at its best rate, and the last one arrives")
+    rate = least.sent_per_byte if move == LEAVING else least.received_per_byte
+    both = least.informing(ranks) + min(
+        (nbytes - x) * rate
+        + min(_gap(machine, x) - least.gap, machine.message(x).latency - least.latency)
+        for x in _sizes(machine, nbytes, 1)
+    )
+    if max(hops.time, volume.time) >= both:
+        return hops if hops.time >= volume.time else volume
+    return Bound(both, f"all bytes {move} at its best rate, and the last one takes T_λ(p)·t0")
+
+
+def _gap(machine: Machine, nbytes: int) -> Fraction:
+    """t0 of a size; 0 where a rank has many ports."""
+    return Fraction(0) if machine.all_port else machine.message(nbytes).gap
+
+
+def _volume(machine: Machine, nbytes: int, move: str) -> Bound:
+    least = _least(machine, nbytes)
+    words = f"all bytes {move} at its best rate, and the last one arrives"
+    return Bound(nbytes * least.received_per_byte + least.lag, words)
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -58,9 +82,10 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
 
     A broadcast's bounds hold for its time-reverse, in which free combining changes nothing: every
-    rank's contribution must reach the root, which receives nbytes at least.  And every rank but the
-    root sends nbytes at least, every byte is combined p − 1 times: some rank has its share of it,
-    (p − 1)/p·n of receiving at the best rate and of combining, which keeps its ports busy.
+    rank's contribution must reach the root, which receives nbytes at least; all contributions to
+    the byte whose last receipt is the first, before the rest.  And every rank but the root sends
+    nbytes at least, every byte is combined p − 1 times: some rank has its share of it, (p − 1)/p·n
+    of receiving at the best rate and of combining, which keeps its ports busy.
     """
     return _combining(machine, ranks, nbytes, sent=1)
 
@@ -75,16 +100,23 @@ def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
-    bound = broadcast(machine, ranks, nbytes)
+    bound = _pipelined(machine, ranks, nbytes, "reach a rank")
     if bound == NOTHING:
         return NOTHING
+    times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
+    words = f"some rank has its share: {times} of the bytes, and of combining"
+    share = _share(machine, ranks, nbytes, sent)
+    return Bound(share, words) if share > bound.time else bound
+
+
+def _share(machine: Machine, ranks: int, nbytes: int, sent: int) -> Fraction:
+    """Seconds of receiving (p − 1)/p·n bytes `sent` times, and of combining them once.
+
+    The first receipt does not wait for the one before: where λ < 1 it may take less than t0.
+    """
     least = _least(machine, nbytes)
-    rate = sent * least.gap_per_byte + least.combining_per_byte
-    share = Fraction(ranks - 1, ranks) * nbytes * rate
-    if share > bound.time:
-        times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
-        return Bound(share, f"some rank has its share: {times} of the bytes, and of combining")
-    return Bound(bound.time, bound.argument.replace("leave the root", "reach a rank"))
+    rate = sent * least.received_per_byte + least.combining_per_byte
+    return Fraction(ranks - 1, ranks) * nbytes * rate + min(least.lag, Fraction(0))
 
 
 def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -99,16 +131,14 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     if ranks == 1 or nbytes == 0:
         return NOTHING
     least = _least(machine, nbytes)
-    share = Fraction(ranks - 1, ranks) * nbytes
-    sending, combining = share * least.gap_per_byte, share * least.combining_per_byte
     return max(
         _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes),
         Bound(
-            sending + least.lag,
+            Fraction(ranks - 1, ranks) * nbytes * least.received_per_byte + least.lag,
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
         ),
         Bound(
-            sending + combining,
+            _share(machine, ranks, nbytes, 1),
             "some rank has its share: (p − 1)/p of the bytes, and of combining",
         ),
         key=lambda bound: bound.time,
@@ -126,14 +156,17 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
 def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
     """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
 
-    A broadcast's bounds hold: a first byte of some source must reach every rank, and some rank
-    receives all that it did not give, as a broadcast's root sends it.
+    A broadcast's bounds hold for one source.  For more, a byte of some source must reach every
+    rank, and some rank receives all that it did not give.
     """
     others = sum(given) - (min(given) if len(given) == ranks else 0)
     if ranks == 1 or not others:
         return NOTHING
-    bound = broadcast(machine, ranks, others)
-    return Bound(bound.time, bound.argument.replace("leave the root", "of others reach a rank"))
+    if len(given) == 1:
+        return broadcast(machine, ranks, others)
+    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", others)
+    volume = _volume(machine, others, "of others reach a rank")
+    return hops if hops.time >= volume.time else volume
 
 
 def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
@@ -153,12 +186,13 @@ class _Least(NamedTuple):
     gap: Fraction
     latency: Fraction
     lag: Fraction
-    gap_per_byte: Fraction
+    sent_per_byte: Fraction
+    received_per_byte: Fraction
     combining_per_byte: Fraction
 
     def informing(self, ranks: int) -> Fraction:
-        """T_λ(p)·t0.  A gap above the latency counts as that: it can only be faster so."""
-        gap = min(self.gap, self.latency)
+        """T_λ(p)·t0.  A shorter gap can only be faster: λ counts as SMALLEST_LATENCY at least."""
+        gap = min(self.gap, self.latency / postal.SMALLEST_LATENCY)
         return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
 
 
@@ -203,24 +237,23 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
 def _least(machine: Machine, most: int, least: int = 1) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
-    All are monotone between the sizes at which the laws change slope or jump.  The exception
-    is LogGP's t0/x where o > g: it can be least in between, so that a root may send faster than at
-    either end.  The bound holds all the same, since no rank receives faster: a receipt of x bytes
-    takes max(o, g) + (x − 1)G, which over x is monotone, and at the ends no less than t0/x.
+    All are monotone between the sizes at which the laws change slope or jump.
     """
     sizes = _sizes(machine, most, least)
     latencies = [machine.message(x).latency for x in sizes]
-    gaps = [Fraction(0) if machine.all_port else machine.message(x).gap for x in sizes]
+    gaps = [_gap(machine, x) for x in sizes]
+    receipts = [Fraction(0) if machine.all_port else machine.receipt(x) for x in sizes]
     return _Least(
         min(gaps),
         min(latencies),
         min(latency - gap for latency, gap in zip(latencies, gaps, strict=True)),
         min(gap / x for gap, x in zip(gaps, sizes, strict=True) if x),
+        min(receipt / x for receipt, x in zip(receipts, sizes, strict=True) if x),
         min((machine.combine(x) or Fraction(0)) / x for x in sizes if x),
     )
 
 
 def _sizes(machine: Machine, most: int, least: int) -> list[int]:
     """The sizes at which costs can be least."""
-    knots = {x + d for x in machine.sizes() for d in (-1, 0)}
+    knots = {x + d for x in (*machine.sizes(), *machine.combining_sizes()) for d in (-1, 0)}
     return [x for x in knots | {least, most} if least <= x <= most]

@@ -97,6 +97,9 @@ class Levels(Machine):
         ports = [nbytes for level in self.by_level for nbytes, _ in level.port]
         return tuple(sorted({*ports, *(n for level in self.by_level for n in level.law.sizes())}))
 
+    def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.by_level[0].law.combining_sizes()
+
     def planning_lam(self, nbytes: int) -> Fraction:
         """That of the outermost level."""
         return self.by_level[-1].law.planning_lam(nbytes)

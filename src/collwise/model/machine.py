@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collwise.errors import InvalidArgument, shown
+from collwise.model import postal
 from collwise.model.exact import Number, exact, rounded_latency
 from collwise.system.formatting import chosen_time
 from collwise.system.integers import checked_integer
@@ -56,6 +57,10 @@ class Machine:
         """Cost of one message of `nbytes` >= 0 between two idle ranks."""
         raise NotImplementedError
 
+    def receipt(self, nbytes: int) -> Fraction:
+        """Seconds between the receipts of two messages at least, the second one of nbytes."""
+        return self.message(nbytes).gap
+
     def combine(self, nbytes: int) -> Fraction | None:
         """Seconds for combining two vectors of `nbytes`, both ports busy; None if it is free."""
         return None
@@ -64,9 +69,13 @@ class Machine:
         """Message sizes in bytes at which the law changes its slope; none for a straight line."""
         return ()
 
+    def combining_sizes(self) -> tuple[int, ...]:
+        """The same of combining."""
+        return ()
+
     def planning_lam(self, nbytes: int) -> Fraction:
         """The λ for which trees are built for messages of this size."""
-        return max(self.message(nbytes).lam, Fraction(1))  # LogGP's gap may exceed its latency
+        return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # below 1 only in LogGP
 
     def describe(self) -> str:
         """One line for people."""
@@ -232,6 +241,14 @@ class LogGP(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         body = max(checked_nbytes(nbytes) - 1, 0) * self.G
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
+
+    def receipt(self, nbytes: int) -> Fraction:
+        """A receipt keeps the processor busy for o and for every byte, where a send does not."""
+        return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
+
+    def sizes(self) -> tuple[int, ...]:
+        """The size from which on the gap is longer than the overhead."""
+        return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102
         return (

@@ -70,6 +70,9 @@ class Measured(Machine):
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
         return tuple(p.nbytes for segment in self.segments for p in segment)
 
+    def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return tuple(nbytes for nbytes, _ in self.combining)
+
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return _measured_cost(self, checked_nbytes(nbytes))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from collwise.algorithms.broadcast.postal_tree import BY_LAM
+from collwise.algorithms.broadcast.postal_tree import BY_LAM_FROM_1
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model import postal
@@ -77,7 +77,7 @@ def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time:
         build,
         source=("Bruck1996 §3",),
         predicted=predicted,
-        **BY_LAM,
+        **BY_LAM_FROM_1,
         order=lambda problem: "any",
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from collwise.algorithms.broadcast.postal_tree import BY_LAM
+from collwise.algorithms.broadcast.postal_tree import BY_LAM_FROM_1
 from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.algorithms.registry import Settings, fraction
 from collwise.model import postal
@@ -36,7 +36,7 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """An α that serves every number of ranks up to p, if there is one; else several."""
-    lam = machine.planning_lam(problem.nbytes)
+    lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:
         return []
     if both := postal.alpha_intersection(problem.ranks, lam):
@@ -68,5 +68,5 @@ register_tree(
     "T_λ(p)·t0",
     lambda problem, settings: table(problem.ranks, settings["lam"]),
     source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
-    **BY_LAM,
+    **BY_LAM_FROM_1,
 )

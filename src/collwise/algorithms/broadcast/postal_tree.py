@@ -15,13 +15,18 @@ from collwise.algorithms.broadcast.segmented_tree import (
     segment_choices,
     tree_time,
 )
-from collwise.algorithms.registry import Settings, fraction
+from collwise.algorithms.registry import Parameter, Settings, fraction
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Part, SplitTree
 
-LAM = fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1")
+LAM = fraction(
+    "lam",
+    postal.SMALLEST_LATENCY,
+    None,
+    "the latency λ in units of t0, a number of at least 1/1024",
+)
 
 
 @lru_cache(maxsize=256)
@@ -49,13 +54,20 @@ def _whole(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     return tree_time(of_settings(problem, settings), problem.nbytes, machine)
 
 
-def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The λ that the machine has at this size."""
-    return [{"lam": machine.planning_lam(problem.nbytes)}]
+def _by_lam(parameter: Parameter, least: Fraction) -> dict[str, Any]:
+    def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
+        return [{"lam": max(machine.planning_lam(problem.nbytes), least)}]
+
+    return {"choices": at_machine, "parameters": {"lam": parameter}}
 
 
-BY_LAM: dict[str, Any] = {"choices": at_machine, "parameters": {"lam": LAM}}
+BY_LAM = _by_lam(LAM, postal.SMALLEST_LATENCY)
 """The fields of an algorithm whose only parameter is the machine's λ."""
+BY_LAM_FROM_1 = _by_lam(
+    fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1"),
+    Fraction(1),
+)
+"""The same for constructions that need λ >= 1."""
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:

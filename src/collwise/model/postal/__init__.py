@@ -1,7 +1,8 @@
 """Exact theory of the postal model [BarNoyKipnis1994], [Bruck1996] §2.
 
 A message keeps its sender busy for 1 (t0 is the unit of time) and is received λ >= 1 after the send
-began; a rank sends one message and receives one message at a time.
+began; a rank sends one message and receives one message at a time.  Trees are also there for
+λ < 1, as LogP allows it: a message may arrive before the next one can be sent.
 
 Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the
 look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees themselves),
@@ -9,6 +10,7 @@ look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees 
 exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational floats.
 """
 
+from collwise.model.postal._scaled import SMALLEST_LATENCY
 from collwise.model.postal.alpha import alpha_intersection, alpha_range, partitions, split
 from collwise.model.postal.census import (
     CensusRound,
@@ -40,6 +42,7 @@ from collwise.model.postal.table import (
 )
 
 __all__ = [
+    "SMALLEST_LATENCY",
     "AlphaTable",
     "AsymptoticTriangle",
     "CensusRound",

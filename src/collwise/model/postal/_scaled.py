@@ -2,6 +2,7 @@
 
 With λ = num/den in lowest terms, N_λ changes only at multiples of 1/den [Bruck1996 §2.5].  So times
 here are whole multiples of 1/den, "scaled": a send takes den, a message arrives after num.
+Nothing here needs λ >= 1: in LogP a message may arrive before the next one can be sent.
 """
 
 from fractions import Fraction
@@ -16,11 +17,15 @@ LARGEST_LATENCY = 10**12
 """A t0 of a nanosecond and a quarter of an hour under way; beyond, numbers fill the memory."""
 
 
-def latency(lam: Number) -> Fraction:
-    """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < 1."""
+SMALLEST_LATENCY = Fraction(1, 1024)
+"""Below, every broadcast of a realistic size goes down a chain."""
+
+
+def latency(lam: Number, least: Fraction = Fraction(1)) -> Fraction:
+    """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < least."""
     value = exact(lam, "the latency lam")
-    if value < 1:
-        remedy = "lam is in units of t0 and at least 1"
+    if value < least:
+        remedy = f"lam is in units of t0 and at least {least}"
         raise InvalidArgument("the latency lam", f"lam = {value}", remedy)
     if value > LARGEST_LATENCY:
         raise InvalidArgument("the latency lam", f"lam = {lam}", f"give at most {LARGEST_LATENCY}")
@@ -46,12 +51,14 @@ def reached_scaled(t: int, num: int, den: int) -> int:
 def time_scaled(n: int, num: int, den: int) -> int:
     """T_λ(n)·den for n >= 1, by bisection; the bounds are ⌈log2 n⌉ rounds of a binomial tree.
 
-    Such a round costs at least 1 and at most λ; n − 1 sends of one rank are another upper bound.
+    Such a round costs 1 or λ, or something in between; n − 1 sends of one rank are another upper
+    bound.
     """
     if n == 1:
         return 0
     rounds = (n - 1).bit_length()
-    low, high = max(num, den * rounds), min(num * rounds, num + den * (n - 2))
+    low = max(num, min(num, den) * rounds)
+    high = min(max(num, den) * rounds, num + den * (n - 2))
     while low < high:
         middle = (low + high) // 2
         if reached_scaled(middle, num, den) >= n:

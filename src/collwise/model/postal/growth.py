@@ -9,7 +9,7 @@ from math import exp, log1p
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact
-from collwise.model.postal._scaled import latency, reached_scaled, time_scaled
+from collwise.model.postal._scaled import SMALLEST_LATENCY, latency, reached_scaled, time_scaled
 from collwise.system.integers import checked_integer
 
 
@@ -17,15 +17,16 @@ def reached(t: Number, lam: Number) -> int:
     """N_λ(t): the most ranks, the source included, that can hold the message at time t.
 
     t: time in units of t0, >= 0, exact (a float is its shortest decimal).
-    lam: latency in units of t0, >= 1, exact.
+    lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP, where a gap may be that long).
     Returns a number of ranks: Σ_j C(⌊t − jλ⌋ + j, j) over 0 <= j <= t/λ.
-    Raises InvalidArgument if t < 0 or lam < 1.
+    Raises InvalidArgument if t < 0 or lam < 1/1024.
     Source: [BarNoyKipnis1994], [Bruck1996] §2.1 (recursion); the sum counts paths of j hops.
 
     >>> [reached(t, 2) for t in range(8)]
     [1, 1, 2, 3, 5, 8, 13, 21]
     """
-    (num, den), time = latency(lam).as_integer_ratio(), exact(t, "the time t")
+    time = exact(t, "the time t")
+    num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
     if time < 0:
         raise InvalidArgument("reached(t, lam)", f"t = {time}", "t is a time in t0, at least 0")
     return reached_scaled(time.numerator * den // time.denominator, num, den)
@@ -34,15 +35,15 @@ def reached(t: Number, lam: Number) -> int:
 def broadcast_time(n: int, lam: Number) -> Fraction:
     """T_λ(n): least time to inform n ranks from one, in the postal model.
 
-    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP).
     Returns the time in units of t0; multiply by the machine's t0_s for seconds.
-    Raises InvalidArgument if n < 1 or lam < 1.
+    Raises InvalidArgument if n < 1 or lam < 1/1024.
     Source: [BarNoyKipnis1994], [Bruck1996] §2.1.
 
     >>> broadcast_time(64, "1.8")
     Fraction(46, 5)
     """
-    num, den = latency(lam).as_integer_ratio()
+    num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
     n = checked_integer(n, "broadcast_time(n, lam)", "n")
     return Fraction(time_scaled(n, num, den), den)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import latency, staircase
+from collwise.model.postal._scaled import SMALLEST_LATENCY, latency, staircase
 from collwise.system.integers import checked_integer
 
 
@@ -40,16 +40,16 @@ class _Clock(dict[int, Fraction]):
 def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     """The λ-tree in which ranks 1 … n−1 are informed in the order of their numbers.
 
-    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP).
     Returns the n − 1 messages in the order of their sending; the last is received at T_λ(n).
-    Raises InvalidArgument if n < 1 or lam < 1.
+    Raises InvalidArgument if n < 1 or lam < 1/1024.
     Source: [BarNoyKipnis1994], [Bruck1996] §2.3 (an old and a new queue).  O(n).
 
     >>> [(e.parent, e.child, int(e.received)) for e in greedy_tree(5, 2)]
     [(0, 1, 2), (0, 2, 3), (0, 3, 4), (1, 4, 4)]
     """
     n = checked_integer(n, "greedy_tree(n, lam)", "n")
-    num, den = latency(lam).as_integer_ratio()
+    num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
     clock, edges = _Clock(den), []
     # Entries are (time at which the rank can send next, rank).  Times leave both queues in
     # ascending order, so what is appended, 1 or λ later, keeps each queue sorted.
@@ -119,16 +119,16 @@ class GradedTree:
 def doubling(n: int, lam: Number) -> GradedTree:
     """λ-trees of sizes N_λ(t), bottom-up, each from two earlier ones; nothing of size n is built.
 
-    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP).
     Returns one grade for each time at which N_λ grows, up to the first size >= n: O(log n) of them
     for a fixed integer λ, O(min(f·log n, log² n)) for λ = u/f.
-    Raises InvalidArgument if n < 1 or lam < 1.
+    Raises InvalidArgument if n < 1 or lam < 1/1024.
     Source: [Bruck1996] §2.3, §2.5 (2).
 
     >>> [grade.size for grade in doubling(16, 2).grades]
     [1, 2, 3, 5, 8, 13, 21]
     """
-    n, lam = checked_integer(n, "doubling(n, lam)", "n"), latency(lam)
+    n, lam = checked_integer(n, "doubling(n, lam)", "n"), latency(lam, SMALLEST_LATENCY)
     num, den = lam.as_integer_ratio()
     steps = zip(*staircase(n, num, den), strict=True)
     grades = (Grade(Fraction(t, den), size, kept, given) for t, size, kept, given in steps)

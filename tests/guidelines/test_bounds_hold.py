@@ -1,0 +1,40 @@
+"""No plan is faster than its printed bound, nor is any other candidate, on any machine."""
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms.registry import ALGORITHMS
+from tests.guidelines.random_problems import KINDS, problems
+
+
+def below(plan: cw.Plan) -> list[str]:
+    """The candidates that are faster than a bound that is theirs."""
+    found = []
+    for one in plan.candidates:
+        unsegmented = not ALGORITHMS[one.name].segmented
+        for bound in (plan.bound, *[plan.unsegmented_bound] * unsegmented):
+            if one.predicted < bound.time:
+                found.append(f"{plan.problem} on {plan.machine}: {one.label} takes {one.predicted}"
+                             f", below {bound}")  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_plan_is_below_its_bound(kind: str) -> None:
+    for asked in problems(2026, 40, (kind,)):
+        assert not below(asked.plan())
+
+
+@pytest.mark.exhaustive
+def test_no_plan_of_10_000_is_below_its_bound() -> None:
+    wrong = [line for asked in problems(11, 10_000) for line in below(asked.plan())]
+    assert not wrong, f"{len(wrong)} of 10,000: {wrong[:3]}"
+
+
+def test_a_gap_longer_than_the_latency() -> None:
+    """Sender and receiver wait for their gaps after the message, not for it."""
+    machine = cw.Machine.loggp(L_s=1104, o_s=661, g_s=3018, G_s=0)
+    for collective in ("broadcast", "reduce", "allreduce"):
+        plan = cw.plan(collective, ranks=2, nbytes=8, machine=machine)
+        assert plan.choice.predicted == 2426
+        assert plan.bound.time == 2426

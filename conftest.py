@@ -1,7 +1,4 @@
-"""Which modules have doctests, in which order tests run, and how the processes they start behave.
-
-Doctests are collected from what imports without MPI and without side effects.
-"""
+"""In which order tests run, and how the processes they start behave."""
 
 import os
 import sys
@@ -14,15 +11,6 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["tests.cpu_time"]
-
-collect_ignore_glob = [
-    "src/collwise/__main__.py",
-    "src/collwise/comm/*",
-    "src/collwise/cli/*",
-    "src/collwise/mpi/*",
-    "src/collwise/tuning/*",
-    "tests/mpi/programs/*",
-]
 
 # The tests start hundreds of Python processes.  Where an environment forbids to keep bytecode, each
 # would compile all that it imports: that took longer than what most of them do.

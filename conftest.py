@@ -1,6 +1,7 @@
 """In which order tests run, and how the processes they start behave."""
 
 import os
+import signal
 import sys
 from collections import Counter
 from functools import cache
@@ -16,6 +17,10 @@ pytest_plugins = ["tests.cpu_time"]
 # would compile all that it imports: that took longer than what most of them do.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Where a shell starts the tests in the background, they ignore Ctrl-C, and so would all they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ranks that outnumber the cores wait asleep, where the library can, instead of in a loop.
 os.environ |= {

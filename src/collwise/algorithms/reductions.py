@@ -50,6 +50,10 @@ def register_exchange(name: str, summary: str, time: str, stages: Stages, **more
             sum(stage.radix for stage in stages(problem, settings)),
             problem.ranks * (problem.kind.output == "own block"),  # it names every rank's block
         ),
+        estimated=lambda problem, settings: (
+            problem.ranks > LARGEST_SIMULATED
+            and not Exchange(problem, stages(problem, settings)).is_alike()
+        ),
         **more,
     )
 
@@ -64,6 +68,10 @@ def register_circular(
         time,
         lambda problem, _: program(problem),
         predicted=lambda problem, machine, _: circular_time(problem, machine, program),
+        estimated=lambda problem, _: (
+            problem.ranks > LARGEST_SIMULATED
+            and problem.nbytes % (problem.itemsize * problem.ranks) != 0
+        ),
         order=lambda problem: "same",
         segmented=True,
         **more,

@@ -53,6 +53,8 @@ class Algorithm:
     """True if it may send less than everything in one message."""
     simulated: Callable[[Problem, Settings], int] = lambda problem, settings: 0
     """About how many operations are simulated for its time, where no formula gives it."""
+    estimated: Callable[[Problem, Settings], bool] = lambda problem, settings: False
+    """Whether `predicted` is a bound from above only: simulating it would take too long."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
     levels: bool = False

@@ -18,7 +18,8 @@ from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, Unkn
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
 from collwise.mpi.runtime.world import World
-from collwise.planner.choose import plan_for, predicted, unpredicted
+from collwise.planner.candidates import predicted
+from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict

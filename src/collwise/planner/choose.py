@@ -4,59 +4,29 @@ Two efforts, as in FFTW.  *Estimate* goes by the machine alone.  *Measure* takes
 estimate and medians that somebody timed for them; the planner itself times nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY
 from collwise.model.exact import exact
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
+from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tried
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
-from collwise.schedule.problem import Order, Problem, satisfies
-from collwise.schedule.program import Schedule
-from collwise.timing import ideal
-from collwise.timing.trace import fastest_timing
+from collwise.schedule.problem import Order, Problem
+from collwise.system import formatting
 
-Score: TypeAlias = Callable[
-    [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
-]
-"""The exact time in seconds that an algorithm will take."""
-
-MOST_SIMULATED = 1 << 17
-"""Messages that are simulated when planning for a machine with levels, in all candidates; those of
-collectives that combine count eight times."""
-MOST_LOOKS = 256
-"""Ranks up to which the levels are also looked at as if no ports were shared."""
 LARGEST_COMPARED = 4096
 """Schedules of more ranks than this are not compared, message by message."""
-
-
-def predicted(
-    algorithm: Algorithm,
-    problem: Problem,
-    machine: Machine,
-    settings: Mapping[str, Any],
-    topology: Topology | None = None,
-) -> Fraction:
-    """The default score: the closed form where it is exact, else the schedule's ideal time.
-
-    On a topology, which may have too few links for all messages at once, schedules are simulated.
-    """
-    if topology is None and machine.independent_ports:
-        return algorithm.time_of(problem, machine, settings)
-    schedule = algorithm.solve(problem, settings)
-    if isinstance(machine, Levels) and topology is None:
-        return fastest_timing(schedule, machine).completion
-    return ideal(schedule, machine, topology).completion
 
 
 def unpredicted(
@@ -181,15 +151,16 @@ def _plan(
     among = algorithms_for(collective, levels=problem.placement is not None)
     if algorithm is not None:
         among = (find(algorithm, collective),)
-    candidates, excluded = _candidates(among, problem, machine, topology, reason, score)
+    result = tried(among, problem, machine, topology, reason, score)
+    candidates, excluded = result.best.values(), result.excluded
     if not candidates:
         name, why = next(iter(excluded.items()))
         asked, remedy = f"{name} for {nbytes} bytes on {ranks} ranks", "choose another algorithm"
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
             remedy = "plan for fewer ranks or sources, or simulate one algorithm by name"
-        tried = any(_keeps_order(one, problem) for one in among)
-        raise (NothingApplies if tried else InvalidArgument)(asked, why, remedy)
+        legal_ones = any(keeps_order(one, problem) for one in among)
+        raise (NothingApplies if legal_ones else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     why = "the least predicted time" if algorithm is None else "it was named"
     choice = replace(ranked[0], verdict=f"chosen: {why}")
@@ -205,99 +176,17 @@ def _plan(
         excluded,
         reason,
         _repositioning(ranked),
+        _simulated(result),
         machine.oddities(nbytes) if isinstance(machine, Levels) else (),
     )
 
 
-def _candidates(
-    among: Iterable[Algorithm],
-    problem: Problem,
-    machine: Machine,
-    topology: Topology | None,
-    reason: str,
-    score: Score,
-) -> tuple[list[Candidate], dict[str, str]]:
-    if isinstance(machine, Levels):
-        return _with_levels(among, problem, machine, reason, score)
-    candidates, excluded = [], {}
-    for algorithm in among:
-        if not _keeps_order(algorithm, problem):
-            excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
-            continue
-        choices = list(algorithm.choices(problem, machine))
-        if not choices:
-            excluded[algorithm.name] = (
-                "too many messages to simulate when planning"
-                if problem.kind.has_sources
-                else "does not apply at this size, or segments cannot help"
-            )
-            continue
-        scored = [
-            Candidate(algorithm.name, choice, score(algorithm, problem, machine, choice, topology))
-            for choice in choices
-        ]
-        candidates.append(min(scored, key=lambda c: c.predicted))
-    return candidates, excluded
-
-
-def _with_levels(
-    among: Iterable[Algorithm], problem: Problem, machine: Levels, reason: str, score: Score
-) -> tuple[list[Candidate], dict[str, str]]:
-    """As `_candidates`.  Those that know no levels are tried with what is best at each of them.
-
-    They are simulated, which takes long.  So those come last that would be slow even if all
-    messages cost as little as the least; none is simulated that cannot be the fastest any more.
-    """
-    flats: list[Machine] = [Flat(machine, level) for level in range(1, len(machine.by_level) + 1)]
-    if problem.ranks <= MOST_LOOKS and machine.shares_ports:
-        flats += [level.law for level in machine.by_level[1:]]
-    plain = replace(problem, placement=None)
-    excluded: dict[str, str] = {}
-    tried: list[tuple[Fraction, int, Algorithm, Mapping[str, Any]]] = []
-    for algorithm in among:
-        if not _keeps_order(algorithm, problem):
-            excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
-            continue
-        looks, seen = ((machine,), problem) if algorithm.levels else (flats, plain)
-        every = [settings for look in looks for settings in algorithm.choices(seen, look)]
-        choices = {str(settings): settings for settings in every}.values()
-        if not choices:
-            excluded[algorithm.name] = "does not apply at this size, or segments cannot help"
-        for settings in choices:
-            least = Fraction(0)
-            if not algorithm.levels and not problem.kind.has_sources:
-                least = algorithm.time_of(plain, Flat(machine, 0), settings)
-            tried.append((least, len(tried), algorithm, settings))
-    best: dict[str, Candidate] = {}
-    fastest: Fraction | None = None
-    work = 0
-    for least, _, algorithm, settings in sorted(tried, key=lambda row: row[:2]):
-        name = algorithm.name
-        if fastest is not None and least > fastest:
-            excluded.setdefault(name, "slower even if all messages cost as little as the least")
-            continue
-        needed = _messages(algorithm.solve(problem, settings)) * (8 if problem.kind.combines else 1)
-        if fastest is not None and work + needed > MOST_SIMULATED:
-            excluded.setdefault(name, "too many messages to simulate when planning")
-            continue
-        work += needed
-        time = score(algorithm, problem, machine, settings, None)
-        fastest = time if fastest is None else min(time, fastest)
-        if name not in best or time < best[name].predicted:
-            best[name] = Candidate(name, settings, time)
-    return list(best.values()), {n: why for n, why in excluded.items() if n not in best}
-
-
-def _messages(schedule: Schedule) -> int:
-    """About how many messages a schedule has, by the lists of a few ranks."""
-    p = schedule.ranks
-    lengths = sorted(len(schedule.program.operations(rank)) for rank in (p // 3, p // 2, p - 1))
-    return lengths[1] * p // 2
-
-
-def _keeps_order(algorithm: Algorithm, problem: Problem) -> bool:
-    """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
-    return not problem.kind.combines or satisfies(algorithm.order(problem), problem.order)
+def _simulated(result: Tried) -> str:
+    """How many schedules were simulated, in words."""
+    if not result.of:
+        return ""
+    rest = "; no other can be faster" * (result.simulated < result.of)
+    return f"{result.simulated} of {formatting.count(result.of, 'schedule')} simulated{rest}"
 
 
 def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
@@ -321,12 +210,13 @@ def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
 
 
 def _why_not(candidate: Candidate, choice: Candidate) -> str:
-    if candidate.predicted == choice.predicted:
+    if candidate.predicted == choice.predicted and candidate.estimate == choice.estimate:
         return "equally fast; the choice is the simpler one"
     if choice.predicted == 0:
         return "slower"
     slower = float((candidate.predicted - choice.predicted) / choice.predicted)
-    return f"{slower:.0%} slower" if slower > 0.005 else "less than 1% slower"
+    words = f"{slower:.0%} slower" if slower > 0.005 else "less than 1% slower"
+    return f"{words}, by an estimate" if candidate.estimate or choice.estimate else words
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:

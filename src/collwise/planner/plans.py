@@ -49,7 +49,8 @@ def source_lines(problem: Problem) -> list[str]:
 class Candidate:
     """One algorithm with its settings, the time predicted for it, and why it was not chosen.
 
-    predicted: exact seconds.   measured_s: median of a race, if there was one.
+    predicted: exact seconds; of an estimate, at most so many.
+    measured_s: median of a race, if there was one.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Candidate:
     predicted: Fraction
     verdict: str = ""
     measured_s: float | None = None
+    estimate: bool = False
+    """Whether `predicted` is a bound from above only."""
 
     @property
     def label(self) -> str:
@@ -67,6 +70,11 @@ class Candidate:
     def predicted_s(self) -> float:
         """The predicted time as a float, in seconds."""
         return seconds(self.predicted)
+
+    @property
+    def time(self) -> str:
+        """The predicted time for people; "≤ 1.2 ms" if it is a bound from above only."""
+        return "≤ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
         """Its schedule for a problem."""
@@ -93,6 +101,8 @@ class Plan:
     remarks: tuple[str, ...] = ()
     """What else there is to know: whether it pays to move data to better places first."""
 
+    simulated: str = ""
+    """How many candidates were simulated, and why not the others; empty if formulas did."""
     oddities: tuple[str, ...] = ()
     """What the machine allows but is seldom meant: levels whose outer messages are faster."""
 
@@ -174,7 +184,8 @@ class Plan:
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
-            lines.append(f"predicted    {formatting.time(self.predicted_s)}")
+            estimate = "  (an estimate, from above)" * self.choice.estimate
+            lines.append(f"predicted    {self.choice.time}{estimate}")
         if spent := self.level_times:
             total = sum(spent.values()) or 1
             shares = (f"{float(time / total):.0%} {where}" for where, time in spent.items())
@@ -185,13 +196,10 @@ class Plan:
             f"lower bound  {formatting.time(self.lower_bound_s)}  ({self.bound.argument})",
             f"             {formatting.time(self.unsegmented_bound.time_s)}"
             f"  ({self.unsegmented_bound.argument})",
-            "candidates",
+            f"candidates   {self.simulated}" if self.simulated else "candidates",
         ]
         width = max(len(c.label) for c in self.candidates)
-        lines += [
-            f"  {c.label:<{width}}  {formatting.time(c.predicted_s):>10}  {c.verdict}"
-            for c in self.candidates
-        ]
+        lines += [f"  {c.label:<{width}}  {c.time:>10}  {c.verdict}" for c in self.candidates]
         lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]
         lines += [f"moving       {remark}" for remark in self.remarks]
         return "\n".join(lines)

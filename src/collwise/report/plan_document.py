@@ -22,12 +22,19 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
         "predicted_s": None if plan.algorithm == LIBRARY else plan.predicted_s,
+        "estimate": plan.choice.estimate,
+        "simulated": plan.simulated,
         "spent_s": {where: seconds(time) for where, time in plan.level_times.items()},
         "lower_bound_s": plan.lower_bound_s,
         "lower_bound": plan.bound.argument,
         "unsegmented_bound_s": plan.unsegmented_bound.time_s,
         "candidates": [
-            {"label": c.label, "predicted_s": c.predicted_s, "verdict": c.verdict}
+            {
+                "label": c.label,
+                "predicted_s": c.predicted_s,
+                "estimate": c.estimate,
+                "verdict": c.verdict,
+            }
             for c in plan.candidates
         ],
         "excluded": dict(plan.excluded),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from math import lcm
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
@@ -31,7 +31,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
 from collwise.timing.level_law import LevelNetwork, level_costs
-from collwise.timing.rank_state import Costs, RankState, TickTransfer
+from collwise.timing.rank_state import Costs, PastLimit, RankState, TickTransfer
 from collwise.timing.wormhole import Network, network_costs
 
 
@@ -143,17 +143,8 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    check_simulable("the ideal time of a schedule", schedule, machine, topology)
-    topology = _with_links(machine, topology)
-    events = _known_order(schedule, machine, topology)
-    waits_for_links = isinstance(machine, Hockney | Wormhole) and events is None
-    costs, grid = _costs_in_ticks(machine, schedule, waits_for_links)
-    if events is not None:
-        rendezvous = isinstance(machine, Hockney)
-        finish, transfers, combines = times_in_order(schedule, events, costs, rendezvous=rendezvous)
-    else:
-        finish, transfers, combines = _simulated(schedule, machine, topology, costs)
-    linked = isinstance(machine, Wormhole) or topology is not None
+    (finish, transfers, combines), grid = _played(schedule, machine, topology)
+    linked = isinstance(machine, Wormhole) or _with_links(machine, topology) is not None
 
     @cache
     def time(ticks: int) -> Fraction:
@@ -182,15 +173,60 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     )
 
 
+def ideal_completion(
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None = None,
+    limit: Fraction | None = None,
+) -> Fraction | None:
+    """When the last rank finishes, as `ideal` has it; None if that is after the limit.
+
+    Where times decide what comes first, the simulation then ends early.   Arguments and errors are
+    those of `ideal`.
+    """
+    try:
+        (finish, *_), grid = _played(schedule, machine, topology, limit)
+    except PastLimit:
+        return None
+    time = Fraction(max(finish), grid)
+    return None if limit is not None and time > limit else time
+
+
+_Played: TypeAlias = tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]
+
+
+def _played(
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None,
+    limit: Fraction | None = None,
+) -> tuple[_Played, int]:
+    """What `times_in_order` returns, and the ticks of a second; may raise PastLimit."""
+    check_simulable("the ideal time of a schedule", schedule, machine, topology)
+    topology = _with_links(machine, topology)
+    events = _known_order(schedule, machine, topology)
+    waits_for_links = isinstance(machine, Hockney | Wormhole) and events is None
+    costs, grid = _costs_in_ticks(machine, schedule, waits_for_links)
+    if events is not None:
+        rendezvous = isinstance(machine, Hockney)
+        return times_in_order(schedule, events, costs, rendezvous=rendezvous), grid
+    last = None if limit is None else int(limit * grid)
+    return _simulated(schedule, machine, topology, costs, last), grid
+
+
 def _simulated(
-    schedule: Schedule, machine: Machine, topology: Topology | None, costs: Costs
-) -> tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]:
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None,
+    costs: Costs,
+    limit: int | None,
+) -> _Played:
     """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
     if isinstance(machine, Hockney | Wormhole):
         network = Network(
             schedule, costs, topology, machine.all_port, isinstance(machine, ExchangeOnly)
         )
-        network.run()
+        network.run(limit)
         ranks, transfers = network.ranks, network.transfers
     else:
         rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
@@ -200,8 +236,10 @@ def _simulated(
             levels.run()
             transfers = levels.transfers
         else:
-            simulate = simulate_loggp if isinstance(machine, LogGP) else simulate_postal
-            transfers = simulate(ranks, costs.message)
+            if isinstance(machine, LogGP):
+                transfers = simulate_loggp(ranks, costs.message, limit)
+            else:
+                transfers = simulate_postal(ranks, costs.message)
     for number, rank in enumerate(ranks):
         if (step := rank.first_incomplete()) is not None:
             raise never_completes(number, step, rank.operations[step])

@@ -13,7 +13,7 @@ from collwise.model.machine import LogGP, Machine
 from collwise.schedule.operations import Combine, Recv
 from collwise.schedule.port_order import Event
 from collwise.schedule.program import Schedule
-from collwise.timing.rank_state import Costs, RankState, TickTransfer
+from collwise.timing.rank_state import Costs, PastLimit, RankState, TickTransfer
 
 MessageCosts: TypeAlias = Mapping[int, tuple[int, ...]]
 """By bytes: (gap, latency), or for LogGP (o, g', o', L); see `message_costs`."""
@@ -105,10 +105,13 @@ def simulate_postal(ranks: Sequence[RankState], costs: MessageCosts) -> list[Tic
     return transfers
 
 
-def simulate_loggp(ranks: Sequence[RankState], costs: MessageCosts) -> list[TickTransfer]:
+def simulate_loggp(
+    ranks: Sequence[RankState], costs: MessageCosts, limit: int | None = None
+) -> list[TickTransfer]:
     """One processor per rank; messages are processed in the order in which they arrive.
 
     If a send and an arrival could use the processor at the same moment, the send goes first.
+    limit: PastLimit is raised once anything happens after this tick.
     """
     transfers: list[TickTransfer] = []
     cpu, send_gap, receive_gap = ([0] * len(ranks) for _ in range(3))
@@ -140,6 +143,8 @@ def simulate_loggp(ranks: Sequence[RankState], costs: MessageCosts) -> list[Tick
         now, kind, number = heappop(event_queue)
         if next_event(number) != (now, kind):
             continue  # out of date; the newer event is in the queue
+        if limit is not None and now > limit:
+            raise PastLimit
         rank = ranks[number]
         if kind == 0:
             send = rank.next_send(rank.send_port)

@@ -9,6 +9,10 @@ PROCESSOR = -1
 """The key of the port that every rank has: its only one, or the one for combines beside links."""
 
 
+class PastLimit(Exception):
+    """A simulation has come later than somebody wanted to know."""
+
+
 class Costs(NamedTuple):
     """What operations cost on a machine, in ticks, by bytes."""
 

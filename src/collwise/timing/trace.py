@@ -7,7 +7,14 @@ from functools import cached_property
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.schedule.program import Schedule, Written
-from collwise.timing.events import Passage, Timing, Transfer, check_simulable, ideal
+from collwise.timing.events import (
+    Passage,
+    Timing,
+    Transfer,
+    check_simulable,
+    ideal,
+    ideal_completion,
+)
 from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
 
 QUICKER_FROM = 24
@@ -89,6 +96,23 @@ def fastest_timing(
         if timing is not None:
             return timing
     return ideal(schedule, machine, topology)
+
+
+def completion(
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None = None,
+    limit: Fraction | None = None,
+) -> Fraction | None:
+    """When the last rank finishes, by the faster engine; None if that is after the limit.
+
+    Arguments and errors are those of `ideal_completion`.
+    """
+    if schedule.ranks >= QUICKER_FROM and topology is None:
+        timing = vectorised_timing(schedule, machine)
+        if timing is not None:
+            return timing.completion
+    return ideal_completion(schedule, machine, topology, limit)
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:

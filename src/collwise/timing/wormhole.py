@@ -20,7 +20,15 @@ from collwise.model.machine import Hockney, Wormhole
 from collwise.model.topology import Topology
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.program import Schedule
-from collwise.timing.rank_state import PROCESSOR, Costs, Port, RankState, TickPassage, TickTransfer
+from collwise.timing.rank_state import (
+    PROCESSOR,
+    Costs,
+    PastLimit,
+    Port,
+    RankState,
+    TickPassage,
+    TickTransfer,
+)
 
 
 class NetworkCosts(NamedTuple):
@@ -105,9 +113,10 @@ class Network:
         self.requests: list[tuple[int, int, int, int, int]] = []
         self.transfers: list[TickTransfer] = []
 
-    def run(self) -> None:
+    def run(self, limit: int | None = None) -> None:
         """Serve requests until there are none.
 
+        limit: PastLimit is raised once a message is received after this tick.
         Where nothing can go on, a combine goes before earlier sends, whose receivers wait likewise.
         """
         active = list(range(len(self.ranks)))
@@ -115,7 +124,9 @@ class Network:
             for number in active:
                 self._request(number)
             while self.requests:
-                self._serve(*heappop(self.requests))
+                received = self._serve(*heappop(self.requests))
+                if limit is not None and received > limit:
+                    raise PastLimit
             active = [n for n, rank in enumerate(self.ranks) if rank.combine_before_sends()]
 
     def _port_keys(self, number: int, operations: Sequence[Operation]) -> list[int]:
@@ -167,8 +178,11 @@ class Network:
         ready = max(rank.ready_time[step], port.free, at.free)
         heappush(self.requests, (ready, source, target, step, receive[0]))
 
-    def _serve(self, ready: int, source: int, target: int, step: int, at_target: int) -> None:
-        """Reserve the ports and the links for a request, and request what is ready after it."""
+    def _serve(self, ready: int, source: int, target: int, step: int, at_target: int) -> int:
+        """Reserve the ports and the links for a request, and request what is ready after it.
+
+        Returns when its message is received.
+        """
         sender, receiver = self.ranks[source], self.ranks[target]
         links, hops, out, into = self.routes[source, target]
         nbytes = sender.sizes[step]
@@ -200,3 +214,4 @@ class Network:
         receiver.complete(at_target, received)
         self._request(source)
         self._request(target)
+        return received

@@ -15,7 +15,8 @@ from collwise.errors import InvalidArgument
 from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.planner.choose import plan_for, predicted
+from collwise.planner.candidates import predicted
+from collwise.planner.choose import plan_for
 from collwise.schedule.operations import Combine, Operation
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule

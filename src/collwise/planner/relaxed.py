@@ -1,0 +1,95 @@
+"""Lower bounds of one schedule each: what it would take if messages met nowhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from collwise.algorithms.registry import Algorithm
+from collwise.model.levels import Flat, Levels
+from collwise.model.machine import Cost, ExchangeOnly, Hockney, LogGP, Machine
+from collwise.schedule.data_movement import DownTree
+from collwise.schedule.operations import Combine, Recv, Send, size_of
+from collwise.schedule.program import Schedule
+
+QUICK = 1 << 10
+"""Operations that are simulated for the time of a schedule if messages met nowhere."""
+
+
+@dataclass(frozen=True)
+class Relaxed(Machine):
+    """The postal law with the costs of another machine, which is nowhere faster than this.
+
+    A wormhole message keeps both ports for as long as here, and may wait for links besides.  In
+    LogGP receipts and sends of a rank delay each other besides; but messages are received as they
+    arrive, not in list order, so that it is a bound only where each rank has one sender.
+    """
+
+    machine: Machine
+    kind = "relaxed"
+
+    def message(self, nbytes: int) -> Cost:  # noqa: D102
+        return self.machine.message(nbytes)
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        return self.machine.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.sizes()
+
+
+def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
+    """A machine with independent ports on which a schedule is not slower; None if none is known."""
+    if isinstance(machine, Levels):
+        return Flat(machine, 0)
+    if isinstance(machine, ExchangeOnly):
+        return Hockney(machine.alpha, machine.beta, machine.gamma)
+    if isinstance(machine, Hockney):
+        return machine
+    if machine.all_port or (
+        isinstance(machine, LogGP) and not isinstance(schedule.program, DownTree)
+    ):
+        return None
+    return Relaxed(machine)
+
+
+def least_time(
+    algorithm: Algorithm, schedule: Schedule, machine: Machine, settings: Mapping[str, Any]
+) -> Fraction:
+    """A lower bound of the exact seconds that a schedule of an algorithm takes, with any links."""
+    problem = replace(schedule.problem, placement=None)
+    least = max(problem.lower_bounds(machine)[0].time, load(schedule, machine))
+    free = _relaxed(machine, schedule)
+    simulated = algorithm.levels or problem.kind.has_sources
+    formula = not simulated and algorithm.simulated(problem, settings) <= QUICK
+    if free is not None and formula and not algorithm.estimated(problem, settings):
+        least = max(least, algorithm.time_of(problem, free, algorithm.settings(settings)))
+    return least
+
+
+def load(schedule: Schedule, machine: Machine) -> Fraction:
+    """For how long the ports of a few ranks are busy: no schedule is faster than its busiest port.
+
+    Sends follow each other in list order.  Of receipts, all but the first wait for the one before.
+    """
+    p, least = schedule.ranks, Fraction(0)
+    for rank in {0, 1 % p, p // 2, p - 1}:
+        combining, sending = Fraction(0), Fraction(0)
+        receiving: list[tuple[Fraction, Fraction]] = []
+        last = Fraction(0)  # how much later than its port is free the last message arrives
+        for op in schedule.program.operations(rank):
+            nbytes = size_of(op)
+            if isinstance(op, Combine):
+                combining += machine.combine(nbytes) or 0
+                last = min(last, Fraction(0))
+            elif isinstance(op, Send):
+                gap, latency = machine.message(nbytes)
+                gap = Fraction(0) if machine.all_port else gap
+                sending, last = sending + gap, latency - gap
+            elif isinstance(op, Recv):
+                gap = Fraction(0) if machine.all_port else machine.receipt(nbytes)
+                receiving.append((gap, machine.message(nbytes).latency - gap))
+        received = sum((gap for gap, _ in receiving), combining)
+        received += min((lag for _, lag in receiving), default=Fraction(0))
+        least = max(least, sending + combining + last, received)
+    return least

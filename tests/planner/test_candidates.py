@@ -1,0 +1,115 @@
+"""What is not simulated cannot be faster; and an estimate is refined, or says that it is one."""
+
+from fractions import Fraction
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.model.levels import Flat, Levels
+from collwise.planner import candidates
+from collwise.planner.candidates import keeps_order, tried
+from collwise.planner.choose import problem_for
+from collwise.planner.relaxed import least_time, load
+from collwise.report.plan_document import plan_document
+from collwise.schedule.problem import Problem
+from collwise.timing.events import ideal, ideal_completion
+from tests.guidelines.random_problems import Asked, problems
+from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
+
+SIMULATED = ("loggp", "exchange_only", "wormhole", "levels")
+WORMHOLE = cw.presets["t3d"].machine
+TORUS = cw.topology.Torus(2, 2, 2)
+
+
+def problem_of(asked: Asked) -> Problem:
+    problem, _ = problem_for(asked.collective, ranks=asked.ranks, **asked.more)
+    return problem
+
+
+@pytest.mark.parametrize("kind", SIMULATED)
+def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
+    for asked in problems(5, 8, (kind,)):
+        problem, topology = problem_of(asked), asked.more.get("topology")
+        for algorithm in algorithms_for(problem.collective, levels=False):
+            if not keeps_order(algorithm, problem):
+                continue
+            look = Flat(asked.machine, 1) if isinstance(asked.machine, Levels) else asked.machine
+            for settings in list(algorithm.choices(problem, look))[:2]:
+                schedule = algorithm.solve(problem, settings)
+                least = least_time(algorithm, schedule, asked.machine, settings)
+                assert least <= ideal(schedule, asked.machine, topology).completion, asked
+
+
+@pytest.mark.parametrize("kind", SIMULATED)
+def test_the_choice_is_that_of_simulating_everything(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for asked in problems(6, 8, (kind,)):
+        problem, topology = problem_of(asked), asked.more.get("topology")
+        among = algorithms_for(problem.collective, levels=kind == "levels")
+        times = []
+        for most in (0, 1 << 40):
+            monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", most)
+            result = tried(among, problem, asked.machine, topology, "", candidates.predicted)
+            times.append(min(c.predicted for c in result.best.values()))
+            assert {*result.best, *result.excluded} == {a.name for a in among}
+        assert times[0] == times[1]
+        assert result.simulated == result.of or kind == "levels"
+
+
+def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", 0)
+    law = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9", exchange_only=True)
+    plan = cw.plan("broadcast", ranks=40, nbytes=999, machine=law)
+    assert "5 of 16 schedules simulated; no other can be faster" in str(plan)
+    assert plan.excluded["broadcast/chain"] == "not simulated: it takes 78.0 µs at least"
+    assert "its simulation ended when it was slower than the choice" in {
+        *cw.plan("allreduce", ranks=12, nbytes=999 * 8, machine=law).excluded.values()
+    }
+
+
+@pytest.mark.parametrize(
+    ("machine", "topology"),
+    [(WORMHOLE, TORUS), (LOGGP, None), (POSTAL, None), (HOCKNEY, None), (HOCKNEY, TORUS)],
+)
+def test_a_simulation_ends_at_its_limit(
+    machine: cw.Machine, topology: cw.topology.Topology | None
+) -> None:
+    schedule = ALGORITHMS["allreduce/ring"].schedule(8, 4096)
+    time = ideal(schedule, machine, topology).completion
+    assert ideal_completion(schedule, machine, topology) == time
+    assert ideal_completion(schedule, machine, topology, time) == time
+    assert ideal_completion(schedule, machine, topology, time - Fraction(1, 10**15)) is None
+    assert ideal_completion(schedule, machine, topology, time / 2) is None
+
+
+MANY = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9", gamma_s="0.35e-9")
+
+
+def test_an_estimate_that_may_be_the_best_is_simulated() -> None:
+    """By the estimates alone a hybrid would be chosen, which is slower."""
+    plan = cw.plan("allreduce", ranks=255, nbytes=2400, machine=MANY)
+    assert not plan.choice.estimate
+    assert plan.choice.predicted == ideal(plan.schedule, MANY).completion
+    for candidate in plan.candidates:
+        least = load(candidate.schedule(plan.problem), MANY)
+        assert not candidate.estimate or least >= plan.choice.predicted
+
+
+def test_an_estimate_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "MOST_REFINED", 0)
+    plan = cw.plan("allreduce", ranks=131, nbytes=2400, machine=MANY)
+    estimates = [c for c in plan.candidates if c.estimate]
+    assert plan.choice in estimates
+    for candidate in estimates:
+        assert candidate.predicted >= ideal(candidate.schedule(plan.problem), MANY).completion
+        assert candidate.time.startswith("≤ ")
+        assert f"{candidate.time}  {candidate.verdict}" in str(plan)
+    assert f"predicted    {plan.choice.time}  (an estimate, from above)" in str(plan)
+    assert plan.candidates[1].verdict.endswith(" slower, by an estimate")
+    document = plan_document(plan, "here")
+    assert document["estimate"]
+    assert [row["estimate"] for row in document["candidates"]] == [
+        c.estimate for c in plan.candidates
+    ]

@@ -1,0 +1,149 @@
+"""Self-consistent performance guidelines [Traeff2010]: what no user should be able to improve on.
+
+Each takes a problem as it was asked and returns a sentence that names both plans where it is
+violated, or None.  They compare predicted times, exactly.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import collwise as cw
+from tests.guidelines.random_problems import Asked
+
+SPLIT_GAIN = Fraction(102, 100)
+"""A split vector may take 1/1.02 of the time of the whole: fixed choices of segments are coarse."""
+
+
+def _said(slower: cw.Plan, faster: str, time: Fraction) -> str:
+    took = slower.choice.predicted
+    ratio = float(took / time) if time else float("inf")
+    label = f"{slower.choice.label}, {slower.problem} on {slower.machine.describe()}"
+    return f"{label}, takes {float(took):.4g} s, {ratio:.3f} times as long as {faster}"
+
+
+def _at_most(plan: cw.Plan, *others: cw.Plan, within: Fraction = Fraction(1)) -> str | None:
+    """A violation if a plan is slower than others one after another."""
+    time = sum((other.choice.predicted for other in others), Fraction(0))
+    if plan.choice.predicted <= time * within:
+        return None
+    labels = (f"{o.choice.label} on {o.problem.ranks} ranks" for o in others)
+    return _said(plan, " and then ".join(labels), time)
+
+
+def broadcast_is_one_source(asked: Asked) -> str | None:
+    """broadcast(n) = s_to_p with n bytes at the root alone."""
+    broadcast = asked.plan(collective="broadcast", root=0)
+    nbytes = [broadcast.problem.nbytes]
+    s_to_p = asked.plan(collective="s_to_p", sources=[0], nbytes=nbytes)
+    return _at_most(s_to_p, broadcast) or _at_most(broadcast, s_to_p)
+
+
+def sources_add_time(asked: Asked) -> str | None:
+    """s_to_p takes no less with further sources."""
+    nbytes = asked.more["nbytes"]
+    others = [0, *range(asked.ranks // 2, asked.ranks, 3)]
+    one = asked.plan(collective="s_to_p", sources=[0], nbytes=nbytes)
+    more = asked.plan(collective="s_to_p", sources=others, nbytes=nbytes)
+    return _at_most(one, more)
+
+
+def reduce_is_broadcast(asked: Asked) -> str | None:
+    """The same time, where combining is free and operators commute."""
+    if (asked.machine.combine(1) or 0) or not asked.machine.independent_ports:
+        return None
+    broadcast = asked.plan(collective="broadcast")
+    reduce = asked.plan(collective="reduce", op="max", dtype="uint8")
+    return _at_most(reduce, broadcast) or _at_most(broadcast, reduce)
+
+
+def allreduce_in_two(asked: Asked) -> str | None:
+    """allreduce <= reduce + broadcast."""
+    combining = {"op": "sum", "dtype": "float64"}
+    return _at_most(
+        asked.plan(collective="allreduce", **combining),
+        asked.plan(collective="reduce", **combining),
+        asked.plan(collective="broadcast"),
+    )
+
+
+def reduce_scatter_in_allreduce(asked: Asked) -> str | None:
+    """reduce-scatter <= allreduce."""
+    combining = {"op": "sum", "dtype": "float64"}
+    return _at_most(
+        asked.plan(collective="reduce_scatter_block", **combining),
+        asked.plan(collective="allreduce", **combining),
+    )
+
+
+def _more_ranks(collective: str) -> Callable[[Asked], str | None]:
+    def more_ranks(asked: Asked) -> str | None:
+        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        return _at_most(
+            asked.plan(collective=collective, **combining),
+            asked.plan(collective=collective, ranks=asked.ranks + 1, **combining),
+        )
+
+    more_ranks.__name__ = f"{collective}_on_more_ranks"
+    return more_ranks
+
+
+broadcast_on_more_ranks = _more_ranks("broadcast")
+reduce_on_more_ranks = _more_ranks("reduce")
+allreduce_on_more_ranks = _more_ranks("allreduce")
+
+
+def _more_bytes(collective: str) -> Callable[[Asked], str | None]:
+    def more_bytes(asked: Asked) -> str | None:
+        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        nbytes = asked.more["nbytes"]
+        return _at_most(
+            asked.plan(collective=collective, **combining),
+            asked.plan(collective=collective, **{**combining, "nbytes": nbytes + 8}),
+        )
+
+    more_bytes.__name__ = f"{collective}_of_more_bytes"
+    return more_bytes
+
+
+broadcast_of_more_bytes = _more_bytes("broadcast")
+reduce_of_more_bytes = _more_bytes("reduce")
+allreduce_of_more_bytes = _more_bytes("allreduce")
+
+
+def _split(collective: str) -> Callable[[Asked], str | None]:
+    def split(asked: Asked) -> str | None:
+        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        nbytes = asked.more["nbytes"]
+        first = nbytes // 16 * 8
+        if not first:
+            return None
+        parts = (
+            asked.plan(collective=collective, **{**combining, "nbytes": n})
+            for n in (first, nbytes - first)
+        )
+        return _at_most(asked.plan(collective=collective, **combining), *parts, within=SPLIT_GAIN)
+
+    split.__name__ = f"{collective}_split_in_two"
+    return split
+
+
+broadcast_split = _split("broadcast")
+reduce_split = _split("reduce")
+allreduce_split = _split("allreduce")
+
+GUIDELINES = (
+    broadcast_is_one_source,
+    sources_add_time,
+    reduce_is_broadcast,
+    allreduce_in_two,
+    reduce_scatter_in_allreduce,
+    broadcast_on_more_ranks,
+    reduce_on_more_ranks,
+    allreduce_on_more_ranks,
+    broadcast_of_more_bytes,
+    reduce_of_more_bytes,
+    allreduce_of_more_bytes,
+    broadcast_split,
+    reduce_split,
+    allreduce_split,
+)

@@ -96,8 +96,9 @@ def test_many_ranks_are_planned() -> None:
     plan = made(machine)
     assert plan.algorithm.startswith("broadcast/multilevel")
     assert "spent" not in str(plan)
-    assert set(plan.excluded.values()) <= {
-        "too many messages to simulate when planning",
-        "slower even if all messages cost as little as the least",
-        "does not apply at this size, or segments cannot help",
-    }
+    assert all(
+        why.startswith("not simulated: it takes ")
+        or why == "too many messages to simulate when planning"
+        or why == "does not apply at this size, or segments cannot help"
+        for why in plan.excluded.values()
+    )

@@ -1,6 +1,7 @@
 """mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,8 @@ from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources, on_root
@@ -53,6 +56,7 @@ class Comm(MPI.Intracomm):
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}; allgathers
     are "s_to_p".
+    placement: which ranks are near each other, if MPI's nodes and the profile do not say it.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
 
@@ -89,6 +93,7 @@ class Comm(MPI.Intracomm):
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
         order: Order | None = None,
+        placement: Placement | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -96,8 +101,11 @@ class Comm(MPI.Intracomm):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(
             MPI.Intracomm(comm),
-            lambda: Decision.of(world, profile, machine, effort, algorithms, order),
+            lambda: Decision.of(world, profile, machine, effort, algorithms, order, placement),
         )
+        if decision.unplaced:  # on all ranks alike
+            found = find_placement(MPI.Intracomm(comm), world).placement
+            decision = replace(decision, placed=found)
         names = decision.served(self.Get_size())
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._dispatch = decision, Dispatch(decision, self, self._served)

@@ -14,11 +14,13 @@ from collwise.comm.checking import check_limit_s
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
+from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
 from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.profiles.level_machine import placement_on
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
@@ -52,13 +54,14 @@ class Asked(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    placement: how the ranks lie on nodes.
+    placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
     """
 
     profile: Profile | None = None
     placement: str = ""
+    placed: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +77,7 @@ class Decision:
         effort: str,
         algorithms: Mapping[str, str] | None,
         order: Order | None,
+        placement: Placement | None,
     ) -> "Decision":
         """The settings of `cw.Comm`, checked; raises as it does."""
         if machine is not None:
@@ -85,14 +89,20 @@ class Decision:
         chosen = _chosen({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         used: Profile | None = None
+        if placement is not None:
+            check_placement(placement, len(world.hosts))
         if profile is None or profile is True:
             used = find_profile(fingerprint) if machine is None else None
         elif profile is not False:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
+        used = used and used.at(len(world.hosts), world.placement)
+        if used is not None and placement is None:
+            placement = placement_on(used.every, world.hosts, world.nodes)
         return Decision(
-            used and used.at(len(world.hosts), world.placement),
+            used,
             world.placement,
+            placement,
             machine,
             effort,
             chosen,
@@ -100,6 +110,12 @@ class Decision:
             world.thread_multiple,
             check_limit_s(),
         )
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether the profile has levels, and does not say where these ranks are in them."""
+        profile = self.profile
+        return self.placed is None and profile is not None and any(m.levels for m in profile.every)
 
     def served(self, ranks: int) -> Set[str]:
         """Collectives that may be served by a plan of ours on so many ranks."""
@@ -123,8 +139,8 @@ class Decision:
         if self.machine is not None or self.profile is None:
             return self.machine
         if elements is None:
-            return self.profile.machine
-        return self.profile.machine_combining(elements.op, elements.dtype)
+            return self.profile.machine_on(self.placed)
+        return self.profile.machine_on(self.placed, elements.op, elements.dtype)
 
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: Elements

@@ -210,3 +210,9 @@ def checked_placement(placement: object, asked: str) -> Placement:
         return placement
     remedy = "give a collwise.Placement, such as Placement.regular makes"
     raise InvalidArgument(asked, f"placement = {shown(placement)}", remedy)
+
+
+def check_placement(placement: object, ranks: int) -> None:
+    """Raise InvalidArgument for anything but a placement of so many ranks."""
+    if (seen := checked_placement(placement, ASKED).ranks) != ranks:
+        raise InvalidArgument(f"{ranks} ranks", f"the placement has {seen}", "give as many to both")

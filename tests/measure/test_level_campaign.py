@@ -7,7 +7,6 @@ import pytest
 
 from collwise.measure.campaign import Campaign
 from collwise.measure.level_campaign import AnyCampaign, measure_levels
-from collwise.measure.level_probes import seen_by
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
@@ -31,7 +30,7 @@ def measure(machine: Levels, *, noise: float = 0, budget_s: float = 1e4) -> Prof
         members: Sequence[int], make: Callable[[], AnyCampaign], done: float, share: float
     ) -> Any:
         assert 0 <= done < done + share <= 1.000001
-        team = machine.placed(seen_by(machine.placement, tuple(members)))
+        team = machine.placed(machine.placement.part(members))
         return SimulatedProber(team, noise=noise, seed=1).conduct(make())
 
     def new(share: float, ranks: int) -> Campaign:

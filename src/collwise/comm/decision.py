@@ -4,14 +4,17 @@ By MPI's rules sizes, root and ranks are equal on all ranks, so all make the sam
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import NamedTuple
 
+from msgspec import structs
+
 from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
-from collwise.errors import InvalidArgument, NothingApplies, UnknownName
+from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
@@ -20,8 +23,9 @@ from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.profiles.fingerprint import Fingerprint, Layout
 from collwise.profiles.level_machine import placement_on
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.collectives import find_collective
@@ -54,6 +58,7 @@ class Asked(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
+    on_one_node: the profile for parts whose ranks lie on one node, where the others do not.
     placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
@@ -68,6 +73,7 @@ class Decision:
     order: Order | None = None
     progress: bool = True
     check_limit_s: float = 0.0
+    on_one_node: Profile | None = None
 
     @staticmethod
     def of(
@@ -91,25 +97,42 @@ class Decision:
         used: Profile | None = None
         if placement is not None:
             check_placement(placement, len(world.hosts))
+        near: Profile | None = None
         if profile is None or profile is True:
             used = find_profile(fingerprint) if machine is None else None
+            near = _elsewhere(fingerprint, "one node") if machine is None else None
+            if used is None and machine is None:
+                used = _elsewhere(fingerprint, "several nodes")
+                used = used if used and placement_on(used.every, world.hosts, world.nodes) else None
         elif profile is not False:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
-        used = used and used.at(len(world.hosts), world.placement)
         if used is not None and placement is None:
-            placement = placement_on(used.every, world.hosts, world.nodes)
+            nearest = used.at(len(world.hosts), world.placement)
+            placement = placement_on(nearest.every, world.hosts, world.nodes)
         return Decision(
             used,
-            world.placement,
-            placement,
+            "",
+            None,
             machine,
             effort,
             chosen,
             order,
             world.thread_multiple,
             check_limit_s(),
-        )
+            near,
+        ).on(world._replace(placed=placement))
+
+    def on(self, world: World) -> "Decision":
+        """The same settings for these ranks, a part of those they were made for."""
+        if (world.placement, world.placed) == (self.placement, self.placed):
+            return self
+        used, placement = self.profile, world.placement
+        if self.on_one_node is not None and world.layout == "one node":
+            used = self.on_one_node
+        if used is not None:
+            used = used.at(len(world.hosts), placement)
+        return replace(self, profile=used, placement=placement, placed=world.placed)
 
     @property
     def unplaced(self) -> bool:
@@ -223,6 +246,17 @@ def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
         else find(name, collective).name
         for collective, name in algorithms.items()
     }
+
+
+def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
+    """What is known of such nodes where ranks are on one, or on several; None if that is here."""
+    if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
+        return None
+    try:
+        return find_profile(structs.replace(here, layout=layout))
+    except CollwiseError as problem:
+        log.warning("for ranks on %s: %s", layout, problem)
+        return None
 
 
 def _loaded(profile: object) -> Profile:

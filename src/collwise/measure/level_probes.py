@@ -149,12 +149,6 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
     return PortTeam(best[0][:size], best[1][:size], neighbour)
 
 
-def seen_by(placement: Placement, members: tuple[int, ...]) -> Placement:
-    """Where a team's members are, numbered as the team numbers them."""
-    rows = [[row[rank] for rank in members] for row in placement.groups]
-    return Placement.of(*rows, ranks=len(members))
-
-
 def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
     """The first rank of each group of the level below, among the ranks of a group."""
     first: dict[int, int] = {}

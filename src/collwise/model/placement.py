@@ -138,6 +138,12 @@ class Placement:
             rows.append(row)
         return Placement.of(*rows, ranks=ranks)
 
+    def part(self, ranks: Sequence[int]) -> "Placement":
+        """Of some ranks alone, which are numbered anew, in this order."""
+        return Placement.of(
+            *([row[rank] for rank in ranks] for row in self.groups), ranks=len(ranks)
+        )
+
     @property
     def depth(self) -> int:
         """The number of levels; 1 where all ranks are one group only."""

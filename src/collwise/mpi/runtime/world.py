@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
 from collwise.measure.clustering import numbered
+from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, placement_of
 from collwise.system.host import LAB, affinity, core_limit
@@ -41,6 +42,8 @@ class World(NamedTuple):
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
     nodes: tuple[int, ...] = ()
     """The number of each rank's node: ranks that share memory and a processor name."""
+    placed: Placement | None = None
+    """Where the ranks are in the levels of a profile, once that is known."""
 
     @property
     def layout(self) -> Layout:
@@ -60,6 +63,14 @@ class World(NamedTuple):
         """
         most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
         return most > self.cores
+
+    def part(self, ranks: Sequence[int]) -> "World":
+        """Of these ranks alone."""
+        return self._replace(
+            hosts=tuple(self.hosts[rank] for rank in ranks),
+            nodes=tuple(self.nodes[rank] for rank in ranks),
+            placed=self.placed and self.placed.part(ranks),
+        )
 
     def fingerprint(self) -> Fingerprint:
         """What a profile measured in this world belongs to."""

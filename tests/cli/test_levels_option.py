@@ -69,11 +69,14 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
     flat = collwise("simulate", "-n", "4", "--bytes", "512", "--topology", "complete:4")
     assert "measured from 8 to 65536 bytes" in flat.out + flat.err
     for arguments, seen in (
-        (["-n", "8", "--placement", "2x2x2"], "--placement 2 × 2 × 2: 3 levels; the profile has 2"),
+        (
+            ["-n", "8", "--placement", "2x2x2"],
+            "--placement 2 × 2 × 2 ranks: 3 levels; the profile has 2",
+        ),
         (["-n", "5", "--placement", "2x2"], "the placement has 4"),
         (["-n", "4", "--placement", "2x2", "--t0", "1us", "--lam", "2"], "measured machines"),
         (["-n", "4", "--placement", "2y2"], "that is no product of group sizes"),
     ):
-        refused = collwise("plan", *arguments)
+        refused = collwise("plan", "--bytes", "512", *arguments)
         assert refused.code == 2
         assert seen in refused.err.replace("\n", " ")

@@ -89,8 +89,8 @@ def test_levels_and_where_time_is_spent() -> None:
     levels = columns(levels_table(WITH_NODES))
     assert levels["messages"] == ["inside a node"] * 4 + ["between nodes"] * 4
     assert levels["λ"] == ["2"] * 4 + ["8"] * 4
-    assert levels["port"] == ["-"] * 4 + ["not noticed", "-", "42 µs", "-"]
-    assert levels["its rank"][6] == "2 µs"
+    assert levels["port"] == ["-"] * 4 + ["not noticed", "-", "42.0 µs", "-"]
+    assert levels["its rank"][6] == "2.00 µs"
     assert not levels_table(profile()).rows
     assert "time spent" not in tuning_table(session(outcome(512))).columns
 

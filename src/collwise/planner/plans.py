@@ -150,12 +150,12 @@ class Plan:
         Simulates the schedule, of up to MOST_TOLD ranks; empty for more, on other machines, and of
         the library's own collective.
         """
-        return self.time_spent(self.choice)
+        return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
 
-    def time_spent(self, candidate: Candidate) -> Mapping[str, Fraction]:
-        """The same for any candidate."""
-        told = self.problem.ranks <= MOST_TOLD and candidate.name != LIBRARY
-        if not isinstance(self.machine, Levels) or not told:
+    def time_spent(self, label: str) -> Mapping[str, Fraction]:
+        """The same for the candidate of a label; raises UnknownName."""
+        candidate = self.candidate(label)
+        if not isinstance(self.machine, Levels) or self.problem.ranks > MOST_TOLD:
             return {}
         timing = ideal(candidate.schedule(self.problem), self.machine)
         spent = time_by_level(timing, self.machine)

@@ -17,7 +17,7 @@ import msgspec
 from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument, shown
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured
-from collwise.model.placement import Placement
+from collwise.model.placement import Placement, checked_placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.level_machine import level_machine, machine_of
 from collwise.profiles.records import (
@@ -154,6 +154,8 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
         for other ones and for None it is the machine of one level.
         op, dtype: with what combining takes, as `machine_combining`.
         """
+        if placement is not None:
+            checked_placement(placement, "a measured machine with ranks placed")
         for measurements in self.every:
             if placement is not None and len(measurements.levels) == placement.depth - 1 > 0:
                 times = () if op is None else self.combining_times(op, str(dtype))

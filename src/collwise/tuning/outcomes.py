@@ -176,7 +176,7 @@ class Outcome:
     def spent(self) -> Mapping[str, Fraction]:
         """At which level our fastest schedule spends its time; empty where there are no levels."""
         raced = self.race.best not in self.race.libraries
-        return self.plan.time_spent(self.plan.candidate(self.race.best)) if raced else {}
+        return self.plan.time_spent(self.race.best) if raced else {}
 
     @property
     def _cost(self) -> Cost:

@@ -99,6 +99,10 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     data = np.full(2048, comm.rank, np.uint8)
     ours.Bcast(data, comm.size - 1)
     assert (data == comm.size - 1).all()
+    part = ours.Split(comm.rank // 4, comm.rank)  # nobody is asked again
+    assert isinstance(part, cw.Comm)
+    placed = part.plan("broadcast", 2048) if part.size > 1 else None
+    assert placed is None or placed.problem.placement == placement.part(range(part.size))
     found_anew = cw.Comm(comm, profile=profile, effort="estimate").plan("broadcast", 2048)
     assert found_anew is not None
     assert found_anew.machine == profile.machine  # one node, and no levels in it, as times tell

@@ -54,10 +54,10 @@ GATHERS_4X4 = (
     ("s_to_p", 1024, (0, 4, 8, 12)),
 )
 ROWS = {
-    "4x4": Row(4, 4, "5ms", "10mbit", "", 20, 5, BROADCASTS + GATHERS_4X4),
-    "8x2": Row(8, 2, "5ms", "10mbit", "", 20, 5, BROADCASTS),
-    "fast": Row(4, 4, "1ms", "100mbit", "", 10, 3, BROADCASTS),
-    "sites": Row(16, 1, "", "", "two-sites.toml", 25, 8, SITES),
+    "4x4": Row(4, 4, "5ms", "10mbit", "", 20, 11, BROADCASTS + GATHERS_4X4),
+    "8x2": Row(8, 2, "5ms", "10mbit", "", 20, 11, BROADCASTS),
+    "fast": Row(4, 4, "1ms", "100mbit", "", 10, 4, BROADCASTS),
+    "sites": Row(16, 1, "", "", "two-sites.toml", 25, 11, SITES),
 }
 
 

@@ -150,25 +150,33 @@ def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[in
     return sizes if asked is not None else (*sizes[1:-1:3], sizes[-1])
 
 
-def port_times(fits: Iterable[PortFit], points: Sequence[MeasuredSize]) -> tuple[PortTime, ...]:
+def port_times(
+    fits: Iterable[PortFit], around: Sequence[MeasuredSize], inside: Sequence[MeasuredSize]
+) -> tuple[PortTime, ...]:
     """For how long messages keep a port busy, by what a single sender's messages took.
 
-    points: of the level outside of the groups.
+    around: the points of the level outside of the groups.   inside: those of the groups.
     """
-    return tuple(_port_time(fit, _near(fit.nbytes, points)) for fit in fits)
+    return tuple(
+        _port_time(fit, _between(fit.nbytes, around), _between(fit.nbytes, inside)) for fit in fits
+    )
 
 
-def _near(nbytes: int, points: Sequence[MeasuredSize]) -> float:
+def _between(nbytes: int, points: Sequence[MeasuredSize]) -> float:
     """Seconds per message of a single sender, on straight lines between measured sizes."""
     own = [p for p in points if p.mode == "nonblocking"]
     return float(np.interp(nbytes, [p.nbytes for p in own], [p.t0_s for p in own]))
 
 
-def _port_time(fit: PortFit, single_s: float) -> PortTime:
-    noticed = fit.together > 0 and float(fit.together) > NOTICED * single_s
-    busy_s = float(fit.together / fit.senders) if noticed else 0.0
+def _port_time(fit: PortFit, single_s: float, inside_s: float) -> PortTime:
+    """The port is free for a single sender's next message when that is sent, and its rank is.
+
+    A rank is busy for no less than with a message inside of its group.
+    """
+    noticed = float(fit.together) > NOTICED * single_s
+    busy_s = min(float(fit.together / fit.senders), single_s) if noticed else 0.0
     filled = busy_s > FILLED * single_s
-    alone_s = min(max(float(fit.alone), 1e-9), single_s)
+    alone_s = min(max(float(fit.alone), inside_s), single_s)
     return PortTime(
         nbytes=fit.nbytes,
         senders=fit.senders,

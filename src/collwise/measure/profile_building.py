@@ -68,7 +68,7 @@ def with_levels(
     """
     points = [tuple(map(_point, level.fits, level.segments)) for level in measured.inner]
     levels = [
-        MeasuredLevel(name=name, ranks=level.ranks, points=own, port=port_times(port, around))
+        MeasuredLevel(name=name, ranks=level.ranks, points=own, port=port_times(port, around, own))
         for name, level, own, port, around in zip(
             names,
             measured.inner,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import accumulate, groupby
+from itertools import groupby
 
 import numpy as np
 
@@ -40,16 +40,15 @@ def machine_of(
 def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
     """How long a message keeps its sender busy: never longer than it takes to send the next.
 
-    As measured at the nearest size, by ratio, or on the straight line.   What delays a rank makes
-    its time longer, so none counts for more than that of a larger message.
+    As measured at the nearest size, by ratio, or on the straight line.
     """
     sizes = [time.nbytes for time in below]
     nearest = min(sizes, key=lambda n: Fraction(max(n, point.nbytes), min(n, point.nbytes)))
     if below[sizes.index(nearest)].rank_s is None:
         return point.t0_s
     filled = [(t.nbytes, t.rank_s) for t in below if t.rank_s is not None]
-    least = [*accumulate((time_s for _, time_s in filled[::-1]), min)][::-1]
-    return min(float(np.interp(point.nbytes, [n for n, _ in filled], least)), point.t0_s)
+    sizes, times = zip(*filled, strict=True)
+    return min(float(np.interp(point.nbytes, sizes, rising(times))), point.t0_s)
 
 
 def level_machine(
@@ -104,6 +103,21 @@ def filled(measurements: Measurements, ranks: int) -> Placement | None:
 
 
 def _rising(port: Sequence[PortTime]) -> list[tuple[int, float]] | None:
-    """A port's times, those that fall raised to the largest before them."""
-    times = accumulate((time.port_s for time in port), max)
-    return [(time.nbytes, busy) for time, busy in zip(port, times, strict=True)] or None
+    """A port's times, which never fall."""
+    times = rising([time.port_s for time in port])
+    return [(own.nbytes, round(busy, 12)) for own, busy in zip(port, times, strict=True)] or None
+
+
+def rising(times: Iterable[float]) -> list[float]:
+    """The times that never fall and are nearest to these, by squares: neighbours that do, averaged.
+
+    >>> rising([1, 4, 2, 9])
+    [1, 3.0, 3.0, 9]
+    """
+    pools: list[tuple[float, int]] = []
+    for time in times:
+        pools.append((time, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (low, some), (high, more) = pools[-2:]
+            pools[-2:] = [((low * some + high * more) / (some + more), some + more)]
+    return [time for time, number in pools for _ in range(number)]

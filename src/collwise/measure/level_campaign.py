@@ -8,6 +8,8 @@ from collwise.measure.level_probes import level_team, port_team
 from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes
 from collwise.model.placement import Placement
 
+OUTERMOST = 5.0
+"""Messages take longest there: it gets so many times the budget of any other."""
 AnyCampaign: TypeAlias = Campaign | PortCampaign
 Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], AnyCampaign], float, float], Any]
 """Runs a campaign on some ranks and returns its result.  It is given the ranks, what makes the
@@ -37,7 +39,7 @@ def measure_levels(
     inner = range(1, placement.depth)
     teams = [level_team(placement, level) for level in (*inner, placement.depth)]
     ports = [port_team(placement, level) for level in inner]
-    parts = [1.0] * len(inner) + [3.0 if inner else 1.0]  # outermost, messages take longest
+    parts = [1.0] * len(inner) + [OUTERMOST if inner else 1.0]
     part = whole / (sum(parts) + sum(team is not None for team in ports))
     done = 0.0
     measured: list[Measurement] = []

@@ -42,9 +42,12 @@ def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
 
     As measured at the nearest size, by ratio, or on the straight line.
     """
-    sizes = [time.nbytes for time in below]
-    nearest = min(sizes, key=lambda n: Fraction(max(n, point.nbytes), min(n, point.nbytes)))
-    if below[sizes.index(nearest)].rank_s is None:
+
+    def distance(time: PortTime) -> Fraction:
+        low, high = sorted((time.nbytes, point.nbytes))
+        return Fraction(high, low)
+
+    if min(below, key=distance).rank_s is None:
         return point.t0_s
     filled = [(t.nbytes, t.rank_s) for t in below if t.rank_s is not None]
     sizes, times = zip(*filled, strict=True)

@@ -32,6 +32,8 @@ Score: TypeAlias = Callable[
 MOST_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
 collectives that combine count eight times."""
+MOST_WITHOUT_LEVELS = 1 << 22
+"""The same on other machines, counted likewise."""
 MOST_FOR_RUNNERS_UP = 1 << 13
 """The same, counted likewise, as long as candidates are simulated that cannot be the fastest."""
 MOST_REFINED = 1 << 15
@@ -162,24 +164,34 @@ def _simulate(
     result.of = len(tries)
     fastest: Fraction | None = None
     work, weight = 0, 8 if problem.kind.combines else 1
-    for least, _, algorithm, settings, schedule in sorted(tries, key=lambda row: row[:2]):
-        name, needed = algorithm.name, weight * messages(schedule)
-        runner_up = work + needed <= MOST_FOR_RUNNERS_UP
-        if fastest is not None and least > fastest and not runner_up:
-            at_least = formatting.time(seconds(least))
-            result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
-            continue
-        if fastest is not None and isinstance(machine, Levels) and work + needed > MOST_SIMULATED:
-            result.excluded.setdefault(name, "too many messages to simulate when planning")
-            continue
-        work += needed
+    most = MOST_SIMULATED if isinstance(machine, Levels) else MOST_WITHOUT_LEVELS
+    long: list[tuple[int, int]] = []
+    tries.sort(key=lambda row: row[:2])
+
+    def simulate(one: _Try, limit: Fraction | None) -> Fraction | None:
         result.simulated += 1
-        limit = None if runner_up else fastest
-        if (time := completion(schedule, machine, topology, limit)) is None:
-            result.excluded[name] = "its simulation ended when it was slower than the choice"
-            continue
-        fastest = time if fastest is None else min(time, fastest)
-        result.enter(Candidate(name, settings, time))
+        time = completion(one.schedule, machine, topology, limit)
+        if time is None:
+            words = "its simulation ended when it was slower than the choice"
+            result.excluded[one.algorithm.name] = words
+            return fastest
+        result.enter(Candidate(one.algorithm.name, one.settings, time))
+        return time if fastest is None else min(time, fastest)
+
+    for row, one in enumerate(tries):
+        name, needed = one.algorithm.name, weight * messages(one.schedule)
+        runner_up = work + needed <= MOST_FOR_RUNNERS_UP
+        if fastest is not None and one.least > fastest and not runner_up:
+            at_least = formatting.time(seconds(one.least))
+            result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
+        elif work + needed > most:
+            result.excluded.setdefault(name, "too many messages to simulate when planning")
+            long.append((needed, row))
+        else:
+            work += needed
+            fastest = simulate(one, None if runner_up else fastest)
+    if long and not result.best:
+        simulate(tries[min(long)[1]], None)
 
 
 def _refine(

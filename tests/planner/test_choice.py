@@ -11,7 +11,7 @@ from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
-from collwise.planner import choose
+from collwise.planner import candidates
 from collwise.planner.choose import plan
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -210,7 +210,8 @@ def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch
     def never(*_: object, **__: object) -> None:
         raise AssertionError("planning made or simulated a schedule")
 
-    monkeypatch.setattr(choose, "ideal", never)
+    monkeypatch.setattr(candidates, "ideal", never)
+    monkeypatch.setattr(candidates, "completion", never)
     monkeypatch.setattr(Algorithm, "schedule", never)
     for name in ("rank", "columns"):
         monkeypatch.setattr(Schedule, name, never)

@@ -77,6 +77,11 @@ def machine_of(kind: str, random: Random, ranks: int) -> tuple[cw.Machine, dict[
             all_port=random.random() < 0.3,
         )
         topology = random.choice((cw.topology.Mesh(1, ranks), cw.topology.Torus(1, ranks)))
+        if random.random() < 0.3:
+            alpha, beta = time(random), per_byte(random)
+            return cw.Machine.hockney(alpha_s=alpha, beta_s=beta, gamma_s=gamma), {
+                "topology": topology
+            }
         return law, {"topology": topology}
     return cw.Machine.hockney(
         alpha_s=time(random),

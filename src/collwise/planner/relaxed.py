@@ -34,9 +34,6 @@ class Relaxed(Machine):
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
         return self.machine.combine(nbytes)
 
-    def sizes(self) -> tuple[int, ...]:  # noqa: D102
-        return self.machine.sizes()
-
 
 def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
     """A machine with independent ports on which a schedule is not slower; None if none is known."""

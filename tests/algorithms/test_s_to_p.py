@@ -161,7 +161,7 @@ def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction
 def test_the_census_is_optimal_for_an_integer_latency() -> None:
     """Nobody has the first rank's contribution earlier than by a broadcast alone."""
     for p in range(2, 131):
-        for k in (1, 2, 4, 10, 64):
+        for k in (2, 4, 10, 64):
             machine = Machine.postal(t0_s=1, lam=k)
             time = s_to_p("census").predict(machine, p, 8, sources=range(p), k=k)
             assert time == postal.broadcast_time(p, k)

@@ -1,7 +1,7 @@
 """The census that carries contributions instead of sums: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
 Every rank does the same, relative to its own number: it sends all the time, each message to another
-rank, and each with everything that it holds by then.  With k = 1 this is Bruck's allgather; with
+rank, and each with everything that it holds by then.  With k = 1 it is Bruck's allgather; with
 k >= p − 1 everybody sends its own contribution to everybody.
 """
 
@@ -64,7 +64,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     sizes = (each << power for power in range(ranks.bit_length()))
     lams = {min(machine.planning_lam(size), Fraction(ranks)) for size in sizes}
-    ks = sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
+    ks = sorted({max(rounded(lam), 2) for lam in lams for rounded in (floor, ceil)})
     even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
     return [{"k": min(ks, key=lambda k: ideal_alike(Census(even, k).operations(0), machine))}]
 
@@ -76,6 +76,6 @@ register_s_to_p(
     "T_k(p)·t0 for λ = k, all messages counted as one size",
     lambda problem, settings: Census(problem, settings["k"]),
     choices=_choices,
-    parameters={"k": integer("k", 1, "the latency in units of t0, an integer of at least 1")},
+    parameters={"k": integer("k", 2, "the latency in units of t0, an integer of at least 2")},
     alike=True,
 )

@@ -42,6 +42,7 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "lam": 2,
         "alpha": "3/5",
         "k": 3,
+        "latency": 3,
         "radix": 3,
         "strategy": strategy_for(ranks),
         "algorithms": "binomial",

@@ -194,10 +194,10 @@ def bruck(told: Told, p: int, sources: Sequence[int]) -> None:
         )
 
 
-def census(told: Told, p: int, sources: Sequence[int], k: int) -> None:
+def census(told: Told, p: int, sources: Sequence[int], latency: int) -> None:
     """In every round all send what they hold to the rank whose part ends where theirs begins.
 
-    Messages are on their way for k rounds; none brings what is there, or on its way, already.
+    Messages are on their way for `latency` rounds; none brings what is there or on its way.
     """
     held, promised = ([{r} for r in range(p)] for _ in range(2))
     on_their_way = []
@@ -208,7 +208,7 @@ def census(told: Told, p: int, sources: Sequence[int], k: int) -> None:
         for _, b, what in sent:
             promised[b] |= what
         on_their_way.append(sent)
-        if len(on_their_way) >= k:
+        if len(on_their_way) >= latency:
             for _, b, what in on_their_way.pop(0):
                 held[b] |= what
 

@@ -163,7 +163,7 @@ def test_the_census_is_optimal_for_an_integer_latency() -> None:
     for p in range(2, 131):
         for k in (2, 4, 10, 64):
             machine = Machine.postal(t0_s=1, lam=k)
-            time = s_to_p("census").predict(machine, p, 8, sources=range(p), k=k)
+            time = s_to_p("census").predict(machine, p, 8, sources=range(p), latency=k)
             assert time == postal.broadcast_time(p, k)
 
 

@@ -27,6 +27,12 @@ def pieces_of(problem: Problem, settings: Settings) -> tuple[Block, ...]:
     return tuple(pieces(problem.nbytes, items * problem.itemsize))
 
 
+def rank_rounds(problem: Problem, settings: Settings) -> int:
+    """What the recurrence costs, a round of all ranks being a few operations of NumPy."""
+    count = -(-problem.nbytes // max(settings["segment"], problem.itemsize))
+    return problem.ranks * (count + problem.ranks.bit_length()) // 64
+
+
 def piece_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best length of pieces, by the time if the last one were as long as the others."""
     items, most = problem.nbytes // problem.itemsize, MOST_PLAYED // problem.ranks

@@ -5,7 +5,12 @@ best for long messages where λ is 1, from log2 p pieces on [Traeff2024b].
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.circulant_rounds import circulant_time, piece_choices, pieces_of
+from collwise.algorithms.circulant_rounds import (
+    circulant_time,
+    piece_choices,
+    pieces_of,
+    rank_rounds,
+)
 from collwise.algorithms.registry import Algorithm, register
 from collwise.schedule.circulant import CirculantDown
 
@@ -17,6 +22,7 @@ register(
         time="(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1",
         build=lambda problem, settings: CirculantDown(problem.ranks, pieces_of(problem, settings)),
         predicted=circulant_time,
+        simulated=rank_rounds,
         choices=piece_choices,
         parameters={"segment": SEGMENT},
         segmented=True,

@@ -5,8 +5,13 @@ In every round each rank sends a piece, receives one and combines it, in no orde
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.circulant_rounds import circulant_time, piece_choices, pieces_of
-from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.circulant_rounds import (
+    circulant_time,
+    piece_choices,
+    pieces_of,
+    rank_rounds,
+)
+from collwise.algorithms.reductions import from_root_on, register_combining
 from collwise.schedule.circulant import CirculantUp
 
 register_combining(
@@ -16,8 +21,9 @@ register_combining(
     lambda problem, settings: CirculantUp(problem.ranks, pieces_of(problem, settings)),
     source=("Traeff2024b",),
     predicted=circulant_time,
+    simulated=rank_rounds,
     choices=piece_choices,
-    order=lambda problem: "same",
+    order=lambda problem: from_root_on(problem) if problem.ranks == 2 else "same",
     parameters={"segment": SEGMENT},
     segmented=True,
 )

@@ -18,6 +18,8 @@ from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal_alike
 
+LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at least 1")
+
 
 class Shift(NamedTuple):
     """A message of every rank: to the one `distance` before it, what the next `width` ranks gave,
@@ -57,16 +59,21 @@ class Census(Deliveries):
                 yield Delivery(sender, (sender - distance) % ranks, blocks)
 
 
+def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
+    """Both roundings of the λ that messages have, with `each` bytes of one rank, or of several."""
+    sizes = (each << power for power in range(ranks.bit_length()))
+    lams = {min(machine.planning_lam(size), Fraction(ranks)) for size in sizes}
+    return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
+
+
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best of both roundings of the λ that messages have, by the time if all gave alike."""
+    """The best by the time if all gave alike."""
     if not simulable(problem, machine):
         return []
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
-    sizes = (each << power for power in range(ranks.bit_length()))
-    lams = {min(machine.planning_lam(size), Fraction(ranks)) for size in sizes}
-    ks = sorted({max(rounded(lam), 2) for lam in lams for rounded in (floor, ceil)})
+    ks = latencies(ranks, each, machine)
     even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
-    return [{"k": min(ks, key=lambda k: ideal_alike(Census(even, k).operations(0), machine))}]
+    return [{"latency": min(ks, key=lambda k: ideal_alike(Census(even, k).operations(0), machine))}]
 
 
 register_s_to_p(
@@ -74,8 +81,8 @@ register_s_to_p(
     "all send all the time, to ever other ranks, each message with all that is there by then",
     ("Bruck1996 §3",),
     "T_k(p)·t0 for λ = k, all messages counted as one size",
-    lambda problem, settings: Census(problem, settings["k"]),
+    lambda problem, settings: Census(problem, settings["latency"]),
     choices=_choices,
-    parameters={"k": integer("k", 2, "the latency in units of t0, an integer of at least 2")},
+    parameters={"latency": LATENCY},
     alike=True,
 )

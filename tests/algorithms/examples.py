@@ -37,7 +37,7 @@ def strategy_for(ranks: int, bits: int = 0b0110100110010110) -> tuple[int, ...]:
 
 def stages_for(ranks: int, radix: int = 3) -> str:
     """Groups of `radix` while there are so many ranks, a smaller one last; every other divides."""
-    radices = []
+    radices: list[int] = []
     while ranks > 1 or not radices:
         radices.append(max(min(radix, ranks), 2))
         ranks //= radix

@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from collwise.schedule.circulant import CirculantDown, received, skips
+from collwise.schedule.circulant import Circulant, received, skips
 from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Recv, Send
+from collwise.schedule.rounds import DownRounds
 
 
 @pytest.mark.parametrize("ranks", [*range(2, 34), 63, 65, 100, 127, 129, 1000])
@@ -31,7 +32,7 @@ def test_the_conditions_of_the_paper(ranks: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
 def test_every_rank_has_a_port_free_for_every_round(ranks: int, count: int) -> None:
     """All have all pieces after k − 1 + ⌈log2 p⌉ rounds of a message in, a message out."""
-    program = CirculantDown(ranks, tuple(pieces(count, 1)))
+    program = DownRounds(Circulant(ranks, count, 1), tuple(pieces(count, 1)))
     for rank in range(ranks):
         kinds = Counter(type(op) for op in program.operations(rank))
         assert kinds[Recv] == count * (rank > 0)

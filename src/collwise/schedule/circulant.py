@@ -7,14 +7,14 @@ alone, and what it sends is what the other end receives [Traeff2024b].  Backward
 combining, the same rounds are a reduce.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
-from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.program import Program
+import numpy as np
+
+from collwise.schedule.rounds import Round, Rounds
+from collwise.system.integers import Ints
 
 
 @lru_cache(maxsize=256)
@@ -69,74 +69,44 @@ def _first_block(rank: int, numbers: Sequence[int]) -> int:
     return len(numbers) - 1
 
 
-class Round(NamedTuple):
-    """What one rank does in a round; a block is None where there is no message."""
-
-    to: int
-    sent: int | None
-    source: int
-    received: int | None
-
-
 @dataclass(frozen=True)
-class _Rounds(Program):
-    """The pieces of a vector, all but the last one equally long, in rounds."""
+class Circulant(Rounds):
+    """The rounds of so many pieces."""
 
-    ranks: int
-    pieces: tuple[Block, ...]
+    def _numbers(self) -> tuple[range, int]:
+        """The rounds, the first numbered such that the last ends a phase; rounds in a phase."""
+        phase = len(skips(self.ranks)) - 1
+        if not phase or not self.count:
+            return range(0), phase
+        first = (1 - self.count) % phase
+        return range(first, first + self.count - 1 + phase), phase
 
-    def rounds(self, rank: int) -> Iterator[Round]:
-        """The rounds of a broadcast, of one virtual rank."""
-        numbers, count = skips(self.ranks), len(self.pieces)
-        phase = len(numbers) - 1
-        if not phase or not count:
-            return
+    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
+        numbers, phase = self._numbers()
+        steps, last = skips(self.ranks)[:-1], self.count - 1
         own = received(self.ranks, rank)
-        ends = [(rank + skip) % self.ranks for skip in numbers[:-1]]
+        ends = [(rank + step) % self.ranks for step in steps]
         theirs = [received(self.ranks, end)[k] for k, end in enumerate(ends)]
-        first = (1 - count) % phase  # so that the last round ends a phase
-        for number in range(first, first + count - 1 + phase):
+        for number in numbers:
             k = number % phase
-            shift = number - k - first
+            shift = number - k - numbers.start
             sent = theirs[k] + shift if ends[k] else -1
             got = own[k] + shift if rank else -1
             yield Round(
                 ends[k],
-                min(sent, count - 1) if sent >= 0 else None,
-                (rank - numbers[k]) % self.ranks,
-                min(got, count - 1) if got >= 0 else None,
+                min(sent, last) if sent >= 0 else None,
+                (rank - steps[k]) % self.ranks,
+                min(got, last) if got >= 0 else None,
             )
 
-
-class CirculantDown(_Rounds):
-    """Broadcast from virtual rank 0."""
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        operations: list[Operation] = []
-        for to, sent, source, got in self.rounds(rank):
-            if sent is not None:
-                operations.append(Send(to, (self.pieces[sent],)))
-            if got is not None:
-                operations.append(Recv(source, (self.pieces[got],)))
-        return operations
-
-
-class CirculantUp(_Rounds):
-    """Reduce to virtual rank 0: the rounds of the broadcast backwards; in no order of the ranks."""
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        rounds = [*self.rounds(rank)][::-1]
-        left = Counter(one.sent for one in rounds)  # by block: how often it still comes in
-        values: dict[int, int] = {}  # by block: where its value lies, if not in the input
-        operations: list[Operation] = []
-        for to, sent, source, got in rounds:
-            if got is not None:
-                operations.append(Send(source, (self.pieces[got],), values.get(got, Slot.INPUT)))
-            if sent is not None:
-                piece, value = (self.pieces[sent],), values.get(sent, int(Slot.INPUT))
-                into = Slot.OUTPUT if not rank and left[sent] == 1 else scratch(left[sent])
-                operations.append(Recv(to, piece, into))
-                operations.append(Combine(value, into, into, piece))
-                values[sent] = into
-                left[sent] -= 1
-        return operations
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
+        table = np.array([received(self.ranks, rank) for rank in range(self.ranks)], np.int64)
+        (numbers, phase), steps = self._numbers(), skips(self.ranks)
+        ranks, rounds = np.arange(self.ranks), []
+        for number in numbers:
+            k = number % phase
+            piece = table[:, k] + (number - k - numbers.start)
+            target = np.flatnonzero((piece >= 0) & (ranks > 0))
+            source = (target - steps[k]) % self.ranks
+            rounds.append((source, target, np.minimum(piece[target], self.count - 1)))
+        return rounds

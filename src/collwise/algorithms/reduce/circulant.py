@@ -5,25 +5,17 @@ In every round each rank sends a piece, receives one and combines it, in no orde
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.circulant_rounds import (
-    circulant_time,
-    piece_choices,
-    pieces_of,
-    rank_rounds,
-)
-from collwise.algorithms.reductions import from_root_on, register_combining
-from collwise.schedule.circulant import CirculantUp
+from collwise.algorithms.in_rounds import circulant, circulant_choices, rounds_fields
+from collwise.algorithms.reductions import in_no_order, register_combining
 
 register_combining(
     "reduce/circulant",
     "pieces backwards through a circulant graph, in as few rounds as there can be",
     "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1, and combining in every round",
-    lambda problem, settings: CirculantUp(problem.ranks, pieces_of(problem, settings)),
     source=("Traeff2024b",),
-    predicted=circulant_time,
-    simulated=rank_rounds,
-    choices=piece_choices,
-    order=lambda problem: from_root_on(problem) if problem.ranks == 2 else "same",
+    choices=circulant_choices,
+    order=in_no_order,
     parameters={"segment": SEGMENT},
     segmented=True,
+    **rounds_fields(circulant),
 )

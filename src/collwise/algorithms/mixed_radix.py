@@ -25,7 +25,7 @@ MOST_MESSAGES = 1 << 13
 MOST_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
 _Best: TypeAlias = tuple[Fraction, tuple[Stage, ...]]
-_WRITTEN = re.compile(r"\d+d?( \d+d?)*")
+_WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
 
 def _read(value: Any) -> str:
@@ -47,13 +47,21 @@ STAGES = Parameter(
 
 
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages that are set.  Raises InvalidArgument unless they take in at least half of all."""
-    stages = read(settings["stages"])
+    """The stages that are set; of a reduce-scatter all divide.
+
+    Raises InvalidArgument unless they take in at least half of all ranks.
+    """
+    scatters = _scatters(problem)
+    stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
     core = prod(stage.radix for stage in stages)
     if problem.ranks > 1 and not core <= problem.ranks <= 2 * core:
         seen = f"the stages {settings['stages']} are for {core} to {2 * core}"
         raise InvalidArgument(f"{problem.collective} on {problem.ranks} ranks", seen, "give others")
     return stages
+
+
+def _scatters(problem: Problem) -> bool:
+    return problem.kind.output == "own block"
 
 
 def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -75,15 +83,16 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         tried: list[_Best] = []
         for radix in _radices(ranks):
             part = -(-items // radix)
-            for divided, length in ((False, items), (True, part)):
+            for divided, length in ((True, part), (False, items))[: 2 - scatters]:
                 gap, latency, combine = costs(length)
                 time = (radix - 2) * gap + latency
-                time = time * (1 + divided) + (radix - 1) * combine
+                time = time * (1 + divided * (not scatters)) + (radix - 1) * combine
                 rest, stages = best(ranks // radix, length)
                 tried.append((time + rest, (Stage(radix, divided), *stages)))
         return min(tried, key=lambda row: row[0], default=never)
 
     items, never = problem.nbytes // problem.itemsize, (Fraction(1 << 200), ())
+    scatters = _scatters(problem)
     if problem.ranks < 3 or not items:
         return []
     _, latency, combine = costs(items)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from math import lcm
+from math import ceil, floor, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from collwise.algorithms.registry import Settings
+from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.circulant import Circulant
@@ -21,10 +22,14 @@ from collwise.timing import ideal
 
 MOST_PIECES = 4096
 """More pieces than this are never worth the room that a compiled plan takes."""
-MOST_PLAYED = 1 << 22
-"""Pieces times ranks up to which pieces that are not all alike are tried."""
-MOST_TABLED = 1 << 16
-"""Pieces times ranks up to which rounds for latencies above 1 are tried."""
+MOST_RANKS, MOST_PLAYED = 1 << 12, 1 << 20
+"""Ranks, and pieces times ranks, up to which rounds are played for their time when one plans."""
+MOST_EVER = 1 << 22
+"""Pieces times ranks, with some for the first piece, beyond which none are played at all."""
+MOST_TABLED = 1 << 14
+"""The same up to which rounds for latencies above 1 are tried."""
+MOST_COMPARED = 4
+"""So many of them are compared exactly."""
 MOST_SIMULATED = 1 << 12
 """The same where the times have to be simulated, message by message."""
 LARGEST_TICKS = 1 << 62
@@ -55,44 +60,62 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         return rounds_time(problem, machine, *rounds(problem, settings))
 
-    def simulated(problem: Problem, settings: Settings) -> int:
-        count = -(-problem.nbytes // max(int(settings["segment"]), problem.itemsize))
-        return problem.ranks * (count + problem.ranks.bit_length()) // 64
-
-    return {"build": build, "predicted": predicted, "simulated": simulated}
+    return {"build": build, "predicted": predicted}
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best length of pieces, by the time if the last one were as long as the others."""
-    items, most = problem.nbytes // problem.itemsize, MOST_PLAYED // problem.ranks
+    items, most = problem.nbytes // problem.itemsize, 0
+    if problem.ranks <= MOST_RANKS:
+        most = MOST_PLAYED // problem.ranks
     counts, count = set[int](), 2
     while count <= min(items, MOST_PIECES):
         counts.add(count)
         count += -(-count // 8)
     lengths = {-(-items // count) * problem.itemsize for count in counts}
-    lengths = {n for n in lengths if problem.nbytes % n == 0 or problem.nbytes <= n * most}
-    if problem.ranks == 1 or not lengths:
-        return []
-    best = min(
-        sorted(lengths), key=lambda n: _even_time(problem, machine, -(-problem.nbytes // n), n)
-    )
-    return [{"segment": best}]
+    tried = [
+        (_even_time(problem, machine, count, nbytes), nbytes)
+        for nbytes in lengths
+        if (count := -(-problem.nbytes // nbytes)) <= most
+        or (problem.nbytes % nbytes == 0 and _at_once(machine, nbytes))
+    ]
+    return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces for which λ is above 1, by about the time that it takes."""
+    """The best number of pieces, and the latency that they have: of the best few by a rough time."""
     items, ranks = problem.nbytes // problem.itemsize, problem.ranks
-    most = MOST_TABLED if _combine(problem, machine, 1) is None else MOST_SIMULATED
-    tried: list[tuple[Fraction, int, int]] = []
-    for count in {count for power in range(1, 9) for count in (2**power, 3 * 2**power // 2)}:
+    simulated = isinstance(machine, Hockney) or _combine(problem, machine, 1) is not None
+    most = min(
+        items, (MOST_SIMULATED if problem.kind.combines and simulated else MOST_TABLED) // ranks
+    )
+    rough: dict[tuple[int, int], Fraction] = {}
+    for count in sorted({n for power in range(1, 12) for n in (2**power, 3 * 2**power // 2)}):
         nbytes = -(-items // count) * problem.itemsize
         cost = machine.message(nbytes)
-        latency = round(cost.lam)
-        if ranks > 2 and 2 <= count <= min(items, most // ranks) and 1 < latency <= ranks:
+        if ranks == 1 or count > most:
+            break
+        for latency in {min(max(rounded(cost.lam), 1), ranks) for rounded in (floor, ceil)}:
+            rounds = count - 1 + Fraction(5, 4) * postal.broadcast_time(ranks, latency)
             combining = _combine(problem, machine, nbytes) or 0
-            rounds = count - 1 + postal.broadcast_time(ranks, latency) * Fraction(5, 4)
-            tried.append((rounds * (cost.gap + combining), nbytes, latency))
-    return [{"latency": latency, "segment": nbytes} for _, nbytes, latency in sorted(tried)[:1]]
+            rough[nbytes, latency] = rounds * (max(cost.gap, cost.latency / latency) + combining)
+
+    def time(one: tuple[int, int]) -> Fraction:
+        nbytes, latency = one
+        rounds = PostalRounds(ranks, -(-problem.nbytes // nbytes), latency)
+        return rounds_time(problem, machine, rounds, tuple(pieces(problem.nbytes, nbytes)))
+
+    few = sorted(rough, key=rough.__getitem__)[:MOST_COMPARED]
+    return [
+        {"latency": latency, "segment": nbytes}
+        for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
+    ]
+
+
+def _at_once(machine: Machine, nbytes: int) -> bool:
+    """Whether a message is there as soon as its sender is free: λ is 1."""
+    cost = machine.message(nbytes)
+    return cost.gap == cost.latency
 
 
 def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> Fraction:
@@ -114,9 +137,12 @@ def rounds_time(
     latency have to wait for ports, they are simulated message by message.
     """
     full, last = blocks[0].length, blocks[-1].length
-    costs = [machine.message(nbytes) for nbytes in (full, last)]
-    if isinstance(rounds, Circulant) and full == last and costs[0].gap == costs[0].latency:
+    if isinstance(rounds, Circulant) and full == last and _at_once(machine, full):
         return _even_time(problem, machine, len(blocks), full)
+    if problem.ranks * (len(blocks) + 64) > MOST_EVER:
+        asked, seen = f"the time of {problem} in rounds", f"{len(blocks):,} pieces would be played"
+        raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or another algorithm")
+    costs = [machine.message(nbytes) for nbytes in (full, last)]
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = isinstance(machine, Hockney), problem.kind.combines
     if backwards and rounds.latency > 1 and (rendezvous or combines[0] is not None):

@@ -1,6 +1,6 @@
 """Rounds for latencies above 1: what a rank hears is its to send some rounds later.
 
-In each round all ranks send by the same distance; the distances are the numbers of ranks that a
+In each round all ranks send by the same distance, downwards; the distances are the numbers of ranks that a
 census has reached, round after round, the largest first, over and over.  Each rank sends the newest
 piece that it has and the other end lacks; the root first sends every piece once.  Found by playing
 it, so for some ten thousand pieces times ranks, not for millions.  k pieces take a few t0 more than
@@ -42,7 +42,7 @@ def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
                     held[rank] |= 1 << piece
         step, row = steps[len(rows) % len(steps)], [-1] * ranks
         for rank in range(1, ranks):
-            source = rank - step
+            source = (rank + step) % ranks
             wanted = held[source] & ~promised[rank]
             if not source and wanted & unsent:
                 wanted &= unsent & -unsent
@@ -72,12 +72,12 @@ class PostalRounds(Rounds):
             return
         for number, row in enumerate(self._received):
             step = self._steps[number % len(self._steps)]
-            to = (rank + step) % self.ranks
+            to = (rank - step) % self.ranks
             sent, received = int(row[to]), int(row[rank])
             yield Round(
                 to,
                 sent if sent >= 0 else None,
-                (rank - step) % self.ranks,
+                (rank + step) % self.ranks,
                 received if received >= 0 else None,
             )
 
@@ -85,6 +85,6 @@ class PostalRounds(Rounds):
         rounds = []
         for number, row in enumerate(self._received):
             target = np.flatnonzero(row >= 0)
-            source = (target - self._steps[number % len(self._steps)]) % self.ranks
+            source = (target + self._steps[number % len(self._steps)]) % self.ranks
             rounds.append((source, target, row[target].astype(np.int64)))
         return rounds

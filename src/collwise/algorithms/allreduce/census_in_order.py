@@ -25,7 +25,7 @@ _ALL = scratch(0)
 
 
 @dataclass(frozen=True)
-class AllgatherCombine(Program):
+class CensusInOrder(Program):
     """The allgather's census for latency k, in scratch, and a local combine."""
 
     problem: Problem
@@ -58,7 +58,7 @@ class AllgatherCombine(Program):
 
 
 def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    return ideal_alike(AllgatherCombine(problem, settings["latency"]).operations(0), machine)
+    return ideal_alike(CensusInOrder(problem, settings["latency"]).operations(0), machine)
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -70,10 +70,10 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 register_combining(
-    "allreduce/allgather_combine",
+    "allreduce/census_in_order",
     "everybody gathers all vectors along the census, and combines them in the order of the ranks",
     "T_k(p)·t0 for λ = k, all messages counted as one size, and combining",
-    lambda problem, settings: AllgatherCombine(problem, settings["latency"]),
+    lambda problem, settings: CensusInOrder(problem, settings["latency"]),
     source=("Bruck1996 §3",),
     predicted=_time,
     simulated=lambda problem, _: problem.ranks,

@@ -83,7 +83,7 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces, and the latency that they have: of the best few by a rough time."""
+    """The best number of pieces, and their latency, of the best few by a rough time."""
     items, ranks = problem.nbytes // problem.itemsize, problem.ranks
     simulated = isinstance(machine, Hockney) or _combine(problem, machine, 1) is not None
     most = min(

@@ -3,7 +3,7 @@
 In each round all ranks send by the same distance, downwards; the distances are the numbers of ranks
 that a census has reached, round after round, the largest first, over and over.  Each rank sends the
 newest piece that it has and the other end lacks; the root first sends every piece once.  Found by
-playing it, so for some ten thousand pieces times ranks, not for millions.  k pieces take a few t0 more
+playing it, so for ten thousand pieces times ranks, not for millions.  k pieces take a few t0 more
 than k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
 """
 

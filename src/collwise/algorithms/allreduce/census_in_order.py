@@ -18,8 +18,8 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.timing import ideal_alike
 
-MOST_RANKS, MOST_GATHERED = 1024, 1 << 20
-"""Ranks, and bytes, beyond which gathering everything is never worth the memory."""
+FEW_RANKS, MOST_RANKS, MOST_GATHERED = 64, 1024, 1 << 20
+"""Beyond so few ranks, this is tried on at most so many, and for so many bytes in all."""
 _ALL = scratch(0)
 """Where all vectors are gathered, one behind the other in the order of the ranks."""
 
@@ -62,8 +62,8 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    gathered = problem.ranks * problem.nbytes
-    if not 1 < problem.ranks <= MOST_RANKS or gathered > MOST_GATHERED:
+    many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MOST_GATHERED
+    if many or not 1 < problem.ranks <= MOST_RANKS:
         return []
     tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
     return [min(tried, key=lambda settings: _time(problem, machine, settings))]

@@ -12,7 +12,7 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from collwise.algorithms.registry import Settings, integer
-from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
+from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_to_p
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.problem import Problem
@@ -62,13 +62,13 @@ class Census(Deliveries):
 def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
     """Both roundings of the λ that messages have, with `each` bytes of one rank, or of several."""
     sizes = (each << power for power in range(ranks.bit_length()))
-    lams = {min(machine.planning_lam(size), Fraction(ranks)) for size in sizes}
+    lams = {min(max(machine.planning_lam(size), Fraction(1)), Fraction(ranks)) for size in sizes}
     return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best by the time if all gave alike."""
-    if not simulable(problem, machine):
+    if not alike_or_simulable(problem, machine):
         return []
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     ks = latencies(ranks, each, machine)

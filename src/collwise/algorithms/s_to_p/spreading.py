@@ -150,6 +150,11 @@ def all_give_alike(problem: Problem) -> bool:
     return len(problem.sources) == problem.ranks and len(lengths) == 1
 
 
+def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The same, or all give alike and do the same, so that one rank stands for all."""
+    return [{}] if all_give_alike(problem) else simulable(problem, machine)
+
+
 def register_s_to_p(
     name: str,
     summary: str,
@@ -163,8 +168,8 @@ def register_s_to_p(
     """Register an s-to-p broadcast, its time predicted by simulating it: it depends on the sources.
 
     alike: every rank does the same, relative to its own number, so that one stands for all where
-    all give equally much.   more: other fields of `Algorithm`.   choices, if not among them:
-    `simulable`.
+    all give equally much.   more: other fields of `Algorithm`.   choices, if not among them: where
+    simulating it is quick enough.
     """
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -177,7 +182,8 @@ def register_s_to_p(
         return problem.ranks if alike and all_give_alike(problem) else _received(problem)
 
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
-    facts |= {"predicted": predicted, "simulated": simulated, "choices": simulable, **more}
+    choices = alike_or_simulable if alike else simulable
+    facts |= {"predicted": predicted, "simulated": simulated, "choices": choices, **more}
     return register(Algorithm(name=f"s_to_p/{name}", **facts))
 
 

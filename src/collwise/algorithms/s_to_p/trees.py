@@ -7,17 +7,21 @@ down the tree that is optimal in the postal model: for few sources where λ is l
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
+from collwise.algorithms.broadcast.segmented_tree import tree_time
 from collwise.algorithms.registry import Settings
-from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
+from collwise.algorithms.s_to_p.spreading import MOST_RECEIVED, register_s_to_p, simulable
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, SeparateMessages
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.schedule.trees import Tree
 from collwise.system.integers import Ints
+from collwise.timing.trace import fastest_timing
 
 
 def _down(
@@ -98,6 +102,26 @@ register_s_to_p(
     parameters={"lam": LAM},
     choices=_at(lambda p: p.nbytes // max(1, len(p.sources))),
 )
+
+
+def _too_many(problem: Problem) -> bool:
+    return problem.ranks * len(problem.sources) > MOST_RECEIVED
+
+
+def _source_tree_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    """As simulated, or where that takes too long from above, as if everybody got everything.
+
+    Of one source it is the time of the tree.
+    """
+    program = SourceTree(problem, tree(problem.ranks, settings["lam"]))
+    if not _too_many(problem) and len(problem.sources) > 1:
+        return fastest_timing(Schedule(problem, program), machine).completion
+    others = [machine.message(source.nbytes) for source in problem.sources[1:]]
+    gathered = max((latency for _, latency in others), default=Fraction(0))
+    gathered += sum((gap for gap, _ in others), Fraction(0))
+    return gathered + tree_time(program.tree, problem.nbytes, machine)
+
+
 register_s_to_p(
     "source_tree",
     "the other sources send to the first, which broadcasts everything down a λ-tree",
@@ -105,5 +129,8 @@ register_s_to_p(
     "T_λ(p) in t0, up to λ + s − 2 more if s > 1, all messages counted as one size",
     lambda problem, settings: SourceTree(problem, tree(problem.ranks, settings["lam"])),
     parameters={"lam": LAM},
-    choices=_at(lambda p: p.nbytes),
+    choices=lambda problem, machine: [{"lam": machine.planning_lam(problem.nbytes)}],
+    predicted=_source_tree_time,
+    simulated=lambda problem, _: 0,
+    estimated=lambda problem, _: _too_many(problem) and len(problem.sources) > 1,
 )

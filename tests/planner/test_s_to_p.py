@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.algorithms.s_to_p import trees as source_trees
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.model import postal
 from collwise.model.bounds import broadcast_unsegmented
@@ -337,21 +338,49 @@ def test_unknown_distributions_and_topologies() -> None:
 
 
 def test_more_ranks_than_can_be_played() -> None:
-    """An estimate would take long; a schedule by name does not."""
+    """Where formulas give times, there is always a plan; elsewhere, a schedule by name."""
     with pytest.raises(InvalidArgument) as caught:
-        s_to_p(1 << 20, [5, 77])
+        s_to_p(1 << 20, [5, 77], machine=LOGGP)
     assert "none of its algorithms is tried at this size" in str(caught.value)
+    made = s_to_p(1 << 20, [5, 77])
+    assert made.choice.estimate
+    assert made.algorithm == "s_to_p/source_tree"
     schedule = ALGORITHMS["s_to_p/br_lin"].schedule(1 << 20, 8, sources=[5, 77])
     assert schedule.rank(123_456)
+
+
+@pytest.mark.parametrize("machine", [POSTAL, HOCKNEY], ids=lambda m: m.kind)
+def test_an_estimate_down_one_tree_is_from_above(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    algorithm = ALGORITHMS["s_to_p/source_tree"]
+    for sources, nbytes in (([3], 700), ([0, 4, 8], [700, 5, 3]), (range(12), 64)):
+        problem = Problem.of("s_to_p", 12, nbytes, sources=list(sources))
+        exact = algorithm.time_of(problem, machine, {"lam": 2})
+        assert exact == ideal(algorithm.solve(problem, {"lam": 2}), machine).completion
+        with monkeypatch.context() as patched:
+            patched.setattr(source_trees, "MOST_RECEIVED", 1)
+            above = algorithm.time_of(problem, machine, {"lam": 2})
+            assert algorithm.estimated(problem, {"lam": 2}) == (len(sources) > 1)
+        assert above >= exact
+        assert (above == exact) or len(sources) > 1
+
+
+@pytest.mark.parametrize("nbytes", [64, 4096])
+def test_all_of_very_many_are_planned_where_they_give_alike(nbytes: int) -> None:
+    few, many = (s_to_p(p, range(p), nbytes, HOCKNEY) for p in (256, 2048))
+    assert many.algorithm == "s_to_p/bruck"
+    assert not many.choice.estimate
+    assert many.bound.time <= many.choice.predicted < 9 * few.choice.predicted
 
 
 def test_where_nothing_is_tried_is_told_apart() -> None:
     """A communicator then leaves the call to the library; what is not legal stays an error."""
     many = Problem.of("s_to_p", 300, 8, sources=range(300))
     with pytest.raises(NothingApplies, match="too many messages"):
-        plan_for(many, POSTAL, "ring")
+        plan_for(many, POSTAL, "br_lin")
     with pytest.raises(NothingApplies, match="none of its algorithms"):
-        plan_for(Problem.of("s_to_p", 1 << 16, 8, sources=[0, 1]), POSTAL)
+        plan_for(Problem.of("s_to_p", 1 << 16, 8, sources=[0, 1]), LOGGP)
     with pytest.raises(InvalidArgument) as caught:
         plan("allreduce", ranks=8, nbytes=64, machine=POSTAL, order="rank", algorithm="ring")
     assert not isinstance(caught.value, NothingApplies)

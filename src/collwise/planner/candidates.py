@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import Algorithm
+from collwise.algorithms.s_to_p.spreading import MOST_RECEIVED
 from collwise.model.exact import seconds
 from collwise.model.levels import Flat, Levels
 from collwise.model.machine import Machine
@@ -105,6 +106,10 @@ def tried(
     result = Tried()
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     formulas = topology is None and machine.independent_ports
+    if not formulas and problem.ranks * len(problem.sources) > MOST_RECEIVED:
+        too_many = "too many messages to simulate when planning"
+        result.excluded.update((algorithm.name, too_many) for algorithm, _ in choices)
+        return result
     if formulas or score is not predicted:
         for algorithm, settings in choices:
             time = score(algorithm, problem, machine, settings, topology)

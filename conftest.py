@@ -19,6 +19,7 @@ collect_ignore_glob = [
     "src/collwise/__main__.py",
     "src/collwise/comm/*",
     "src/collwise/cli/*",
+    "src/collwise/explore/app.py",
     "src/collwise/mpi/*",
     "src/collwise/tuning/*",
     "tests/mpi/programs/*",

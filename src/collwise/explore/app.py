@@ -25,7 +25,7 @@ def _imports() -> Any:
 @app.cell
 def _sliders(choices: Any, mo: Any) -> Any:
     lists = {name: list(values) for name, values in choices().items()}
-    wide: dict[str, Any] = {"full_width": True}
+    wide = {"full_width": True}
     collective = mo.ui.dropdown(lists["collective"], "broadcast", label="collective", **wide)
     machine = mo.ui.dropdown(lists["machine"], lists["machine"][0], label="machine", **wide)
     ranks = mo.ui.slider(2, 64, value=16, label="ranks", show_value=True, debounce=True)

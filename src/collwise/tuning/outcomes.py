@@ -116,7 +116,7 @@ class Outcome:
     """One task: the plan after the race, and the race.
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
-    the same repetitions.   placement: how the ranks lay on nodes.
+    the same repetitions.   placement: how the ranks lay on nodes.   engine: which one ran plans.
     """
 
     task: Task
@@ -124,9 +124,12 @@ class Outcome:
     race: Race
     blocking: Race
     placement: str = ""
+    engine: str = ""
 
     @classmethod
-    def of(cls, task: Task, estimated: Plan, everything: Race, placement: str = "") -> "Outcome":
+    def of(
+        cls, task: Task, estimated: Plan, everything: Race, placement: str = "", engine: str = ""
+    ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
         estimated: the plan that named the candidates.
@@ -140,6 +143,7 @@ class Outcome:
             persistent,
             everything.among(blocking | {everything.libraries[0]}),
             placement,
+            engine,
         )
 
     @property
@@ -195,6 +199,7 @@ class Outcome:
             speedup_high=decision.speedup.high,
             decision=decision.used,
             placement=self.placement,
+            engine=self.engine,
         )
 
 

@@ -1,11 +1,14 @@
 """The drop-in communicator.  Read in this order:
 
 `communicator`  the methods of mpi4py that are ours
+`family`        communicators that MPI makes of ours inherit its plans
+`topologies`    those with a topology
 `dispatch`      which executor of ours serves a call, or the library's own: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """
 
+import collwise.comm.topologies  # noqa: F401
 from collwise.comm.communicator import Comm
 
 __all__ = ["Comm"]

@@ -7,8 +7,9 @@ an exchange of small objects.
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -43,9 +44,14 @@ def check_limit_s() -> float:
     return float(parse_time(os.environ.get(LIMIT) or str(LIMIT_S), LIMIT))
 
 
-def check_calls(comm: MPI.Intracomm, limit_s: float) -> "Meeting":
-    """From now on check the collectives of this communicator before they run.  Collective."""
+def check_calls(comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> "Meeting":
+    """From now on check the collectives of this communicator before they run.
+
+    Collective; the ranks meet at once, or later, at the first check.
+    """
     meeting = Meeting(comm, limit_s)
+    if not later:
+        _ = meeting.comm
     for collective in COLLECTIVES.values():
         for method in collective.methods:
             facts_of = _facts_of(collective, method)
@@ -62,9 +68,15 @@ class Meeting:
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
-        self.comm, self.limit_s, self._number = MPI.Intracomm(comm).Dup(), limit_s, 0
+        self._user, self.limit_s, self._number = MPI.Intracomm(comm), limit_s, 0
         self._sent: list[MPI.Request] = []
-        self._outgoing, self._incoming = ([0] * self.comm.size for _ in range(2))
+        self._outgoing: Counter[int] = Counter()
+        self._incoming: Counter[int] = Counter()
+
+    @cached_property
+    def comm(self) -> MPI.Intracomm:
+        """A duplicate, for what the ranks say here."""
+        return self._user.Dup()
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
         """What every rank said, its number first; None for those that did not come in time."""
@@ -106,7 +118,8 @@ class Meeting:
 
     def free(self) -> None:
         """Receive what nobody waited for, which would meet another communicator's.  Collective."""
-        for rank, number in enumerate(self.comm.alltoall(self._outgoing)):
+        sent = [self._outgoing[rank] for rank in range(self.comm.size)]
+        for rank, number in enumerate(self.comm.alltoall(sent)):
             for _ in range(number - self._incoming[rank]):
                 self.comm.recv(source=rank)
         MPI.Request.waitall(self._sent)

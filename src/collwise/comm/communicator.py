@@ -12,13 +12,14 @@ import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing M
 from collwise.comm.checking import Meeting, check_calls
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
+from collwise.comm.family import Inheritable, stands_for
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources, on_root
 from collwise.mpi.runtime.progress import ENGINE
-from collwise.mpi.runtime.world import describe
+from collwise.mpi.runtime.world import World, describe
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
@@ -43,7 +44,8 @@ def _fast_calls(methods: Any) -> dict[str, Any]:
     return {f"_fast_{name}": getattr(methods, name) for name in _FAST}
 
 
-class Comm(MPI.Intracomm):
+@stands_for(MPI.Intracomm)
+class Comm(Inheritable):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
     comm: any intracommunicator.   profile: rank 0's counts, the others' are not looked at; a
@@ -60,10 +62,11 @@ class Comm(MPI.Intracomm):
     collective that is served here, and all raise InvalidArgument where they would wait for ever,
     also for a rank that does not come within a minute (or COLLWISE_CHECK_LIMIT, such as 90s).
 
+    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
+
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
-    # Communicators that MPI makes of this one (Dup, …) are served by the library.
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
@@ -76,9 +79,6 @@ class Comm(MPI.Intracomm):
     _fast_reduce_scatter_block: Callable[..., Missed]
     _fast_allgather: Callable[..., Missed]
     _fast_allgatherv: Callable[..., Missed]
-
-    def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> "Comm":  # noqa: D102
-        return super().__new__(cls, comm)
 
     def __init__(
         self,
@@ -98,13 +98,33 @@ class Comm(MPI.Intracomm):
             MPI.Intracomm(comm),
             lambda: Decision.of(world, profile, machine, effort, algorithms, order),
         )
-        names = decision.served(self.Get_size())
+        self._serve(decision, world, self.Get_rank())
+
+    def _serve(self, decision: Decision, world: World, rank: int, *, later: bool = False) -> None:
+        ranks = len(world.hosts)
+        names = decision.served(ranks)
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._decision, self._dispatch = decision, Dispatch(decision, self, self._served)
+        self._decision, self._world, self._bequeaths = decision, world, True
+        self._dispatch = Dispatch(decision, self, self._served, rank, ranks)
         if self._dispatch.fast is not None:
             self.__dict__ |= _fast_calls(self._dispatch.fast)
         if decision.check_limit_s:
-            self._meeting = check_calls(self, decision.check_limit_s)
+            self._meeting = check_calls(self, decision.check_limit_s, later=later)
+
+    @classmethod
+    def Create_from_group(  # noqa: N802
+        cls,
+        group: MPI.Group,
+        stringtag: str = "org.mpi4py",
+        info: MPI.Info = MPI.INFO_NULL,
+        errhandler: MPI.Errhandler | None = None,
+        **settings: Any,
+    ) -> "Comm":
+        """A communicator of the processes of a group.   settings: as `Comm` takes them.
+
+        Collective over the group.
+        """
+        return cls(super().Create_from_group(group, stringtag, info, errhandler), **settings)
 
     def plan(
         self,
@@ -291,6 +311,7 @@ class Comm(MPI.Intracomm):
         super().Disconnect()
 
     def _end_service(self) -> None:
+        self._bequeaths = False
         if self._meeting is not None:
             for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
                 delattr(self, name)  # the checked methods

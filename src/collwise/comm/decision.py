@@ -4,14 +4,17 @@ By MPI's rules sizes, root and ranks are equal on all ranks, so all make the sam
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import NamedTuple
 
+from msgspec import structs
+
 from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
-from collwise.errors import InvalidArgument, NothingApplies, UnknownName
+from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
 from collwise.mpi.runtime.world import World
@@ -19,7 +22,8 @@ from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
-from collwise.profiles.profile import Profile
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.collectives import find_collective
@@ -52,6 +56,7 @@ class Asked(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
+    on_one_node: the profile for parts whose ranks lie on one node, where the others do not.
     placement: how the ranks lie on nodes.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
@@ -67,6 +72,7 @@ class Decision:
     progress: bool = True
     check_limit_s: float = 0.0
     engine: str = ""
+    on_one_node: Profile | None = None
 
     @staticmethod
     def of(
@@ -87,14 +93,16 @@ class Decision:
         chosen = _chosen({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         used: Profile | None = None
+        near: Profile | None = None
         if profile is None or profile is True:
             used = find_profile(fingerprint) if machine is None else None
+            near = _on_one_node(fingerprint) if machine is None else None
         elif profile is not False:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
         return Decision(
-            used and used.at(len(world.hosts), world.placement),
-            world.placement,
+            used,
+            "",
             machine,
             effort,
             chosen,
@@ -102,7 +110,19 @@ class Decision:
             world.thread_multiple,
             check_limit_s(),
             world.engine,
-        )
+            near,
+        ).on(world)
+
+    def on(self, world: World) -> "Decision":
+        """The same settings for these ranks, a part of those they were made for."""
+        if world.placement == self.placement:
+            return self
+        used, placement = self.profile, world.placement
+        if self.on_one_node is not None and world.layout == "one node":
+            used = self.on_one_node
+        if used is not None:
+            used = used.at(len(world.hosts), placement)
+        return replace(self, profile=used, placement=placement)
 
     def served(self, ranks: int) -> Set[str]:
         """Collectives that may be served by a plan of ours on so many ranks."""
@@ -221,6 +241,17 @@ def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
         else find(name, collective).name
         for collective, name in algorithms.items()
     }
+
+
+def _on_one_node(here: Fingerprint) -> Profile | None:
+    """What is known of such a machine's nodes where ranks are on several, for parts on one."""
+    if here.layout == "one node" or here.emulated or os.environ.get(ENVIRONMENT):
+        return None
+    try:
+        return find_profile(structs.replace(here, layout="one node"))
+    except CollwiseError as problem:
+        log.warning("for parts of a communicator on one node: %s", problem)
+        return None
 
 
 def _loaded(profile: object) -> Profile:

@@ -66,12 +66,19 @@ class Dispatch:
     """What serves the calls on one communicator.
 
     calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
-    need nothing of Python, on the compiled engine.
+    need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
     """
 
-    def __init__(self, decision: Decision, comm: MPI.Intracomm, methods: Container[str]) -> None:
+    def __init__(
+        self,
+        decision: Decision,
+        comm: MPI.Intracomm,
+        methods: Container[str],
+        rank: int,
+        ranks: int,
+    ) -> None:
         self._decision, self._comm = decision, MPI.Intracomm(comm)
-        self._rank, self._ranks = comm.Get_rank(), comm.Get_size()
+        self._rank, self._ranks = rank, ranks
         self._private: PrivateCommunicator | None = None
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
         self.fast = None

@@ -118,7 +118,7 @@ class _Run:
 
 
 class Prober:
-    """Times probes on a communicator, which should be private, with the engine that runs plans.
+    """Times probes on a communicator, which should be private, by the engine that runs plans.
 
     As in the execution of a plan, receives are posted and sends are prepared as persistent requests
     before the clock is read.

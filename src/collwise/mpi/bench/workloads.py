@@ -125,7 +125,7 @@ class Workload:
         ]
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A blocking call as `Comm` makes it: where C can, it learns from the first one, and serves.
+        """A blocking call as `Comm` makes it: C learns from the first one, where it can serve.
 
         planned: `run` executes a plan, and is no call of the library's.
         """

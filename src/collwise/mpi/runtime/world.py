@@ -60,6 +60,10 @@ class World(NamedTuple):
         most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
         return most > self.cores
 
+    def part(self, ranks: Sequence[int]) -> "World":
+        """Of these ranks alone."""
+        return self._replace(hosts=tuple(self.hosts[rank] for rank in ranks))
+
     def fingerprint(self) -> Fingerprint:
         """What a profile measured in this world belongs to."""
         return local_fingerprint(self.library, self.layout, self.emulated)

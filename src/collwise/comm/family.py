@@ -1,0 +1,113 @@
+"""Communicators that MPI makes of ours plan as theirs did.
+
+What plans depend on is inherited locally, without communication, so `Idup` does not block: a part
+has fewer ranks, and where they lie follows from its group.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self
+
+from mpi4py import MPI
+
+from collwise.comm.decision import Decision
+from collwise.mpi.runtime.world import World
+
+_MADE = (
+    "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart",
+    "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent",
+)  # fmt: skip
+_STARTED = ("Idup", "Idup_with_info")
+_CONSTANTS = ("COMM_WORLD", "COMM_SELF")
+
+
+class Inheritable(MPI.Intracomm):
+    """A communicator whose plans those inherit that MPI makes of it."""
+
+    _bequeaths = False
+    """Whether it has plans that others inherit."""
+    _decision: Decision
+    _world: World
+
+    def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
+        made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
+        return made
+
+    def __copy__(self) -> Self:
+        """Another object for the same communicator, with the same plans."""
+        copied = type(self).__new__(type(self), self)
+        vars(copied).update(vars(self))
+        return copied
+
+    def __reduce__(self) -> Any:
+        """The world and COMM_SELF are found again by their names; others as mpi4py's."""
+        for name in _CONSTANTS:
+            constant = getattr(MPI, name)
+            if isinstance(constant, Inheritable) and constant == self:
+                return _constant, (name,)
+        return super().__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """As `__reduce__`."""
+        return self.__reduce__()
+
+    def _serve(self, decision: Decision, world: World, rank: int, *, later: bool = False) -> None:
+        """Serve from now on.   later: MPI has not finished making this communicator."""
+        raise NotImplementedError
+
+    def _heir(self, made: MPI.Intracomm, *, later: bool = False) -> MPI.Intracomm:
+        """A communicator that MPI made of this one, as one of ours.   later: as `_serve` takes it;
+        it has the same ranks.
+        """
+        if (kind := _kinds.get(type(made))) is not None:
+            made = kind.__new__(kind, made)
+        if not self._bequeaths or not isinstance(made, Inheritable):
+            return made
+        if later:
+            made._serve(self._decision, self._world, self.Get_rank(), later=True)
+        elif made != MPI.COMM_NULL:
+            part, whole = made.Get_group(), self.Get_group()
+            # Of a smaller Cartcomm, MPICH 5.0 gives the group of the whole.
+            places = part.Translate_ranks(range(made.Get_size()), whole)
+            part.Free()
+            whole.Free()
+            world = self._world.part(places)
+            made._serve(self._decision.on(world), world, made.Get_rank())
+        return made
+
+
+_kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
+"""Which class of ours stands for one of mpi4py's."""
+
+
+def stands_for(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
+    """A class of ours, for communicators that MPI makes of ours."""
+
+    def register(ours: type[Any]) -> type[Any]:
+        _kinds[theirs] = ours
+        return ours
+
+    return register
+
+
+def inherits(owner: type[Any], name: str) -> None:
+    """Give a class the method of mpi4py's that makes communicators, whose plans are inherited."""
+    library = getattr(owner, name)
+
+    @wraps(library)
+    def make(self: Inheritable, *arguments: Any, **named: Any) -> Any:
+        made = library(self, *arguments, **named)
+        if isinstance(made, tuple):  # with a request: it may be used when that is complete
+            return self._heir(made[0], later=True), made[1]
+        return self._heir(made)
+
+    setattr(owner, name, make)
+
+
+for _name in (*_MADE, *_STARTED):
+    inherits(Inheritable, _name)
+
+
+def _constant(name: str) -> MPI.Intracomm:
+    constant: MPI.Intracomm = getattr(MPI, name)
+    return constant

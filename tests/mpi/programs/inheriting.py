@@ -1,0 +1,202 @@
+"""Checks that communicators which MPI makes of ours plan as it does, on real MPI."""
+
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.comm.checking import ENVIRONMENT
+from collwise.comm.decision import Decision
+from collwise.errors import InvalidArgument
+from collwise.mpi.runtime.world import World
+from tests.cli.running import example
+from tests.mpi.programs.alike import works
+from tests.mpi.programs.checks import check, main
+
+ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "s_to_p": "bruck"}
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+
+
+def ours(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
+    return cw.Comm(comm.Dup(), machine=MACHINE, **{"algorithms": ALGORITHMS, **settings})
+
+
+def started(comm: Any, *info: MPI.Info) -> Any:
+    made, request = comm.Idup_with_info(*info) if info else comm.Idup()
+    request.Wait()
+    return made
+
+
+def makers(comm: Any) -> dict[str, Callable[[], Any]]:
+    """Every way to make a communicator of another one, and the class that it has."""
+    size, rank, everybody = comm.size, comm.rank, comm.Get_group()
+    others = [(rank + 1) % size]
+    return {
+        "Dup": comm.Dup,
+        "Dup_with_info": lambda: comm.Dup_with_info(MPI.INFO_NULL),
+        "Clone": comm.Clone,
+        "Idup": lambda: started(comm),
+        "Idup_with_info": lambda: started(comm, MPI.INFO_NULL),
+        "Split": lambda: comm.Split(rank % 2, -rank),
+        "Split_type": lambda: comm.Split_type(MPI.COMM_TYPE_SHARED),
+        "Create": lambda: comm.Create(everybody),
+        "Create_group": lambda: comm.Create_group(everybody),
+        "Create_cart": lambda: comm.Create_cart([size], periods=[True]),
+        "Sub": lambda: comm.Create_cart([1, size]).Sub([False, True]),
+        "Dup of a Cartcomm": lambda: comm.Create_cart([size]).Dup(),
+        "Create_graph": lambda: comm.Create_graph(range(1, size + 1), [*range(1, size), 0]),
+        "Create_dist_graph": lambda: comm.Create_dist_graph([rank], [1], others),
+        "Create_dist_graph_adjacent": lambda: comm.Create_dist_graph_adjacent(
+            [(rank - 1) % size], others
+        ),
+    }
+
+
+@check
+def what_mpi_makes_of_ours_is_ours(comm: MPI.Intracomm) -> None:
+    parent, plain = ours(comm), MPI.Intracomm(comm.Dup())
+    for name, make in makers(parent).items():
+        made: Any = make()
+        assert isinstance(made, cw.Comm), name
+        theirs = makers(plain)[name]()
+        assert isinstance(made, type(theirs)), name  # Cartcomm, …
+        assert (made.size, made.rank) == (theirs.size, theirs.rank), name
+        theirs.Free()
+        assert made._dispatch._private is None, name
+        plan = made.plan("broadcast", 400)
+        assert (plan is not None and plan.algorithm == "broadcast/chain") == (made.size > 1), name
+        works(made)
+        assert (made._dispatch._private is not None) == (made.size > 1), name
+        made.Free()
+        assert made == MPI.COMM_NULL, name
+    works(parent)
+    for one in (parent, plain):
+        one.Free()
+
+
+@check
+def who_is_left_out_gets_no_communicator(comm: MPI.Intracomm) -> None:
+    parent = ours(comm)
+    whole = parent.Get_group()
+    first = whole.Incl([0])
+    colour = 0 if comm.rank == 0 else MPI.UNDEFINED
+    every: list[Any] = [parent.Split(colour), parent.Create(first), parent.Create_cart([1])]
+    for made in every:
+        assert (made == MPI.COMM_NULL) == (comm.rank > 0)
+        if made != MPI.COMM_NULL:
+            works(made)
+            made.Free()
+    parent.Free()
+
+
+@check
+def idup_does_not_wait_for_others(comm: MPI.Intracomm) -> None:
+    parent, token = ours(comm), np.zeros(1)
+    if comm.rank:
+        comm.Recv(token, 0)
+    made, request = parent.Idup()
+    if comm.rank == 0:
+        for other in range(1, comm.size):
+            comm.Send(token, other)
+    request.Wait()
+    works(made)
+    made.Free()
+    parent.Free()
+
+
+@check
+def a_freed_parent_bequeaths_nothing(comm: MPI.Intracomm) -> None:
+    permanent = comm if comm == MPI.COMM_WORLD else MPI.COMM_SELF
+    parent = cw.Comm(permanent, machine=MACHINE, algorithms=ALGORITHMS)
+    made = parent.Dup()
+    parent.Free()
+    works(made)
+    late: Any = parent.Dup()
+    works(late)
+    assert not late._served
+    made.Free()
+    late.Free()
+
+
+@check
+def copies_are_served_alike(comm: MPI.Intracomm) -> None:
+    parent = ours(comm)
+    again = copy.copy(parent)
+    assert type(again) is cw.Comm
+    assert again == parent
+    assert again is not parent
+    works(again)
+    assert again._dispatch is parent._dispatch
+    parent.Free()
+
+
+@check
+def the_world_can_be_pickled(comm: MPI.Intracomm) -> None:
+    theirs = MPI.COMM_WORLD
+    wrapped = cw.Comm(MPI.COMM_SELF, profile=False)
+    assert pickle.loads(pickle.dumps(wrapped)) == MPI.COMM_SELF
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MPI, "COMM_SELF", wrapped)
+        assert pickle.loads(pickle.dumps(wrapped)) is wrapped
+    assert pickle.loads(pickle.dumps(theirs)) is theirs
+    parent = ours(comm)
+    with pytest.raises(ValueError, match="cannot serialize"):
+        pickle.dumps(parent)
+    parent.Free()
+
+
+@check
+def checks_are_inherited(comm: MPI.Intracomm) -> None:
+    if comm.rank == 0:
+        os.environ[ENVIRONMENT] = "1"
+    try:
+        parent = ours(comm)
+    finally:
+        os.environ.pop(ENVIRONMENT, None)
+    every: list[Any] = [parent.Dup(), started(parent), parent.Split(0, -comm.rank)]
+    for made in every:
+        works(made)
+        if comm.size > 1:
+            with pytest.raises(InvalidArgument, match="root: "):
+                made.Bcast(np.zeros(3), made.rank % 2)
+            works(made)
+        made.Free()
+    parent.Free()
+
+
+@check
+def a_communicator_from_a_group(comm: MPI.Intracomm) -> None:
+    group = comm.Get_group()
+    made = cw.Comm.Create_from_group(group, f"collwise {comm.size}", algorithms=ALGORITHMS)
+    assert type(made) is cw.Comm
+    assert made.size == comm.size
+    works(made)
+    assert (made.plan("broadcast", 400) is None) == (comm.size == 1)
+    made.Free()
+    group.Free()
+
+
+@check
+def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
+    if comm.size > 1:
+        return
+    world = World("Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4)
+    profile, near = example(), example()
+    whole = Decision(profile, on_one_node=near).on(world)
+    assert (whole.placement, whole.profile) == (world.placement, profile)
+    assert whole.on(world) is whole
+    part = whole.on(world.part([0, 2, 3]))
+    assert (part.placement, part.profile) == ("1x2 1x1", profile)
+    node = whole.on(world.part([4, 3]))
+    assert node.placement == "1x2"
+    assert node.profile is near
+
+
+if __name__ == "__main__":
+    main()

@@ -62,8 +62,8 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
-    made = [profile.provenance, *learned.race_results]
-    assert {one.engine for one in made} == {comm.bcast(SERVING.name)}
+    made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
+    assert made == {comm.bcast(SERVING.name)}
     assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)

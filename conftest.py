@@ -1,9 +1,7 @@
-"""Which modules have doctests, in which order tests run, and how the processes they start behave.
-
-Doctests are collected from what imports without MPI and without side effects.
-"""
+"""In which order tests run, and how the processes they start behave."""
 
 import os
+import signal
 import sys
 from collections import Counter
 from functools import cache
@@ -15,19 +13,14 @@ from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["tests.cpu_time"]
 
-collect_ignore_glob = [
-    "src/collwise/__main__.py",
-    "src/collwise/comm/*",
-    "src/collwise/cli/*",
-    "src/collwise/mpi/*",
-    "src/collwise/tuning/*",
-    "tests/mpi/programs/*",
-]
-
 # The tests start hundreds of Python processes.  Where an environment forbids to keep bytecode, each
 # would compile all that it imports: that took longer than what most of them do.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Where a shell starts the tests in the background, they ignore Ctrl-C, and so would all they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ranks that outnumber the cores wait asleep, where the library can, instead of in a loop.
 os.environ |= {

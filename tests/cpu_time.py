@@ -47,7 +47,8 @@ class CpuTime:
             self.workers_s += told["total"]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        total = cpu_s() + self.workers_s
+        # Workers that ended count among the children of this process, too.
+        total = sum(os.times()[:2]) + self.workers_s if self.workers_s else cpu_s()
         if total < TABLE_FROM_S:
             return
         files: dict[str, float] = defaultdict(float)

@@ -44,12 +44,16 @@ SCRIPT = """
         again = MPI.Comm.fromhandle(comm.handle)
         assert type(again) is type(comm) and again == comm
         assert (total(np.ones(100), again) == comm.size).all()
-    group = COMM_WORLD.Get_group()
-    assert type(MPI.Intracomm.Create_from_group(group).py2f()) is int
-    assert type(MPI.Comm.fromint(MPI.Intracomm.Create_from_group(group).toint())) is MPI.Intracomm
-    COMM_WORLD.free()
-    COMM_SELF.free()
-    assert COMM_WORLD and COMM_SELF
+    other = MPI.Intracomm(COMM_WORLD).Dup()
+    assert type(MPI.Comm.fromhandle(other.handle)) is MPI.Intracomm
+    for constant in (COMM_WORLD, COMM_SELF):
+        constant.free()
+        try:
+            constant.Free()
+            raise AssertionError
+        except MPI.Exception:
+            pass
+        assert (total(np.ones(100), constant) == constant.size).all()
     for own in (MPI.Intracomm(COMM_WORLD), MPI.REQUEST_NULL, COMM_WORLD):
         assert pickle.loads(pickle.dumps(own)) == own
     MPI.Prequest.Startall([ours, theirs])
@@ -135,14 +139,33 @@ def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
         """),
         encoding="utf-8",
     )
-    mark = f"{scripts}"
     ended = served(mpi, scripts, "fails.py")
     assert ended.code == 1, ended
     assert "KeyError: 'lost'" in ended.err
     assert 'fails.py", line 6, in <module>' in ended.err
     for name in ("collwise", "runpy"):
         assert f"{name}/" not in ended.err.partition("KeyError")[0], ended.err
-    assert await_none(mark) == []
+    assert await_none(f"XDG_DATA_HOME={scripts}") == []
+
+
+@pytest.mark.mpi
+def test_a_rank_that_is_killed_ends_the_job(mpi: Library, scripts: Path) -> None:
+    (scripts / "killed.py").write_text(
+        dedent("""
+            import os, signal, threading
+            import numpy as np
+            from mpi4py import MPI
+            if MPI.COMM_WORLD.rank == 1:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            total = np.zeros(100)
+            while True:
+                MPI.COMM_WORLD.Allreduce(np.ones(100), total)
+        """),
+        encoding="utf-8",
+    )
+    ended = served(mpi, scripts, "killed.py")
+    assert ended.code != 0
+    assert await_none(f"XDG_DATA_HOME={scripts}") == []
 
 
 @pytest.mark.mpi

@@ -1,6 +1,7 @@
 """Algorithms chosen by hand: what can be written, and what it means."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,19 @@ def test_the_first_whose_size_is_not_exceeded() -> None:
 def test_what_is_refused(text: str, error: type[CollwiseError], told: str) -> None:
     with pytest.raises(error, match=told):
         read_choices({"broadcast": text})
+
+
+def test_what_is_no_text() -> None:
+    odd: list[tuple[Any, str]] = [
+        ({"broadcast": 3}, r"algorithm \(3\)"),
+        (["ring"], "give them by collective"),
+        ({"bcast": "ring"}, "write broadcast"),
+    ]
+    for algorithms, told in odd:
+        with pytest.raises(CollwiseError, match=told):
+            read_choices(algorithms)
+    ends = read_choices({"broadcast": "library<=1k,"})["broadcast"]
+    assert ends == (Choice(LIBRARY, (), 1024),)
 
 
 @pytest.mark.parametrize("text", ["broadcast", "broadcast=", "=chain", "a=b;c"])

@@ -331,8 +331,11 @@ class Comm(Inheritable):
         """Free the communicator and its private duplicate.  Collective.
 
         MPI keeps COMM_WORLD and COMM_SELF until it ends.  Of those only the duplicate is freed, and
-        persistent requests with it; what is left is a plain communicator of the library's.
+        persistent requests with it; what is left is a plain communicator of the library's.  What
+        stands in for them refuses, as they do.
         """
+        if self._stands_in():
+            super().Free()  # which raises
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
@@ -342,9 +345,12 @@ class Comm(Inheritable):
 
         An object for COMM_WORLD or COMM_SELF is null then, unless it stands in for them.
         """
-        if self != MPI.COMM_NULL and not any(self is getattr(MPI, name) for name in CONSTANTS):
+        if self != MPI.COMM_NULL and not self._stands_in():
             self._end_service()
             super().free()
+
+    def _stands_in(self) -> bool:
+        return any(self is getattr(MPI, name) for name in CONSTANTS)
 
     def Disconnect(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate, all messages complete.  Collective."""

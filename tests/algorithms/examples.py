@@ -50,6 +50,7 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "across": "recursive_doubling",
         "broadcasts": "binomial",
         "exchange": "bruck",
+        "costs": "2,5",
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

@@ -8,6 +8,7 @@ import pytest
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.measure.race import LIBRARY
+from collwise.model.level_notation import parse as parse_levels
 from collwise.model.machine import Machine
 from collwise.planner.by_hand import (
     EXAMPLE,
@@ -99,5 +100,10 @@ def test_the_plan_has_these_settings() -> None:
     assert made.schedule.problem == problem
     chain = ALGORITHMS["broadcast/chain_segmented"]
     assert made.choice.predicted == chain.predict(MACHINE, 8, 100_000, segment=1000)
+    levels = parse_levels("2x4: 1us,2; 5us,4")
+    (two,) = read_choices({"broadcast": "multilevel(algorithms=binomial)"})["broadcast"]
+    outer = planned(problem, levels, two, reason="", score=predicted)
+    assert outer.problem.placement == levels.placement
+    assert outer.choice.predicted > 0
     usual = plan("broadcast", ranks=8, nbytes=100_000, machine=MACHINE)
     assert made.lower_bound_s == usual.lower_bound_s

@@ -16,6 +16,8 @@ from collwise.comm.recording import Calls, Record
 from collwise.comm.request_forms import add_request_forms
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources, on_root
@@ -58,6 +60,7 @@ class Comm(Inheritable):
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
     allgathers are "s_to_p".  For others the environment counts,
     COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
+    placement: which ranks are near each other, if MPI's nodes and the profile do not say it.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
     record: whether `calls` and `last_call` shall tell what was called; a call then takes some
@@ -94,6 +97,7 @@ class Comm(Inheritable):
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
         order: Order | None = None,
+        placement: Placement | None = None,
         record: bool = False,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
@@ -102,10 +106,14 @@ class Comm(Inheritable):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(
             MPI.Intracomm(comm),
-            lambda: Decision.of(world, profile, machine, effort, algorithms, order),
+            lambda: Decision.of(world, profile, machine, effort, algorithms, order, placement),
         )
+        placed = decision.placed
+        if decision.unplaced:  # on all ranks alike
+            placed = find_placement(MPI.Intracomm(comm), world).placement
+        world = world._replace(placed=placed)
         self._record = Record() if record else None
-        self._serve(decision, world, self.Get_rank())
+        self._serve(decision.on(world), world, self.Get_rank())
 
     def _serve(
         self,

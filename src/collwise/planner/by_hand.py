@@ -8,12 +8,14 @@ none is left, who serves is decided as if nothing had been said.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import find, written
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.planner.choose import Score
 from collwise.planner.plans import Candidate, Plan
@@ -97,6 +99,8 @@ def planned(
     Raises InvalidArgument, when its schedule is made, for settings that do not suit the problem.
     """
     algorithm, settings = find(choice.algorithm, problem.collective), dict(choice.settings)
+    if isinstance(machine, Levels):
+        problem = replace(problem, placement=machine.placement)
     time = score(algorithm, problem, machine, settings, None)
     chosen = Candidate(algorithm.name, settings, time, "chosen: it was named")
     every, unsegmented = problem.lower_bounds(machine)

@@ -119,7 +119,7 @@ def test_a_script_sees_ours_as_the_world(mpi: Library, scripts: Path) -> None:
     document = json.loads((scripts / "calls.json").read_text(encoding="utf-8"))
     calls = {(one["method"], one["form"], one["ranks"]): one for one in document["calls"]}
     world = calls["Allreduce", "blocking", 2]
-    assert (world["times"], world["nbytes"], world["op"]) == (3, 800, "sum")
+    assert (world["times"], world["nbytes"], world["op"]) == (6, 800, "sum")
     assert world["algorithm"] == "allreduce/ring"
     assert calls["Allreduce", "blocking", 1]["algorithm"] == "library"
     assert calls["Bcast", "persistent", 2]["algorithm"] == "broadcast/chain"

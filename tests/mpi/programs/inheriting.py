@@ -186,7 +186,9 @@ def a_communicator_from_a_group(comm: MPI.Intracomm) -> None:
 def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     if comm.size > 1:
         return
-    world = World("Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4)
+    world = World(
+        "Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4, nodes=(0, 0, 1, 1, 1)
+    )
     profile, near = example(), example()
     whole = Decision(profile, on_one_node=near).on(world)
     assert (whole.placement, whole.profile) == (world.placement, profile)

@@ -244,7 +244,7 @@ def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
             values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix") and value.isdigit():
+            if name in ("k", "radix", "latency") and value.isdigit():
                 values[name] = int(value)
     return find(match[1], collective), values
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "simulate": "Run schedules on an assumed or measured machine, up to millions of ranks.",
     "bench": "Race a collective against the library's own, honestly timed.",
     "reproduce": "Run the papers again: every figure, table and claim, with a verdict.",
+    "explore": "Open a page with sliders: what λ, ranks and bytes change.",
     "run": "Run any mpi4py script with collwise in the place of MPI.COMM_WORLD.",
     "wisdom": "Show, merge, pass on and forget what was learned.",
     "lab": "Run a command on emulated hosts with a chosen latency and rate.",

@@ -97,7 +97,7 @@ def test_version(collwise: Run) -> None:
     assert ended.out.startswith("collwise, version ")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("tunne", "tune"), ("messure", "measure")])
+@pytest.mark.parametrize(("typed", "meant"), [("simulat", "simulate"), ("messure", "measure")])
 def test_a_near_command(collwise: Run, typed: str, meant: str) -> None:
     collwise(typed).refused(f"command {typed!r}", f"did you mean {meant}?")
 

@@ -85,7 +85,9 @@ class _Run:
 
         An order that is given up never ends before the best one.
         """
-        free, sends, options, finish = [(0, 0)], [], [], 0
+        free, finish = [(0, 0)], 0
+        sends: list[tuple[int, int]] = []
+        options: list[int] = []
         while len(sends) < self.placement.ranks - 1:
             if not free:  # everybody serves nobody any more
                 return Order(sends, 1 << 62, options)

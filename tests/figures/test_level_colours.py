@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 import collwise as cw
 from collwise.figures.schedule_frame import LEVEL_COLOURS, level_colour, level_labels
+from collwise.figures.style import look
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.placement import Placement
@@ -35,6 +37,24 @@ def test_a_tree_shows_its_groups() -> None:
     assert "the number of the rank's node" in figure._supxlabel.get_text()  # type: ignore[attr-defined]
 
 
+def test_what_is_fast_inside_a_group_does_not_overlap() -> None:
+    """Nor does it hide in the legend: after a long hop, ranks of a group are informed at once."""
+    fast = cw.Machine.postal(t0_s="0.001", lam=1)
+    machine = cw.Machine.levels([fast, ACROSS], Placement.regular(4, 2))
+    plan = cw.plan("broadcast", ranks=8, nbytes=8, machine=machine, algorithm="multilevel")
+    figure = tree_diagram(cw.ideal(plan.schedule, machine), plan.schedule)
+    with look():
+        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    axes = figure.axes[0]
+    nodes = [line for line in axes.lines if "node" in str(line.get_gid())]
+    boxes = [line.get_window_extent() for line in nodes]
+    legend = axes.get_legend()
+    assert legend is not None
+    boxes.append(legend.get_window_extent())
+    assert len(boxes) == 9
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
 def test_a_timeline_shows_which_level_messages_cross() -> None:
     timing = cw.ideal(PLAN.schedule, MACHINE)
     figure = timeline(timing, PLAN.schedule)
@@ -52,3 +72,15 @@ def test_many_levels(sizes: tuple[int, ...]) -> None:
     assert level_colour(placement, 0, placement.ranks - 1) == LEVEL_COLOURS[min(len(sizes), 4) - 1]
     assert level_labels(None) == []
     assert level_colour(None, 0, 1) == LEVEL_COLOURS[0]
+
+
+def test_a_long_legend_takes_two_lines() -> None:
+    """Of three levels: in one it would be wider than the picture."""
+    machine = cw.Machine.levels([INSIDE, ACROSS, ACROSS], Placement.regular(2, 2, 2))
+    plan = cw.plan("broadcast", ranks=8, nbytes=8, machine=machine, algorithm="multilevel")
+    figure = timeline(cw.ideal(plan.schedule, machine), plan.schedule)
+    with look():
+        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    (legend,) = figure.legends
+    assert len(words([legend])) == 6
+    assert legend.get_window_extent().width < figure.bbox.width

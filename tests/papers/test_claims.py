@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from collwise.papers.claims import Claim, Finding, Verdict, close, counted, shown
-from collwise.papers.reproduction import PAPERS
+from collwise.papers.claims import Claim, Finding, Measured, Verdict, close, counted, shown
+from collwise.papers.reproduction import PAPERS, measurable
 
 QUICK = {
     "bruck1996": ("B-c1", "B-c2", "B-c3", "B-c5", "B-c6", "B-c7", "B-c8", "B-c9", "B-c10", "B-c11",
@@ -75,8 +75,8 @@ def check(claim: Claim) -> Finding:
     assert f"| {' | '.join(finding.row.values())} |" in COMMITTED, "make docs/papers.md again"
     assert finding.verdict in ("holds", "holds in shape") or finding.because, claim.id
     if claim.ours is None:
-        assert finding.verdict == "not recoverable"
-        assert "ours" in finding.row
+        assert finding.verdict == ("not measured" if claim.measure else "not recoverable")
+        assert finding.row["ours"] == ""
     else:
         assert flips(claim, finding.value), (
             f"{claim.id}: no wrong value changes {finding.verdict!r}"
@@ -123,7 +123,8 @@ def test_ids_places_and_sentences(key: str) -> None:
         assert claim.where
         assert claim.says
         assert claim.ours is not None or claim.because
-        assert claim.ours is None or claim.holds or not isinstance(claim.paper, str), claim.id
+        value = claim.ours or claim.measure
+        assert value is None or claim.holds or not isinstance(claim.paper, str), claim.id
 
 
 def verdict_on(value: Any, **more: Any) -> Verdict:
@@ -141,6 +142,23 @@ def test_how_a_verdict_comes_about() -> None:
     assert verdict_on(5, paper=5, holds=lambda x: x > 6) == "does not hold"
     nothing = Claim(id="X-c1", where="§1", says="so", because="it is lost")
     assert nothing.judge().verdict == "not recoverable"
+
+
+MEASURED = {
+    "B-c20a": ({"8 B": (1.2, 0.9), "32 B": (1.1, 1.0)}, {"8 B": (0.9, 1.02), "32 B": (1.1, 1.0)}),
+    "H-c12": ({"xor": (4.0, 3.0, 5.0)}, {"xor": (9.0, 8.0, 9.5), "br_lin": (-9.0, -9.5, -8.0)}),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_is_measured_is_judged_like_what_is_computed(name: str) -> None:
+    (claim,) = (c for paper in PAPERS.values() for c in paper.claims if c.id == name)
+    assert claim.measure in measurable(PAPERS.values(), draws=False)
+    good, bad = (claim.judge(Measured(None, value)) for value in MEASURED[name])
+    assert (good.verdict, bad.verdict) == ("holds", "does not hold")
+    assert "1 of 2" in bad.because or "xor of 2" in bad.because
+    assert good.row["ours"]
+    assert flips(claim, good.value)
 
 
 def test_several_numbers_are_compared_one_by_one() -> None:
@@ -163,7 +181,7 @@ def test_errata_are_not_counted() -> None:
     claim = Claim(id="X-c1", where="§1", says="so", paper=1, ours=lambda: 1)
     erratum = Claim(id="X-e1", where="§1", says="so", paper=1, ours=lambda: 2, because="not so")
     found = counted([claim.judge(), erratum.judge()])
-    assert list(found.values()) == [1, 0, 0, 0]
+    assert list(found.values()) == [1, 0, 0, 0, 0]
 
 
 def test_values_as_text() -> None:

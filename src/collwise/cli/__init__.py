@@ -23,6 +23,7 @@ COMMANDS = {
     "simulate": "Run schedules on an assumed or measured machine, up to millions of ranks.",
     "bench": "Race a collective against the library's own, honestly timed.",
     "reproduce": "Run the papers again: every figure, table and claim, with a verdict.",
+    "explore": "Open a page with sliders: what λ, ranks and bytes change.",
     "lab": "Run a command on emulated hosts with a chosen latency and rate.",
     "doctor": "Say what is here, what is wrong, and how to mend it.",
 }

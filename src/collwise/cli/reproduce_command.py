@@ -62,12 +62,12 @@ def command(
         collwise lab --hosts 8 -- collwise reproduce bruck1996 fig13
     """  # noqa: D301
     from collwise.papers.claims import counted
-    from collwise.papers.reproduction import chosen, measure, reproduce, write
+    from collwise.papers.reproduction import chosen, measurable, measure, reproduce, write
     from collwise.report.tables import Table
 
     papers = chosen(paper, items)
-    measured = {}
-    if comm is not None and here is not None and not only_claims:
+    measures, measured = measurable(papers, draws=not only_claims), {}
+    if comm is not None and here is not None and measures:
         from collwise.tuning.session import Session
 
         beginning = f"measuring on {comm.size} ranks for about {budget:g} s"
@@ -75,7 +75,7 @@ def command(
             output.progress(as_json or comm.rank > 0, beginning) as progress,
             Session(comm, here) as session,
         ):
-            measured = measure(papers, session, budget, progress)
+            measured = measure(measures, session, budget, progress)
 
     def show_results() -> None:
         with output.progress(as_json, "computing") as progress:

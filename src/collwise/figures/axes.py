@@ -29,14 +29,14 @@ def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> 
 def time_axis(axis: Axis, low_s: float, high_s: float, label: str) -> None:
     """An axis for times above 0, from below the lowest to above the highest, in seconds."""
     bottom, top = _logarithmic(axis, low_s, high_s)
-    _set_ticks(axis, _decimal_ticks(bottom, top), _short_time)
+    _set_ticks(axis, decimal_ticks(bottom, top), _short_time)
     axis.set_label_text(label)
 
 
 def ratio_axis(axis: Axis, low: float, high: float, label: str) -> None:
     """An axis for ratios above 0, with 1 among them; half and double are equally far from 1."""
     bottom, top = _logarithmic(axis, min(low, 0.9), max(high, 1.1))
-    ticks = _decimal_ticks(bottom, top) if top / bottom > 4 else _linear_ticks(bottom, top)
+    ticks = decimal_ticks(bottom, top) if top / bottom > 4 else _linear_ticks(bottom, top)
     _set_ticks(axis, ticks, lambda x: f"{x:g}×")
     axis.set_label_text(label)
 
@@ -51,7 +51,7 @@ def _logarithmic(axis: Axis, low: float, high: float) -> tuple[float, float]:
     return ends
 
 
-def _decimal_ticks(low: float, high: float) -> list[float]:
+def decimal_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, … or powers of ten, or of a thousand: as dense as they can be read."""
     for base, factors in ((10, (1, 2, 5)), (10, (1,)), (1000, (1,))):
         ticks = _inside(LogLocator(base, factors, numticks=99), low, high)

@@ -1,17 +1,23 @@
 """The α that split n ranks optimally, over n: the Christmas tree [Bruck1996 Figs 6, 7]."""
 
 from collections.abc import Mapping
+from fractions import Fraction
+from itertools import groupby
 
 from matplotlib.figure import Figure
 
-from collwise.figures.style import BLUE, GREEN, INK, VERMILION, look
+from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, look
 from collwise.model.postal.alpha import AlphaRange
+
+LEAST_NAMED = 6
+"""A triangle of so many numbers of ranks has room for its name."""
 
 
 @look()
 def christmas_tree(
     ranges: Mapping[int, AlphaRange],
     common: AlphaRange | None,
+    times: Mapping[int, Fraction],
     *,
     title: str = "",
 ) -> Figure:
@@ -19,6 +25,7 @@ def christmas_tree(
 
     ranges: by number of ranks, the lowest legal α and the end of the range.   common: the range of
     α that serves all; where it is None, the numbers of ranks that rule each other out stand out.
+    times: by number of ranks, in t0; ranks that take equally long form a triangle, which is named.
     """
     figure = Figure((6.4, 8.2))
     axes = figure.subplots()
@@ -61,6 +68,11 @@ def christmas_tree(
             textcoords="offset points",
             annotation_clip=False,
         )
+    for time, group in groupby(ranges, key=times.__getitem__):
+        if len(ranks := list(group)) >= LEAST_NAMED:
+            text, at = f"{float(time):g} t0", (1, (ranks[0] + ranks[-1]) / 2)
+            name = axes.annotate(text, at, (6, 0), textcoords="offset points", va="center")
+            name.set(color=MUTED, fontsize=8.5, annotation_clip=False)
     axes.set_xlim(min(0.45, *(r[0] for r in floats.values())), 1)
     axes.set_ylim(0, max(ranges) + 2)
     axes.set_xlabel("α: the share of the ranks that the source keeps")

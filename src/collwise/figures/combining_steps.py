@@ -51,7 +51,7 @@ def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
     states = list(_states(timing, schedule))
     ranks, parts = schedule.ranks, len(states[0][0])
     pitch = parts + GAP
-    figure = Figure((max(WIDTH, 0.42 * pitch * len(states)), 0.9 + 0.52 * ranks))
+    figure = Figure((max(WIDTH, 0.3 * pitch * len(states)), 0.9 + 0.52 * ranks))
     axes = figure.subplots()
     for step, state in enumerate(states):
         for rank, held in enumerate(state):

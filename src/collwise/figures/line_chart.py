@@ -6,11 +6,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from collwise.figures.axes import decimal_ticks
 from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, look, plain
 
 LineLook: TypeAlias = Literal["line", "steps", "points", "dashes"]
 MOST_MARKED = 40
 """A line of more points than this has no markers, or small ones."""
+STYLES = {"points": "", "dashes": "--"}
+THIN_DASHES = (0, (6, 6))
+ALIKE = 0.01
+"""Values that differ by less of the larger one look the same."""
+BESIDE = 0.11
+"""How far apart markers over the same name stand, in steps from name to name."""
 
 
 class Line(NamedTuple):
@@ -43,6 +50,9 @@ def line_chart(
 ) -> Figure:
     """Curves with a legend.
 
+    A line that would hide an earlier one is thin and in dashes; markers over names stand side by
+    side.
+
     x, y: what the axes show, with their units.   logarithmic: "x", "y", "xy" or "".
     ticks: where the x axis has ticks, with their texts; for names instead of numbers, too.
     marks: vertical lines with a word.   band: a range of x that is set off.
@@ -51,17 +61,21 @@ def line_chart(
     """
     figure = Figure((WIDTH, 4.4))
     axes = figure.subplots()
+    named = ticks is not None and all(line.look == "points" for line in lines)
     for i, line in enumerate(lines):
         colour = PALETTE[(i if line.colour is None else line.colour) % len(PALETTE)]
         many = len(line.values) > MOST_MARKED
         marked = line.look == "points" or (line.look == "line" and not many)
+        hides = line.look == "line" and any(_alike(line, other) for other in lines[:i])
+        shift = BESIDE * (i - (len(lines) - 1) / 2) if named else 0
         axes.plot(
-            list(line.values),
+            [at + shift for at in line.values],
             list(line.values.values()),
-            linestyle={"points": "", "dashes": "--"}.get(line.look, "-"),
+            linestyle=THIN_DASHES if hides else STYLES.get(line.look, "-"),
+            linewidth=1 if hides else 1.6,
             drawstyle="steps-post" if line.look == "steps" else "default",
             marker=MARKERS[i % len(MARKERS)] if marked else "",
-            ms=2.5 if many else 4.5,
+            ms=2.5 if many or hides else 4.5,
             color=colour,
             label=plain(line.label),
         )
@@ -69,6 +83,8 @@ def line_chart(
         axes.set(**{f"{letter}scale": "log"})
         axis = axes.xaxis if letter == "x" else axes.yaxis
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        axis.set_major_locator(FixedLocator(decimal_ticks(*axis.get_view_interval())))
+        axis.set_minor_locator(NullLocator())
     if band:
         axes.axvspan(*band, color=WASH, lw=0, zorder=0)
     for word, at in (marks or {}).items():
@@ -94,3 +110,10 @@ def line_chart(
     if len(lines) > 1:
         figure.legend(loc="outside lower center", ncols=min(len(lines), 5))
     return figure
+
+
+def _alike(one: Line, other: Line) -> bool:
+    """Whether at most values the two look the same."""
+    pairs = [(value, other.values[at]) for at, value in one.values.items() if at in other.values]
+    same = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b)) for a, b in pairs)
+    return same > len(one.values) / 2

@@ -38,6 +38,8 @@ _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
 """Inches: the widths of the parts of a label in a bar, and of the room around it."""
 _DOT = 0.055
 """Inches: the radius of a large dot, and of the tip of the arrow into it."""
+MOST_LETTERS = 110
+"""A legend of more is too wide for one line."""
 _LEAST_BAR = 0.2
 """Inches: shorter bars have no labels."""
 
@@ -112,7 +114,9 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
     handles = _legend_handles(schedule.problem.placement, flights=len(messages) <= MOST_FLIGHTS)
     marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
     handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
-    figure.legend(handles=handles, loc="outside lower center", ncols=6)
+    letters = sum(len(str(handle.get_label())) for handle in handles)
+    columns = 6 if letters <= MOST_LETTERS else 4
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
 
 

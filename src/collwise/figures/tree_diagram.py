@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count, pairwise
+from math import hypot
 from typing import TypeAlias
 
 from matplotlib.axes import Axes
@@ -30,6 +31,12 @@ MOST_NODES = 64
 MOST_LABELLED_EDGES = 31
 COLUMN = 0.46
 """Inches between leaves side by side; less where there are many."""
+BETWEEN_NODES, LETTER = 0.3, 0.065
+"""Inches that an edge needs for its nodes, and for each letter beside it."""
+CLOSE = 0.015
+"""Times that differ by less of the whole are too close for nodes one above the other."""
+FLATTEST = 0.27
+"""The least height of a tree, as a part of its width."""
 MOST_INCHES = 13.0
 """How high a tree may be."""
 HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
@@ -77,19 +84,20 @@ def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | N
     return children if len(reached) == len(children) else None
 
 
-def _columns(children: dict[int, list[int]], root: int) -> dict[int, int]:
+def _columns(children: dict[int, list[int]], times: dict[int, float], root: int) -> dict[int, int]:
     """Where each rank stands, from left to right: above the last rank it informs.
 
-    The earlier a rank is informed the farther left it stands of its parent, so edges do not cross.
+    Or to the right of it, where that one is informed so soon that the two would overlap.  The
+    earlier a rank is informed the farther left it stands of its parent, so edges do not cross.
     """
     columns: dict[int, int] = {}
-    leaf_columns = count()
+    leaf_columns, end = count(), max(times.values())
 
     def place(rank: int) -> None:
         for child in children[rank]:
             place(child)
-        last = children[rank][-1:]
-        columns[rank] = columns[last[0]] if last else next(leaf_columns)
+        below = [r for r in children[rank][-1:] if times[r] - times[rank] > CLOSE * end]
+        columns[rank] = columns[below[0]] if below else next(leaf_columns)
 
     place(root)
     return columns
@@ -104,28 +112,30 @@ def _draw_tree(
     problem: Problem,
 ) -> Figure:
     root, placement = problem.root, problem.placement
-    places = {
-        rank: (float(column), 0.0 if rank == root else scale.value(first[rank].received))
-        for rank, column in _columns(children, root).items()
-    }
+    times = {r: 0.0 if r == root else scale.value(first[r].received) for r in children}
+    columns = _columns(children, times, root)
+    places = {rank: (float(column), times[rank]) for rank, column in columns.items()}
     edges = [(parent, child) for parent, ranks in children.items() for child in ranks]
     end = max(y for _, y in places.values())
     needed = max(_inches(places[parent], places[child], end) for parent, child in edges)
-    height = min(max(2.6, needed), MOST_INCHES)
+    broad = 1 + max(columns.values())
+    pitch = COLUMN if broad <= 18 else 0.4 if broad <= 40 else 0.3
+    width = max(1.4 + pitch * broad, 7.0)
+    height = min(max(2.6, needed, FLATTEST * width), MOST_INCHES)
     beside = height < 0.75 * needed  # too close for the times to stand below
-    columns = 1 + max(x for x, _ in places.values())
-    pitch = COLUMN if columns <= 18 else 0.4 if columns <= 40 else 0.3
-    width = max(1.4 + pitch * columns, 7.0)
     figure = Figure((width, height + 0.9))
     axes = figure.subplots()
-    spare = ((width - 0.9) / pitch - columns) / 2
-    axes.set_xlim(-0.5 - spare, columns - 0.5 + spare)
+    spare = ((width - 0.9) / pitch - broad) / 2
+    axes.set_xlim(-0.5 - spare, broad - 0.5 + spare)
     axes.set_ylim(end + 0.42 * end / height, -0.25 * end / height)
     labelled = len(edges) <= MOST_LABELLED_EDGES and not beside
     for parent, child in edges:
-        start = scale.text(first[child].start) if labelled else ""
-        colour = level_colour(placement, parent, child)
         ends = places[parent], places[child]
+        start = scale.text(first[child].start) if labelled else ""
+        across, down = (abs(a - b) for a, b in zip(*ends, strict=True))
+        if hypot(across * pitch, down * height / end) < BETWEEN_NODES + LETTER * len(start):
+            start = ""
+        colour = level_colour(placement, parent, child)
         _draw_edge(axes, *ends, start, colour, gid=f"edge-{parent}-{child}")
     for rank, at in places.items():
         time = scale.text(Fraction(0) if rank == root else first[rank].received)
@@ -152,7 +162,7 @@ def _draw_tree(
         remark += "\nat its upper left: the number of the rank's node"
         for colour, label in level_labels(placement):
             axes.plot([], [], color=colour, lw=1, label=label)
-        axes.legend(loc="upper right", fontsize=7.5)
+        axes.legend(loc="upper left", fontsize=7.5)  # the root is at the right
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")
     return figure
 

@@ -27,6 +27,9 @@ LIBRARY_PERSISTENT = "library_init"
 BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
+BY_HAND = " (by hand)"
+"""Ends the label of the same messages, sent and received by mpi4py alone."""
+
 
 class Punctual(NamedTuple):
     """The times (seconds, repetitions × competitors) in which all ranks began together.

@@ -5,14 +5,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+from matplotlib.figure import Figure
 
 from collwise.system import formatting
 
-Verdict: TypeAlias = Literal["holds", "holds in shape", "does not hold", "not recoverable"]
+if TYPE_CHECKING:  # computing needs no MPI
+    from collwise.tuning.session import Session
+
+Verdict: TypeAlias = Literal[
+    "holds", "holds in shape", "does not hold", "not recoverable", "not measured"
+]
 MOST_SHOWN = 16
 """Of many numbers only the first ones, and the last, are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+class Measured(NamedTuple):
+    """What came of measuring: what draws the picture, on rank 0, and the value of a claim."""
+
+    draw: Callable[[], Figure] | None
+    value: Any = None
+
+
+Measure: TypeAlias = Callable[["Session", float], Measured]
+"""Measures on the ranks of a session within so many seconds.  Collective."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +42,7 @@ class Claim:
     says: the claim in our words.
     paper: the paper's value, a number or several, which ours has to equal within `tolerance`; or
     words, which nothing is compared with.   tolerance: absolute, of each number.
-    ours: computes our value; None if there is nothing to compute.
+    ours: computes our value; None if there is nothing to compute.   measure: measures it.
     holds: whether the claim holds for a value, beyond the comparison with `paper`.
     shape: whether at least the shape holds, where the paper's value is not ours.
     because: why it does not hold as printed, for which it may compute more; of our value.
@@ -37,6 +55,7 @@ class Claim:
     paper: Any = ""
     tolerance: float | Fraction = 0
     ours: Callable[[], Any] | None = None
+    measure: Measure | None = None
     holds: Callable[[Any], bool] | None = None
     shape: Callable[[Any], bool] | None = None
     because: str | Callable[[Any], str] = ""
@@ -49,8 +68,10 @@ class Claim:
 
     def verdict(self, value: Any) -> Verdict:
         """The verdict on a value of ours."""
-        if self.ours is None:
+        if self.ours is None and self.measure is None:
             return "not recoverable"
+        if self.ours is None and value is None:
+            return "not measured"
         if self._agrees(value):
             return "holds"
         return "holds in shape" if self.shape and self.shape(value) else "does not hold"
@@ -63,9 +84,9 @@ class Claim:
             self.holds is None or self.holds(value)
         )
 
-    def judge(self) -> "Finding":
-        """Compute our value, and judge it."""
-        return Finding(self, self.ours() if self.ours else None)
+    def judge(self, measured: Measured | None = None) -> "Finding":
+        """Compute our value, or take the one that was measured, and judge it."""
+        return Finding(self, self.ours() if self.ours else measured and measured.value)
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,8 @@ class Finding:
     def because(self) -> str:
         """Why it does not hold as printed; also what there is to know if it does."""
         because = self.claim.because
+        if self.verdict == "not measured":
+            return "Only ranks can tell: -n 8 measures it on the machine at hand."
         return because(self.value) if callable(because) else because
 
     @property
@@ -95,7 +118,7 @@ class Finding:
             "where": claim.where,
             "says": claim.says,
             "paper": shown(claim.paper, claim.unit),
-            "ours": shown(self.value, claim.unit) if claim.ours else "",
+            "ours": shown(self.value, claim.unit) if claim.ours or self.value else "",
             "verdict": self.verdict,
             "because": self.because,
         }
@@ -121,9 +144,10 @@ def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
 def shown(value: Any, unit: str = "") -> str:
     """A value as text: numbers with three digits and the unit, fractions as they are."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {shown(x)}" for name, x in value.items()) + _after(unit)
+        texts = [f"{name}: {_part(x)}" for name, x in value.items()]
+        return ", ".join(texts) + _after(unit)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        texts = [f"({shown(x)})" if isinstance(x, tuple) else shown(x) for x in value]
+        texts = [_part(x) for x in value]
         if len(texts) > MOST_SHOWN:
             texts = [*texts[: MOST_SHOWN - 2], "…", texts[-1]]
         return (", ".join(texts) or "none") + _after(unit)
@@ -135,11 +159,17 @@ def shown(value: Any, unit: str = "") -> str:
         case Fraction() if value.denominator > 1:
             ends = value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100)
             text = f"{float(value):g}" if ends else f"{value}"
+            if value.denominator > MOST_SHOWN**4:  # such fractions tell nobody anything
+                text = f"{float(value):.13g}"
         case float():
             text = f"{value:.4g}" if abs(value) < inf else formatting.significant(value)
         case _:
             text = f"{value:,}" if isinstance(value, int) else str(value)
     return text.replace("-", "−") + _after(unit) if not isinstance(value, str) else value
+
+
+def _part(value: Any) -> str:
+    return f"({shown(value)})" if isinstance(value, tuple) else shown(value)
 
 
 def _after(unit: str) -> str:

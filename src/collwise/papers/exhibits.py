@@ -2,24 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from matplotlib.figure import Figure
 
 from collwise.errors import UnknownName
-from collwise.papers.claims import Claim
-
-if TYPE_CHECKING:  # computing needs no MPI
-    from collwise.tuning.session import Session
+from collwise.papers.claims import Claim, Measure
 
 HERE = "-measured"
 """Ends the name of a picture that was measured on the machine at hand."""
 Rows: TypeAlias = Sequence[Mapping[str, str]]
 """A table: cells by column title; every row has the same titles."""
-
-Measure: TypeAlias = Callable[["Session", float], Callable[[], Figure]]
-"""Measures on the ranks of a session within so many seconds (collective); what it returns draws the
-picture, on rank 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,18 +3,17 @@
 Everything here is collective over a session's ranks; each returns what draws the picture.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
-
-from matplotlib.figure import Figure
 
 import collwise as cw
 from collwise.figures.latency_curves import latency_curves
 from collwise.figures.line_chart import Line, line_chart
-from collwise.measure.race import Race
+from collwise.measure.race import BY_HAND, Race
 from collwise.model.exact import seconds
-from collwise.papers.exhibits import Measure
+from collwise.papers.claims import Measure, Measured
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 if TYPE_CHECKING:
@@ -25,16 +24,25 @@ MEASURING_SHARE = 0.3
 """Of the time, for t0 and λ; the races have the rest."""
 
 
-def latencies(session: "Session", budget_s: float) -> Callable[[], Figure]:
-    """λ, t0 and λ·t0 over the size, for both ways of sending and both experiments."""
+def latencies(session: "Session", budget_s: float) -> Measured:
+    """λ, t0 and λ·t0 over the size, for both ways of sending and both experiments.
+
+    The value: λ and t0 of non-blocking sends over those of blocking ones, by size.
+    """
     profile = session.measure(budget_s, SIZES)
-    return lambda: latency_curves(profile)
+    modes = {(point.nbytes, point.mode): point for point in profile.points}
+    ratios = {
+        f"{n} B": (max(one.lam, 1) / max(other.lam, 1), one.t0_s / other.t0_s)
+        for n in SIZES
+        if (one := modes.get((n, "nonblocking"))) and (other := modes.get((n, "blocking")))
+    }
+    return Measured(lambda: latency_curves(profile), ratios)
 
 
 def alpha_sweep(nbytes: int) -> Measure:
     """The broadcast of nbytes to all ranks over α, beside what the measured machine predicts."""
 
-    def measure(session: "Session", budget_s: float) -> Callable[[], Figure]:
+    def measure(session: "Session", budget_s: float) -> Measured:
         algorithm = cw.ALGORITHMS["broadcast/alpha"]
         problem = algorithm.problem(ranks := session.private.comm.Get_size(), nbytes)
         machine = session.measure(budget_s * MEASURING_SHARE, [nbytes]).machine
@@ -45,12 +53,14 @@ def alpha_sweep(nbytes: int) -> Measure:
             {label: seconds(algorithm.time_of(problem, machine, a)) for label, a in alphas.items()},
             budget_s * (1 - MEASURING_SHARE),
         )
-        return lambda: line_chart(
-            _curves({"": {float(label): (race, label) for label in alphas}}),
-            "α: the share of the ranks that a source keeps",
-            "broadcast time (ms)",
-            title=f"{formatting.size(nbytes)} to {ranks} ranks, measured here",
-            zero=True,
+        return Measured(
+            lambda: line_chart(
+                _curves({"": {float(label): (race, label) for label in alphas}}),
+                "α: the share of the ranks that a source keeps",
+                "broadcast time (ms)",
+                title=f"{formatting.size(nbytes)} to {ranks} ranks, measured here",
+                zero=True,
+            )
         )
 
     return measure
@@ -62,7 +72,7 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
     names: algorithms by label.   lengths: items of 4 bytes.
     """
 
-    def measure(session: "Session", budget_s: float) -> Callable[[], Figure]:
+    def measure(session: "Session", budget_s: float) -> Measured:
         profile = session.measure(budget_s * MEASURING_SHARE, [4 * n for n in lengths])
         machine, ranks = (
             profile.machine_combining("sum", "float32"),
@@ -88,13 +98,38 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
                 budget_s * (1 - MEASURING_SHARE) / len(lengths),
                 dtype="float32",
             )
-        return lambda: line_chart(
-            _curves({label: {n: (race, label) for n, race in races.items()} for label in names}),
-            "n: items of 4 bytes",
-            "allreduce time (ms)",
-            title=f"Combining on {ranks} ranks, measured here",
-            logarithmic="xy",
+        return Measured(
+            lambda: line_chart(
+                _curves(
+                    {label: {n: (race, label) for n, race in races.items()} for label in names}
+                ),
+                "n: items of 4 bytes",
+                "allreduce time (ms)",
+                title=f"Combining on {ranks} ranks, measured here",
+                logarithmic="xy",
+            )
         )
+
+    return measure
+
+
+def overheads(names: Sequence[str], nbytes: int) -> Measure:
+    """What algorithms cost over the same messages by bare mpi4py, from every second rank.
+
+    names: of s-to-p algorithms.   nbytes: of each source's message.
+    The value: percent by name, with the ends of the 95 % interval.
+    """
+
+    def measure(session: "Session", budget_s: float) -> Measured:
+        ranks, lost = session.private.comm.Get_size(), {}
+        problem = Problem.of("s_to_p", ranks, nbytes, sources=range(0, ranks, 2))
+        for name in names:
+            schedule = cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {})
+            share_s = budget_s / len(names)
+            race = session.compare(problem, {name: schedule}, {}, share_s, by_hand=True)
+            slower = race.against(name, name + BY_HAND)
+            lost[name] = tuple(100 * (x - 1) for x in (slower.middle, slower.low, slower.high))
+        return Measured(None, lost)
 
     return measure
 

@@ -19,6 +19,7 @@ STYLES: dict[Verdict, str] = {
     "holds in shape": "fair",
     "does not hold": "bad",
     "not recoverable": "aside",
+    "not measured": "aside",
 }
 """The class of each verdict in the page's style."""
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.figures.style import save
 from collwise.papers import bruck1996, hambrusch1998, vandegeijn1991
-from collwise.papers.claims import Finding, counted
-from collwise.papers.exhibits import HERE, Measure, Paper, Rows
+from collwise.papers.claims import Finding, Measure, Measured, counted
+from collwise.papers.exhibits import HERE, Paper, Rows
 from collwise.papers.papers_page import markdown, page
 from collwise.system.files import replace_file
 
@@ -25,8 +25,6 @@ PAPERS: Mapping[str, Paper] = {
 Progress: TypeAlias = Callable[[str, float], None]
 Drawn: TypeAlias = dict[str, Figure | Rows]
 """Figures and tables by the id of the exhibit, with HERE at its end if it was measured."""
-Measured: TypeAlias = dict[Measure, Callable[[], Figure]]
-"""What draws the pictures of what was measured."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +60,20 @@ def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
     return [PAPERS[key.lower()].selected(items)]
 
 
-def measurable(papers: Iterable[Paper]) -> list[Measure]:
-    """What can be measured on ranks, each once, though several figures may show it."""
-    exhibits = (exhibit for paper in papers for exhibit in paper.exhibits)
-    return list(dict.fromkeys(e.measure for e in exhibits if e.measure))
+def measurable(papers: Iterable[Paper], draws: bool = True) -> list[Measure]:
+    """What can be measured on ranks, each once, though several figures and claims may need it."""
+    measures: list[Measure | None] = []
+    for paper in papers:
+        measures += [claim.measure for claim in paper.claims]
+        measures += [exhibit.measure for exhibit in paper.exhibits if draws]
+    return [measure for measure in dict.fromkeys(measures) if measure]
 
 
 def measure(
-    papers: Sequence[Paper], session: "Session", budget_s: float, progress: Progress
-) -> Measured:
+    measures: Sequence[Measure], session: "Session", budget_s: float, progress: Progress
+) -> dict[Measure, Measured]:
     """Measure all of that on the ranks of a session within so many seconds.  Collective."""
-    measures = measurable(papers)
-    measured: Measured = {}
+    measured: dict[Measure, Measured] = {}
     for i, measure in enumerate(measures):
         progress("measuring on MPI", i / len(measures))
         measured[measure] = measure(session, budget_s / len(measures))
@@ -82,7 +82,7 @@ def measure(
 
 def reproduce(
     papers: Sequence[Paper],
-    measured: Measured,
+    measured: Mapping[Measure, Measured],
     *,
     draws: bool = True,
     progress: Progress = lambda what, done: None,
@@ -97,13 +97,14 @@ def reproduce(
         findings = []
         for claim in paper.claims:
             progress(f"{paper.key} {claim.id}", next(numbers) / steps)
-            findings.append(claim.judge())
+            findings.append(claim.judge(measured.get(claim.measure) if claim.measure else None))
         drawn: Drawn = {}
         for exhibit in paper.exhibits if draws else ():
             progress(f"{paper.key} {exhibit.id}", next(numbers) / steps)
             drawn[exhibit.id] = exhibit.draw()
-            if exhibit.measure in measured:
-                drawn[exhibit.id + HERE] = measured[exhibit.measure]()
+            here = measured.get(exhibit.measure) if exhibit.measure else None
+            if here and here.draw:
+                drawn[exhibit.id + HERE] = here.draw()
         yield Reproduction(paper, findings, drawn)
 
 

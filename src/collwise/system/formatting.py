@@ -19,8 +19,10 @@ class Scale(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The unit, for an axis; if it is t0, with its length."""
-        return f"in t0 = {time(self.length_s)}" if self.unit == T0 else self.unit
+        """The unit, for an axis; if it is t0, with its length, unless that is the unit of time."""
+        if self.unit == T0:
+            return "in t0" if self.length_s == 1 else f"in t0 = {time(self.length_s)}"
+        return self.unit
 
     def value(self, time_s: Time) -> float:
         """The number of units, for axes."""

@@ -225,8 +225,15 @@ def what_papers_measured_is_measured_here(comm: MPI.Intracomm) -> None:
             measured.alpha_sweep(64)(session, 0.6),
             measured.combining({"Version 2": "recursive_doubling"}, (4, 16))(session, 0.6),
         ]
+        names = ("br_lin", "two_step", "xor")  # whose bytes are checked, by hand, too
+        lost = measured.overheads(names, 100)(session, 0.3).value
+        ratios = measured.latencies(session, 0.4).value
+    assert tuple(lost) == names
+    assert all(low <= middle <= high for middle, low, high in lost.values())
+    assert min(lam for lam, _ in ratios.values()) > 0
     if comm.rank == 0:
-        for draw, points in zip(drawn, (6, 2), strict=True):
+        for (draw, _), points in zip(drawn, (6, 2), strict=True):
+            assert draw
             lines = draw().axes[0].lines
             medians, predicted = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
             assert len(medians) == len(predicted) == points

@@ -48,11 +48,12 @@ def race(
     budget_s: float,
     repetitions: int = 300,
     seed: int = 0,
+    by_hand: bool = False,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: what vectors are combined with, and their elements.   budget_s: seconds for this
-    race.   repetitions: the most of them.
+    race.   repetitions: the most of them.   by_hand: race the same messages without us, too.
     Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that cannot be raced with.
     """
@@ -60,6 +61,8 @@ def race(
     competitors = workload.libraries()
     for label, schedule in schedules.items():
         competitors += workload.candidates(label, schedule)
+        if by_hand:
+            competitors.append(workload.by_hand(label, schedule))
     try:
         for competitor in competitors:
             workload.check(competitor)

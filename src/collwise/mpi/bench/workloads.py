@@ -5,6 +5,7 @@ Every byte of the result is known beforehand and checked.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +13,8 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
-from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import BLOCKING, BY_HAND, LIBRARY, LIBRARY_PERSISTENT
+from collwise.mpi.bench.bare_sends import BareSends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
@@ -122,6 +124,23 @@ class Workload:
             _persistent(label, executor.persistent(*self.buffers)),
             Competitor(label + BLOCKING, partial(executor.run, *self.buffers), executor.Free),
         ]
+
+    def by_hand(self, label: str, schedule: Schedule) -> Competitor:
+        """The same messages without us, of a schedule that gathers what sources have."""
+        places = dict(
+            zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)
+        )
+        rank, result = self.private.rank, self.result
+        assert result is not None
+        own = slice(places.get(rank, 0), places.get(rank, 0) + self._lengths.get(rank, 0))
+        operations = schedule.rank(rank)
+        bare = BareSends(self.comm, operations, self.problem.input_of(rank), result, places)
+
+        def run() -> None:
+            result[own] = self._own
+            bare.run()
+
+        return Competitor(label + BY_HAND, run, bare.free)
 
     def check(self, competitor: Competitor) -> None:
         """Run it once and compare the result on every rank; raise WrongResult, on all, if wrong."""

@@ -13,8 +13,9 @@ from collwise.figures.christmas_tree import christmas_tree
 from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Line, line_chart
 from collwise.figures.tree_diagram import tree_diagram
+from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
 from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, sweep
-from collwise.papers.bruck1996.postal_claims import TABLE1, TABLE2, alpha_steps
+from collwise.papers.bruck1996.postal_claims import alpha_steps
 from collwise.papers.exhibits import Exhibit, Rows
 from collwise.papers.measured import alpha_sweep, latencies
 from collwise.system import formatting
@@ -33,8 +34,9 @@ def _tree(name: str, lam: int) -> Figure:
 
 def _christmas_tree(lam: str) -> Figure:
     ranges = {n: cw.postal.alpha_range(n, lam) for n in range(2, 251)}
+    times = {n: cw.postal.broadcast_time(n, lam) for n in ranges}
     title = f"λ = {lam}: the α that split n ranks optimally"
-    return christmas_tree(ranges, cw.postal.alpha_intersection(250, lam), title=title)
+    return christmas_tree(ranges, cw.postal.alpha_intersection(250, lam), times, title=title)
 
 
 def _convergence() -> Figure:
@@ -228,7 +230,8 @@ EXHIBITS = (
         id="fig6",
         title="Legal α for λ = 2",
         caption="A bar for every n: the α that split n ranks optimally. Every triangle holds the n"
-        " with the same time; at its top the split is forced. A straight line passes through all.",
+        " with the same time, which stands beside it; at its top the split is forced. A straight"
+        " line passes through all.",
         draw=lambda: _christmas_tree("2"),
     ),
     Exhibit(

@@ -95,7 +95,9 @@ EXHIBITS = (
         caption="α = 525 µs, β = 2 µs, γ = 0.35 µs, the schedules simulated. The hybrid is never"
         " above Version 2 or 3. On MPI (-n): the same algorithms here, beside their predictions.",
         draw=lambda: _curves(
-            curve_times(), "Combining on 64 nodes of an iPSC/860", {"2 = 3": float(crossover())}
+            curve_times(),
+            "Combining on 64 nodes of an iPSC/860",
+            {"Versions 2 and 3 cross": float(crossover())},
         ),
         measure=MEASURED,
     ),

@@ -1,0 +1,32 @@
+"""`collwise explore`: an interactive page.  Needs no MPI."""
+
+import click
+
+from collwise.cli import output
+
+
+@click.command("explore")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Of the page; 0: a free one."
+)
+@click.option("--browser/--no-browser", default=True, help="Open it in a browser.")
+@output.json_option
+def command(port: int, browser: bool, as_json: bool) -> None:
+    """Open a page with sliders for λ, ranks, bytes and sources, until interrupted.
+
+    It draws the schedule in space and in time, and compares the times of all algorithms with the
+    lower bound, over λ, too.  Every picture can be saved as SVG.  It needs an extra:
+
+    \b
+        pip install 'collwise[explore]'
+        collwise explore
+    """  # noqa: D301
+    from collwise.explore.serving import serve
+
+    def told(address: str) -> None:
+        if as_json:
+            output.write_json({"address": address})
+        else:
+            output.write(f"the page is at {address}; Ctrl-C ends it")
+
+    serve(port, browser, told)

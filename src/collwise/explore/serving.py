@@ -1,0 +1,50 @@
+"""Serves the page on this machine only."""
+
+import socket
+import webbrowser
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from collwise.errors import InvalidArgument
+
+HOST = "127.0.0.1"
+
+
+def check_installed() -> None:
+    """Raise InvalidArgument, with what to do, if the page's extra is not installed."""
+    if find_spec("marimo") is None:
+        raise InvalidArgument(
+            "an interactive page",
+            "marimo is not installed",
+            "install the extra: pip install 'collwise[explore]'",
+        )
+
+
+def serve(port: int, opens: bool, told: Callable[[str], None]) -> None:
+    """Serve the page until somebody interrupts.
+
+    port: 0 for a free one.   opens: whether to open a browser.   told: called with the address.
+    Raises InvalidArgument if the port is taken, or the extra is not installed.
+    """
+    check_installed()
+    import marimo
+    import uvicorn
+
+    notebook = Path(__file__).with_name("app.py")
+    page = marimo.create_asgi_app(quiet=True).with_app(path="", root=str(notebook)).build()
+    listening = socket.socket()
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        asked = f"a page on port {port}"
+        raise InvalidArgument(asked, error.strerror or str(error), "give another --port") from error
+    with listening:
+        address = f"http://{HOST}:{listening.getsockname()[1]}/"
+        told(address)
+        if opens:
+            webbrowser.open(address)
+        server = uvicorn.Server(uvicorn.Config(page, log_level="warning"))
+        server.run(sockets=[listening])

@@ -65,10 +65,10 @@ def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
     return OrderedTree(placement.ranks, tuple(families))
 
 
-def _parse(text: str) -> Sequence[LevelCost]:
+def _parse(text: Any) -> Sequence[LevelCost]:
     try:
         rows = [LevelCost(*map(int, level.split(","))) for level in text.split(";")]
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         rows = []
     if not rows or any(min(row) < 0 or row.gap < 1 or row.latency < row.gap for row in rows):
         raise InvalidArgument("the parameter costs", f"it is {text!r}", f"give {_MEANING}")
@@ -76,7 +76,7 @@ def _parse(text: str) -> Sequence[LevelCost]:
 
 
 def _read(value: Any) -> str:
-    rows = _parse(value if isinstance(value, str) else "")
+    rows = _parse(value)
     return "; ".join(",".join(map(str, row if row.port else row[:2])) for row in rows)
 
 

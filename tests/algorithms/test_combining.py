@@ -20,6 +20,7 @@ from collwise.algorithms.reductions import (
     simulated_time,
 )
 from collwise.algorithms.registry import algorithms_for
+from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.exchange import Exchange, Stage
@@ -434,3 +435,24 @@ def test_nothing_is_combined_of_nothing_and_alone_it_is_a_copy(algorithm: Algori
     for nbytes in (0, 8):
         lists = algorithm.schedule(1, nbytes, itemsize=8, **settings_of(algorithm, 1)).lists
         assert [len(ops) for ops in lists] == [nbytes // 8]
+
+
+# --- groups of any size ---
+
+
+def test_stages_must_take_in_half_of_the_ranks() -> None:
+    mixed = ALGORITHMS["allreduce/mixed_radix"]
+    with pytest.raises(InvalidArgument) as caught:
+        mixed.schedule(9, 64, itemsize=8, stages="2 2").rank(0)
+    assert str(caught.value) == ("allreduce on 9 ranks: the stages 2 2 are for 4 to 8; give others")
+
+
+def test_large_groups_where_latency_is_high() -> None:
+    """100 ranks, λ = 20: two stages of ten, not seven of two; none where they cannot be timed."""
+    mixed = ALGORITHMS["allreduce/mixed_radix"]
+    high = Machine.postal(t0_s=1, lam=20)
+    (settings,) = mixed.choices(mixed.problem(100, 80, itemsize=8), high)
+    assert settings == {"stages": "10 10"}
+    assert mixed.predict(high, 100, 80, itemsize=8, **settings) == 2 * (8 + 20)
+    assert not list(mixed.choices(mixed.problem(1009, 80, itemsize=8), high))
+    assert not list(mixed.choices(mixed.problem(2, 80, itemsize=8), high))

@@ -32,7 +32,7 @@ Score: TypeAlias = Callable[
 
 MOST_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
-collectives that combine count eight times."""
+collectives that combine count eight times, those of s-to-p broadcasts twice."""
 MOST_WITHOUT_LEVELS = 1 << 22
 """The same on other machines, counted likewise."""
 MOST_FOR_RUNNERS_UP = 1 << 13
@@ -168,7 +168,7 @@ def _simulate(
         tries.append(_Try(least, number, algorithm, settings, schedule))
     result.of = len(tries)
     fastest: Fraction | None = None
-    work, weight = 0, 8 if problem.kind.combines else 1
+    work, weight = 0, 8 if problem.kind.combines else 2 if problem.kind.has_sources else 1
     most = MOST_SIMULATED if isinstance(machine, Levels) else MOST_WITHOUT_LEVELS
     long: list[tuple[int, int]] = []
     tries.sort(key=lambda row: row[:2])

@@ -35,6 +35,15 @@ def strategy_for(ranks: int, bits: int = 0b0110100110010110) -> tuple[int, ...]:
     return tuple(bits >> j & 1 for j in range(cube_dimension(ranks)))
 
 
+def stages_for(ranks: int, radix: int = 3) -> str:
+    """Groups of `radix` while there are so many ranks, a smaller one last; every other divides."""
+    radices: list[int] = []
+    while ranks > 1 or not radices:
+        radices.append(max(min(radix, ranks), 2))
+        ranks //= radix
+    return " ".join(f"{k}{'d' * (place % 2)}" for place, k in enumerate(radices, radix))
+
+
 def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, Any]:
     """A value for every parameter of an algorithm: those that are wanted, and some."""
     values = {
@@ -42,6 +51,8 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "lam": 2,
         "alpha": "3/5",
         "k": 3,
+        "latency": 3,
+        "stages": stages_for(ranks),
         "radix": 3,
         "strategy": strategy_for(ranks),
         "algorithms": "binomial",
@@ -50,6 +61,7 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "across": "recursive_doubling",
         "broadcasts": "binomial",
         "exchange": "bruck",
+        "costs": "2,5",
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

@@ -194,6 +194,25 @@ def bruck(told: Told, p: int, sources: Sequence[int]) -> None:
         )
 
 
+def census(told: Told, p: int, sources: Sequence[int], latency: int) -> None:
+    """In every round all send what they hold to the rank whose part ends where theirs begins.
+
+    Messages are on their way for `latency` rounds; none brings what is there or on its way.
+    """
+    held, promised = ([{r} for r in range(p)] for _ in range(2))
+    on_their_way = []
+    while (distance := len(promised[0])) < p:
+        pairs = [((r + distance) % p, r) for r in range(p)]
+        sent = [(a, b, frozenset(held[a] - promised[b])) for a, b in pairs]
+        told.rounds.append([(a, b, what & {*sources}) for a, b, what in sent if what & {*sources}])
+        for _, b, what in sent:
+            promised[b] |= what
+        on_their_way.append(sent)
+        if len(on_their_way) >= latency:
+            for _, b, what in on_their_way.pop(0):
+                held[b] |= what
+
+
 def doubling(told: Told, p: int, sources: Sequence[int]) -> None:
     """Ranks beyond the largest cube hand over first, and get everything last."""
     cube = 2 ** (p.bit_length() - 1)
@@ -242,6 +261,7 @@ ON_RANKS: dict[str, Callable[..., None]] = {
     "ring": ring,
     "xor": xor,
     "bruck": bruck,
+    "census": census,
     "recursive_doubling": doubling,
     "broadcasts": broadcasts,
     "source_tree": source_tree,

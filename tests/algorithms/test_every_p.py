@@ -34,6 +34,7 @@ from tests.algorithms.examples import (
     root_of,
     roots,
     sources_for,
+    stages_for,
     strategy_for,
 )
 
@@ -73,6 +74,8 @@ class Settings:
         self.lam = lam
         self.alpha = Fraction(50 + 7 * seed % 50, 100)
         self.k = self.radix = 2 + seed % 7
+        self.latency = 1 + seed % 7
+        self.stages = stages_for(p, self.radix)
         self.algorithms = self.reduces = self.broadcasts = "binomial"
         self.trees, self.across, self.exchange = "chain", "recursive_doubling", "bruck"
         self.strategy = strategy_for(p, Random(seed).getrandbits(8))

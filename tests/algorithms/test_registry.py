@@ -144,6 +144,8 @@ def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -
 BAD: dict[str, list[Any]] = {
     "segment": [0, -1, 1.5, "100", None, True],
     "k": [1, 0, -3, 2.0, None, True],
+    "latency": [0, -3, 2.0, None, True],
+    "stages": [5, None, "", "1d", "2 x", "0", "d"],
     "lam": [0, 0.99, "4/5", -1, float("nan"), None, "much"],
     "alpha": [0.49, 1, "5/4", 0, -1, float("inf"), None],
     "radix": [1, 0, -3, 2.0, None, True],

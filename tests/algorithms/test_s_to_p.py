@@ -158,6 +158,25 @@ def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction
     assert p - 1 <= unit["xor"] <= 2**logs - 1
 
 
+def test_the_census_is_optimal_for_an_integer_latency() -> None:
+    """Nobody has the first rank's contribution earlier than by a broadcast alone."""
+    for p in range(2, 131):
+        for k in (2, 4, 10, 64):
+            machine = Machine.postal(t0_s=1, lam=k)
+            time = s_to_p("census").predict(machine, p, 8, sources=range(p), latency=k)
+            assert time == postal.broadcast_time(p, k)
+
+
+@each
+def test_where_all_give_alike_one_rank_may_stand_for_all(algorithm: Algorithm) -> None:
+    for p in (2, 5, 9, 16):
+        given = settings_of(algorithm, p)
+        schedule = algorithm.schedule(p, 100, sources=range(p), **given)
+        for machine in MACHINES:
+            time = algorithm.predict(machine, p, 100, sources=range(p), **given)
+            assert time == ideal(schedule, machine).completion
+
+
 @pytest.mark.parametrize("p", [*range(1, 40), 64, 100, 128, 130])
 def test_rounds_of_halving(p: int) -> None:
     """⌈log2 p⌉ rounds, in which messages grow as told, whoever the sources are."""

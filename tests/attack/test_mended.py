@@ -126,7 +126,15 @@ def test_every_public_name_is_there_without_mpi(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("running on MPI None\n", "")
 
 
-SETTINGS = {"segment": 64, "lam": 4, "strategy": (0,) * 31, "radix": 4, "alpha": "1/2", "k": 3}
+SETTINGS = {
+    "segment": 64,
+    "lam": 4,
+    "strategy": (0,) * 31,
+    "radix": 4,
+    "alpha": "1/2",
+    "k": 3,
+    "latency": 3,
+}
 FLAT = [one for one in cw.ALGORITHMS.values() if one.parameters.keys() <= SETTINGS.keys()]
 """All but those that are put together from others."""
 

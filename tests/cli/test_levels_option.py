@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.tuning.examples import WITH_NODES
 
 LINE = "2x3: 1us,2,2us; 9us,4"
 
@@ -55,3 +56,27 @@ def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
 )
 def test_refused(collwise: Run, ranks: str, levels: str, more: tuple[str, ...], words: str) -> None:
     collwise("plan", "-n", ranks, "--bytes", "64", "--levels", levels, *more).refused(words)
+
+
+def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
+    """Its nodes are filled as they were, or ranks are where --placement says."""
+    WITH_NODES.save(folder / "profile.json")
+    usual = collwise("plan", "-n", "5", "--bytes", "512")
+    assert (usual.code, usual.err) == (0, "")
+    assert "machine      3 nodes × 1 to 2 ranks; inside a node t0 = " in usual.out
+    placed = collwise("plan", "-n", "6", "--bytes", "512", "--placement", "2x3, round robin")
+    assert "machine      2 nodes × 3 ranks; " in placed.out
+    flat = collwise("simulate", "-n", "4", "--bytes", "512", "--topology", "complete:4")
+    assert "measured from 8 to 65536 bytes" in flat.out + flat.err
+    for arguments, seen in (
+        (
+            ["-n", "8", "--placement", "2x2x2"],
+            "--placement 2 × 2 × 2 ranks: 3 levels; the profile has 2",
+        ),
+        (["-n", "5", "--placement", "2x2"], "the placement has 4"),
+        (["-n", "4", "--placement", "2x2", "--t0", "1us", "--lam", "2"], "measured machines"),
+        (["-n", "4", "--placement", "2y2"], "that is no product of group sizes"),
+    ):
+        refused = collwise("plan", "--bytes", "512", *arguments)
+        assert refused.code == 2
+        assert seen in refused.err.replace("\n", " ")

@@ -42,6 +42,7 @@ def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dic
     ways: dict[str, st.SearchStrategy[Any]] = {
         "segment": st.integers(max(1, nbytes // 25), nbytes + 1),
         "k": st.integers(2, 7),
+        "latency": st.integers(1, 7),
         "lam": st.builds(F, st.integers(4, 24), st.integers(1, 4)),
         "alpha": st.builds(F, st.integers(10, 19), st.just(20)),
     }

@@ -274,8 +274,8 @@ def test_a_plan_on_paper() -> None:
     assert lines[0] == "s_to_p of 3072 bytes from 3 to 32 ranks (4 × 8)"
     assert "machine      postal: t0 = 1 s, λ = 4" in lines
     assert "topology     complete graph of 32" in lines
-    assert "choice       s_to_p/source_tree(lam=4)" in lines
-    assert "predicted    18.0 s" in lines
+    assert "choice       s_to_p/census(latency=4)" in lines
+    assert "predicted    13.0 s" in lines
     assert lines[-4:] == [f"moving       {remark}" for remark in made.remarks]
     for candidate in made.candidates:
         assert any(candidate.label in line and candidate.verdict in line for line in lines)
@@ -283,9 +283,9 @@ def test_a_plan_on_paper() -> None:
 
 def test_the_choice_says_what_it_takes() -> None:
     made = s_to_p(32, [0, 11, 22])
-    assert made.choice.predicted == Fraction(18)  # (λ + s − 2) + T_4(32)
-    assert made.predicted_s == 18.0
-    assert made.schedule.algorithm == "s_to_p/source_tree(lam=4)"
+    assert made.choice.predicted == Fraction(13)  # T_4(32)
+    assert made.predicted_s == 13.0
+    assert made.schedule.algorithm == "s_to_p/census(latency=4)"
     assert made.schedule.problem is made.problem
 
 

@@ -12,9 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.tuning.examples import NODE, WITH_NODES
 
 from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
+from collwise.model.levels import Levels
+from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.level_machine import filled, placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import (
     MeasuredSize,
@@ -129,7 +133,7 @@ def test_the_file_explains_itself(tmp_path: Path) -> None:
     path = PROFILE.save(tmp_path / "profile.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["format"] == "collwise profile"
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert list(document)[:2] == ["format", "version"]
     assert document["units"]["*_s"] == "seconds"
     assert document["provenance"]["hosts"] == {"node1": 2, "node2": 2}
@@ -291,12 +295,12 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: b" \n\n", "it is empty"),
     "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
     "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
-    "a comma": (_text('"version": 2,', '"version": 2'), r"malformed.*in line 4"),
+    "a comma": (_text('"version": 3,', '"version": 3'), r"malformed.*in line 4"),
     "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=3), "its version is 3.*reads up to 2; update"),
+    "a later version": (_edited("version", value=4), "its version is 4.*reads up to 3; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),
@@ -589,3 +593,42 @@ def test_provenance_of_here_and_now() -> None:
     assert made.collwise
     assert made.system
     assert (made.usable_cores, made.notes) == (4, ("x",))
+
+
+# Levels
+
+
+def test_where_ranks_are_in_the_levels_of_a_profile() -> None:
+    """Nodes come from MPI, groups of nodes by the names of hosts."""
+    deep = msgspec.structs.replace(
+        WITH_NODES,
+        levels=(NODE, msgspec.structs.replace(NODE, name="cluster")),
+        groups={"a": (0,), "b": (0,), "c": (1,)},
+    )
+    hosts, nodes = ["c", "a", "c", "b"], [0, 1, 0, 2]
+    assert placement_on([PROFILE, WITH_NODES], hosts, nodes) == Placement.of(nodes)
+    assert placement_on([deep], hosts, nodes) == Placement.of(nodes, [1, 0, 1, 0])
+    assert placement_on([deep], ["d", *hosts[1:]], nodes) is None
+    assert placement_on([PROFILE], hosts, nodes) is None
+    assert filled(WITH_NODES, 5) == Placement.of([0, 0, 1, 1, 2])
+    assert filled(deep, 5) is None
+    older = msgspec.structs.replace(PROFILE, other_placements=(WITH_NODES.measurements,))
+    assert isinstance(older.machine_on(Placement.of(nodes)), Levels)
+
+
+def test_what_a_level_must_be() -> None:
+    with pytest.raises(ValueError, match="points is empty"):
+        msgspec.structs.replace(NODE, points=())
+    with pytest.raises(ValueError, match="do not ascend"):
+        msgspec.structs.replace(NODE, port=NODE.port[::-1])
+
+
+def test_where_one_sender_fills_the_port_its_own_t0_counts() -> None:
+    """And not where many do not notice it; between measured sizes it is on a straight line."""
+    machine = WITH_NODES.machine_on(Placement.of([0, 0, 1]))
+    assert isinstance(machine, Levels)
+    assert machine.at(2, 8) == (Fraction("1.08e-6"), Fraction("8.64e-6"))
+    assert machine.at(2, 512) == (Fraction("2e-6"), 8 * Fraction("6.12e-6"))
+    assert machine.at(2, 4096) == (Fraction("2e-6"), 8 * Fraction("4.196e-5"))
+    assert machine.port(1, 4096) == Fraction("4.2e-5")
+    assert machine.port(1, 8) == 0

@@ -12,6 +12,7 @@ from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
 from collwise.planner.choose import plan
+from collwise.planner.plans import shares
 from collwise.profiles.records import CombineTime
 from collwise.report.plan_document import plan_document
 from collwise.report.tables import Table
@@ -19,6 +20,7 @@ from collwise.report.tuning_tables import (
     UNRACED,
     combining_table,
     hockney_table,
+    levels_table,
     measured_table,
     race_document,
     race_summary,
@@ -30,7 +32,7 @@ from collwise.report.tuning_tables import (
 from collwise.system import formatting
 from tests.figures.examples import point, profile
 from tests.planner.machines import HOCKNEY, MACHINES
-from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+from tests.tuning.examples import PROFILE, RANKS, WITH_NODES, alone, outcome, session
 
 COMPARED = ("call", "measured", "library", "speed-up", "used")
 
@@ -70,6 +72,27 @@ def test_two_rows_for_every_size() -> None:
         assert table["95 %"][i] == f"{gain.low:.2f} … {gain.high:.2f}"
     behind, ahead = "the library's own is faster", "clearly ahead"
     assert table["verdict"] == [behind, ahead, ahead, behind]
+
+
+def test_levels_and_where_time_is_spent() -> None:
+    made = outcome(512, 1.5, 0.8, measured=WITH_NODES)
+    found = session(made, alone(8), measured=WITH_NODES)
+    table = columns(tuning_table(found))
+    told = table["time spent"]
+    assert told[0] == told[1] == shares(made.spent)
+    assert "between nodes" in told[0]
+    assert told[2:] == ["-", "-"]
+    assert made.t0_s == 2e-6  # of a rank, whose node's port is busy for longer
+    assert made.lam == pytest.approx(8 * 6.12 / 2)
+    spent_s = as_json(race_document(made))["spent_s"]
+    assert sum(spent_s.values()) == pytest.approx(made.plan.candidate(made.ours).predicted_s)
+    levels = columns(levels_table(WITH_NODES))
+    assert levels["messages"] == ["inside a node"] * 4 + ["between nodes"] * 4
+    assert levels["λ"] == ["2"] * 4 + ["8"] * 4
+    assert levels["port"] == ["-"] * 4 + ["not noticed", "-", "42.0 µs", "-"]
+    assert levels["its rank"][6] == "2.00 µs"
+    assert not levels_table(profile()).rows
+    assert "time spent" not in tuning_table(session(outcome(512))).columns
 
 
 def test_each_form_against_its_own() -> None:

@@ -1,14 +1,36 @@
 """Sessions as they come from MPI: real plans, made-up samples."""
 
+import msgspec
 import numpy as np
 
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, Race
 from collwise.planner.choose import problem_for, shortlist
+from collwise.profiles.level_machine import filled
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredLevel, PortTime
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from tests.figures.examples import profile
+from tests.figures.examples import PROVENANCE, SIZES, point, profile
 
 RANKS = 5
 PROFILE = profile()
+
+
+ON_NODES = msgspec.structs.replace(PROVENANCE, hosts={"a": 2, "b": 2, "c": 1})
+NODE = MeasuredLevel(
+    name="node",
+    ranks=2,
+    points=tuple(point(nbytes, "nonblocking", 2.0) for nbytes in SIZES),
+    port=(
+        PortTime(nbytes=8, senders=2, port_s=0.0, port_interval_s=None, repetitions=3),
+        PortTime(
+            nbytes=4096, senders=2, port_s=4.2e-5, port_interval_s=(4e-5, 5e-5), rank_s=2e-6,
+            rank_interval_s=(1.9e-6, 2.1e-6), repetitions=3,
+        ),
+    ),
+)  # fmt: skip
+FAR = tuple(point(n, "nonblocking", 8.0, t0_s=(100 + n) / 1e8) for n in SIZES)
+WITH_NODES = profile(FAR, provenance=ON_NODES, levels=(NODE,))
+"""Nodes of up to two ranks; messages between them take longer."""
 
 
 def outcome(
@@ -20,18 +42,19 @@ def outcome(
     dropped: int = 0,
     algorithm: str | None = None,
     sources: tuple[int, ...] | None = None,
+    measured: Profile = PROFILE,
 ) -> Outcome:
     """A race that the planned schedule wins by `gain`; as blocking calls, by `blocking_gain`.
 
     The library's persistent form is a tenth slower than its blocking one.   sources: of an s-to-p
-    broadcast; of a broadcast from rank 1 if there are none.
+    broadcast; of a broadcast from rank 1 if there are none.   measured: the machine.
     """
     if sources is None:
         problem, reason = problem_for("broadcast", ranks=RANKS, nbytes=nbytes, root=1)
     else:
         problem, reason = problem_for("s_to_p", ranks=RANKS, nbytes=nbytes, sources=sources)
     task = Task(problem, reason=reason)
-    estimate = task.plan(PROFILE, algorithm)
+    estimate = task.plan(measured, algorithm, filled(measured, RANKS))
     picked = shortlist(estimate)
     middles = {LIBRARY: 1e-5, LIBRARY_PERSISTENT: 1.1e-5}
     for place, candidate in enumerate(picked):
@@ -60,6 +83,6 @@ def alone(nbytes: int = 8) -> Outcome:
     return Outcome(made.task, made.plan, own, made.race.among([LIBRARY]))
 
 
-def session(*outcomes: Outcome) -> Tuning:
+def session(*outcomes: Outcome, measured: Profile = PROFILE) -> Tuning:
     """What `tune` gives for these."""
-    return Tuning(PROFILE.with_race_results(r for o in outcomes for r in o.results), outcomes)
+    return Tuning(measured.with_race_results(r for o in outcomes for r in o.results), outcomes)

@@ -9,7 +9,7 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import CombineTime, RaceResult
 from collwise.tuning.saving import Merged, merge
 from tests.figures.examples import FINGERPRINT, PROVENANCE, SIZES, point, profile
-from tests.tuning.examples import outcome
+from tests.tuning.examples import NODE, WITH_NODES, outcome
 
 (RACED,) = outcome(512).results[:1]
 
@@ -51,6 +51,20 @@ def test_another_number_of_ranks_forgets_nothing() -> None:
     assert again.document["replaced"] == [
         "40 races on 4 ranks", "t0 and λ of 8, 512, 4096, 65536 bytes"
     ]  # fmt: skip
+
+
+def test_sizes_of_inner_levels_are_kept_as_well() -> None:
+    """Only 512 bytes were measured again; the ports of the other sizes stay, too."""
+    fresh = msgspec.structs.replace(NODE, points=(point(512, "nonblocking", 4.0),), port=())
+    again = msgspec.structs.replace(
+        WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=(fresh,)
+    )
+    (level,) = merge(WITH_NODES, again).profile.levels
+    assert [p.nbytes for p in level.points] == [p.nbytes for p in NODE.points]
+    assert [p.lam for p in level.points] == [2, 4, 2, 2]
+    assert level.port == NODE.port
+    flat = msgspec.structs.replace(again, levels=())
+    assert merge(WITH_NODES, flat).profile.levels == ()
 
 
 def test_what_was_measured_again_is_replaced() -> None:

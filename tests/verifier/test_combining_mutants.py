@@ -4,6 +4,7 @@ A mutant may be right by chance (an order that is as good, a copy that nobody re
 proved or refused is compared with what really comes out, symbol by symbol.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -96,7 +97,8 @@ class Twin:
         self.check_end()
 
     def cells(self, op: Operation, slot: int) -> list[tuple[int, int]]:
-        return [(slot, i) for b in op.blocks for i in range(b.offset, b.end)]
+        shift = op.shift if isinstance(op, Copy) and slot == op.into else 0
+        return [(slot, i + shift) for b in op.blocks for i in range(b.offset, b.end)]
 
     def act(self, rank: int, op: Operation) -> None:
         memory = self.memory[rank]
@@ -128,7 +130,7 @@ class Twin:
         for cell, symbol in zip(self.cells(op, slot), symbols, strict=True):
             if isinstance(op, Recv) and cell in self.touched[rank]:
                 raise Wrong("received where something was")
-            if not 0 <= cell[1] < self.problem.nbytes:
+            if not 0 <= cell[1] < (self.problem.nbytes if slot < Slot.SCRATCH else sys.maxsize):
                 raise Wrong("no such byte")
             if slot == Slot.INPUT or (slot == Slot.OUTPUT and not self.owed(rank, cell[1])):
                 raise Wrong("not to be written")
@@ -191,6 +193,12 @@ def makes_sense(problem: Problem, lists: Lists) -> bool:
             ):
                 return False
             if Slot.INPUT in clobbers(op):
+                return False
+            if (
+                isinstance(op, Copy)
+                and op.shift
+                and (op.shift % item or len(op.blocks) > 1 or op.source == op.into)
+            ):
                 return False
             if isinstance(op, Combine) and (
                 op.left == op.right or (op.left == op.into and op.right < Slot.SCRATCH)

@@ -70,6 +70,50 @@ def test_right_schedules_pass(machine: Machine | None) -> None:
     verify(allreduce([*one, combine(IN, OUT)], [*two[:1], recv(0, S0), combine(S0, IN)]), machine)
 
 
+def shifting(rank: int, **own: Any) -> list[Operation]:
+    """Both vectors one behind the other in scratch, sent in halves; then combined.
+
+    own: what is different about the copy of a rank's own vector.
+    """
+
+    def vector(of: int) -> tuple[Block, ...]:
+        return Block(0, 8 * of, 4), Block(0, 8 * of + 4, 4)
+
+    return [
+        Copy(IN, S0, (ALL,), 8 * rank)._replace(**own),
+        *(send(1 - rank, S0, half) for half in vector(rank)),
+        *(recv(1 - rank, S0, half) for half in vector(1 - rank)),
+        Copy(S0, S1, (ALL,)),
+        Copy(S0, S2, (Block(0, 8, 8),), -8),
+        combine(S1, S2),
+    ]
+
+
+def test_vectors_behind_one_another() -> None:
+    verify(allreduce(shifting(0), shifting(1)))
+    swapped = [*shifting(1)[:-1], combine(S2, S1)]
+    assert "in the order of the ranks" in violation(allreduce(shifting(0), swapped)).seen
+    missing = [op for op in shifting(1) if getattr(op, "shift", 0) != -8]
+    assert "it does not hold" in violation(allreduce(shifting(0), missing)).seen
+
+
+@pytest.mark.parametrize(
+    ("own", "seen"),
+    [
+        ({"shift": 6}, "its shift of 6 leads to no element of 4 bytes"),
+        ({"shift": -4}, "its shift of -4 leads to no element of 4 bytes"),
+        ({"blocks": (A, B)}, "it shifts several blocks, or within a slot"),
+        ({"source": S0}, "it shifts several blocks, or within a slot"),
+        ({"into": OUT}, "its output has no such bytes"),
+        ({"shift": 16}, "it does not hold bytes 8…11"),
+    ],
+)
+def test_shifts_that_are_wrong(own: dict[str, Any], seen: str) -> None:
+    error = violation(allreduce(shifting(0), shifting(1, **own)))
+    assert seen in error.seen
+    assert error.rank == 1
+
+
 def test_right_but_in_no_order() -> None:
     """The later rank's contribution on the left: alike on both, but not in the ranks' order."""
     lists = [send(1), recv(1, S0), combine(S0, IN)], [send(0), recv(0), combine(IN, OUT)]

@@ -65,7 +65,7 @@ def part(label: str, collective: str) -> Part:
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
             values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix") and value.isdigit():
+            if name in ("k", "radix", "latency") and value.isdigit():
                 values[name] = int(value)
     return Part(algorithm, tuple(algorithm.settings(values).items()))
 

@@ -75,6 +75,11 @@ def from_root_on(problem: Problem) -> Order:
     return "same" if problem.root else "rank"
 
 
+def in_no_order(problem: Problem) -> Order:
+    """The order of reduces to one rank that keep none; of two ranks there are but two."""
+    return from_root_on(problem) if problem.ranks == 2 else "same"
+
+
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
     """Exact seconds of an `UpTree` without segments, by a recurrence over shapes of subtrees."""
     cost, combine = machine.message(nbytes), machine.combine(nbytes)

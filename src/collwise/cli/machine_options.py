@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from collwise.cli.grouped_command import all_of, grouped
-from collwise.cli.parameter_types import EXACT, FILE, SECONDS
+from collwise.cli.parameter_types import EXACT, FILE, PLACEMENT, SECONDS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement, check_placement
 from collwise.model.presets import PRESETS, Preset
 from collwise.model.topology import Hypercube, Mesh, Topology, near_square, parse
 from collwise.model.topology.base import checked_topology
+from collwise.profiles.level_machine import filled
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import newest
 
@@ -54,7 +56,7 @@ _KINDS = {
     ),
 }
 _PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
-MACHINE_OPTIONS = ("profile_path", "preset", "levels", *_PARAMETERS, "topology")
+MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_PARAMETERS, "topology")
 """The names of all options that `machine_from` reads."""
 
 
@@ -68,6 +70,12 @@ machine_options = all_of(
         "profile_path",
         type=FILE,
         help="Profile file to use  [default: the one saved for this machine].",
+    ),
+    _measured(
+        "--placement",
+        type=PLACEMENT,
+        help="Where ranks are in a profile with levels, such as 4x16, 2x4x16, or '3+5, round robin'"
+        "  [default: on nodes filled as when it was measured].",
     ),
     _measured(
         "--preset",
@@ -136,6 +144,10 @@ def machine_from(
             f"options of several ({described})",
             "describe one machine only",
         )
+    placement: Placement | None = options["placement"]
+    if placement is not None and (parameters or others not in ([], ["profile_path"])):
+        seen, remedy = "it is about measured machines", "name a --profile, or place with --levels"
+        raise InvalidArgument("--placement with an assumed machine", seen, remedy)
     if parameters:
         return ChosenMachine(_assumed_machine(kinds[0], parameters), "given", topology)
     if (text := options["levels"]) is not None:
@@ -149,8 +161,24 @@ def machine_from(
     path = options["profile_path"]
     profile = (Profile.load(path) if path else newest()).at(ranks)
     origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
-    machine = profile.machine_combining(*combined) if combined else profile.machine
+    machine = _placed(profile, ranks, placement, combined or (None, None))
+    if topology is not None and placement is None:  # links have no levels
+        machine = profile.machine_on(None, *(combined or (None, None)))
     return ChosenMachine(machine, origin, topology, profile)
+
+
+def _placed(
+    profile: Profile, ranks: int, placement: Placement | None, combined: tuple[str | None, ...]
+) -> Machine:
+    """A profile's machine for so many ranks, with its levels if it has any."""
+    if placement is None:
+        return profile.machine_on(filled(profile, ranks), *combined)
+    check_placement(placement, ranks)
+    machine = profile.machine_on(placement, *combined)
+    if not isinstance(machine, Levels):
+        seen = f"{placement.depth} levels; the profile has {len(profile.levels) + 1}"
+        raise InvalidArgument(f"--placement {placement.describe()}", seen, "give as many")
+    return machine
 
 
 def _with_levels(text: str, ranks: int) -> Levels:

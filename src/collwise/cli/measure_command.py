@@ -10,8 +10,9 @@ import click
 from collwise.cli import output
 from collwise.cli.delivery import deliver
 from collwise.cli.parameter_types import BUDGET, SIZES
-from collwise.cli.profile_option import save, save_option
+from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
+from collwise.model.placement import Placement
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     help="Message sizes, comma-separated  [default: 8 B to 1 MiB].",
 )
 @click.option("--seed", type=int, default=0, help="Of targets and order.")
+@placement_option
 @save_option
 @output.json_option
 @on_ranks(lambda options: options["budget"])
@@ -36,6 +38,7 @@ def command(
     budget: float,
     sizes: Sequence[int] | None,
     seed: int,
+    placement: Placement | None,
     save_path: Path | None,
     as_json: bool,
 ) -> Callable[[], None]:
@@ -43,13 +46,18 @@ def command(
 
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
-    from collwise.report.tuning_tables import combining_table, hockney_table, measured_table
+    from collwise.report.tuning_tables import (
+        combining_table,
+        hockney_table,
+        levels_table,
+        measured_table,
+    )
     from collwise.tuning.session import Session
 
     beginning = f"measuring t0 and λ on {comm.size} ranks for at most {budget:g} s"
     with (
         output.progress(as_json or comm.rank > 0, beginning) as progress,
-        Session(comm, here, seed=seed, progress=progress) as session,
+        Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):
         profile = session.measure(budget, sizes)
 
@@ -59,6 +67,8 @@ def command(
 
     def show() -> None:
         output.table(measured_table(profile, f"t0 and λ on {comm.size} ranks, {here.library}"))
+        if profile.levels:
+            output.table(levels_table(profile))
         output.table(hockney_table(profile))
         output.table(combining_table(profile))
         output.write(f"verdict  {profile.verdict}")

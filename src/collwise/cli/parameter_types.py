@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from collwise.errors import InvalidArgument
+from collwise.model.level_notation import parse_placement
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 from collwise.schedule.collectives import find_collective
 from collwise.system.quantities import parse_number, parse_size, parse_time
@@ -151,4 +152,5 @@ SECONDS = ParsedType("seconds", parse_time)
 SHAPE = ParsedType("ROWSxCOLUMNS", _parse_shape)
 COLLECTIVE = ParsedType("name", _parse_collective)
 COLLECTIVES = ParsedType("names", _parse_collectives)
+PLACEMENT = ParsedType("NODESxRANKS", parse_placement)
 RANKS = click.IntRange(min=1, max=2**31 - 1)  # MPI's ranks are C integers

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from collwise.cli.delivery import Saved
-from collwise.cli.parameter_types import FILE, writable
+from collwise.cli.parameter_types import FILE, PLACEMENT, writable
 from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
@@ -17,6 +17,13 @@ profile_option = click.option(
     "profile_path",
     type=FILE,
     help="Profile file to use  [default: the one saved for this machine].",
+)
+
+placement_option = click.option(
+    "--placement",
+    type=PLACEMENT,
+    help="Where the ranks are, such as 2x4x16 (racks x nodes x ranks)  [default: nodes by MPI,"
+    " groups of nodes by the times between them].",
 )
 
 

@@ -17,8 +17,9 @@ from collwise.cli.problem_options import (
     ProblemOptions,
     problem_options,
 )
-from collwise.cli.profile_option import save, save_option
+from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
+from collwise.model.placement import Placement
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     default=Path("collwise-report.html"),
     help="Where to write the HTML report; missing folders are made.",
 )
+@placement_option
 @save_option
 @output.json_option
 @on_ranks(
@@ -69,6 +71,7 @@ def command(
     collectives: Sequence[str],
     request: ProblemOptions,
     seed: int,
+    placement: Placement | None,
     report_path: Path,
     save_path: Path | None,
     as_json: bool,
@@ -84,7 +87,12 @@ def command(
         collwise tune --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
     """  # noqa: D301
-    from collwise.report.tuning_tables import tuning_document, tuning_summary, tuning_table
+    from collwise.report.tuning_tables import (
+        levels_table,
+        tuning_document,
+        tuning_summary,
+        tuning_table,
+    )
     from collwise.tuning.session import Session
 
     tasks = [
@@ -95,12 +103,14 @@ def command(
     beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s, then reporting"
     with (
         output.progress(as_json or comm.rank > 0, beginning) as progress,
-        Session(comm, here, seed=seed, progress=progress) as session,
+        Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):
         tuning = session.tune(tasks, budget)
 
     def show() -> None:
         output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))
+        if tuning.profile.levels:
+            output.table(levels_table(tuning.profile))
         output.write(*tuning_summary(tuning))
 
     def report() -> Saved:

@@ -15,6 +15,8 @@ from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import Inheritable, stands_for
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources, on_root
@@ -55,6 +57,7 @@ class Comm(Inheritable):
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}; allgathers
     are "s_to_p".
+    placement: which ranks are near each other, if MPI's nodes and the profile do not say it.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
 
@@ -89,6 +92,7 @@ class Comm(Inheritable):
         effort: str = "measure",
         algorithms: Mapping[str, str] | None = None,
         order: Order | None = None,
+        placement: Placement | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -96,9 +100,13 @@ class Comm(Inheritable):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(
             MPI.Intracomm(comm),
-            lambda: Decision.of(world, profile, machine, effort, algorithms, order),
+            lambda: Decision.of(world, profile, machine, effort, algorithms, order, placement),
         )
-        self._serve(decision, world, self.Get_rank())
+        placed = decision.placed
+        if decision.unplaced:  # on all ranks alike
+            placed = find_placement(MPI.Intracomm(comm), world).placement
+        world = world._replace(placed=placed)
+        self._serve(decision.on(world), world, self.Get_rank())
 
     def _serve(self, decision: Decision, world: World, rank: int, *, later: bool = False) -> None:
         ranks = len(world.hosts)

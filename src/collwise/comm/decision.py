@@ -17,12 +17,14 @@ from collwise.comm.checking import check_limit_s
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
+from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
 from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
-from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.fingerprint import Fingerprint, Layout
+from collwise.profiles.level_machine import placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
@@ -57,13 +59,14 @@ class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
     on_one_node: the profile for parts whose ranks lie on one node, where the others do not.
-    placement: how the ranks lie on nodes.
+    placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
     """
 
     profile: Profile | None = None
     placement: str = ""
+    placed: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class Decision:
         effort: str,
         algorithms: Mapping[str, str] | None,
         order: Order | None,
+        placement: Placement | None,
     ) -> "Decision":
         """The settings of `cw.Comm`, checked; raises as it does."""
         if machine is not None:
@@ -91,16 +95,25 @@ class Decision:
         chosen = _chosen({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         used: Profile | None = None
+        if placement is not None:
+            check_placement(placement, len(world.hosts))
         near: Profile | None = None
         if profile is None or profile is True:
             used = find_profile(fingerprint) if machine is None else None
-            near = _on_one_node(fingerprint) if machine is None else None
+            near = _elsewhere(fingerprint, "one node") if machine is None else None
+            if used is None and machine is None:
+                used = _elsewhere(fingerprint, "several nodes")
+                used = used if used and placement_on(used.every, world.hosts, world.nodes) else None
         elif profile is not False:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
+        if used is not None and placement is None:
+            nearest = used.at(len(world.hosts), world.placement)
+            placement = placement_on(nearest.every, world.hosts, world.nodes)
         return Decision(
             used,
             "",
+            None,
             machine,
             effort,
             chosen,
@@ -108,18 +121,24 @@ class Decision:
             world.thread_multiple,
             check_limit_s(),
             near,
-        ).on(world)
+        ).on(world._replace(placed=placement))
 
     def on(self, world: World) -> "Decision":
         """The same settings for these ranks, a part of those they were made for."""
-        if world.placement == self.placement:
+        if (world.placement, world.placed) == (self.placement, self.placed):
             return self
         used, placement = self.profile, world.placement
         if self.on_one_node is not None and world.layout == "one node":
             used = self.on_one_node
         if used is not None:
             used = used.at(len(world.hosts), placement)
-        return replace(self, profile=used, placement=placement)
+        return replace(self, profile=used, placement=placement, placed=world.placed)
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether the profile has levels, and does not say where these ranks are in them."""
+        profile = self.profile
+        return self.placed is None and profile is not None and any(m.levels for m in profile.every)
 
     def served(self, ranks: int) -> Set[str]:
         """Collectives that may be served by a plan of ours on so many ranks."""
@@ -143,8 +162,8 @@ class Decision:
         if self.machine is not None or self.profile is None:
             return self.machine
         if elements is None:
-            return self.profile.machine
-        return self.profile.machine_combining(elements.op, elements.dtype)
+            return self.profile.machine_on(self.placed)
+        return self.profile.machine_on(self.placed, elements.op, elements.dtype)
 
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: Elements
@@ -229,14 +248,14 @@ def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _on_one_node(here: Fingerprint) -> Profile | None:
-    """What is known of such a machine's nodes where ranks are on several, for parts on one."""
-    if here.layout == "one node" or here.emulated or os.environ.get(ENVIRONMENT):
+def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
+    """What is known of such nodes where ranks are on one, or on several; None if that is here."""
+    if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
     try:
-        return find_profile(structs.replace(here, layout="one node"))
+        return find_profile(structs.replace(here, layout=layout))
     except CollwiseError as problem:
-        log.warning("for parts of a communicator on one node: %s", problem)
+        log.warning("for ranks on %s: %s", layout, problem)
         return None
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from collwise.model.machine import Cost
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
@@ -53,6 +53,8 @@ class Probe:
     nbytes: int
     targets: tuple[int, ...]
     blocking: bool = False
+    until_sent: ClassVar[bool] = True
+    """Whether the time lasts until what was sent has gone."""
 
     @property
     def k(self) -> int:

@@ -1,16 +1,24 @@
 """From a measurement to a profile: exact fractions become floats with units, and a verdict."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from collwise.measure.campaign import Measurement
 from collwise.measure.fit import Fit
+from collwise.measure.level_campaign import LevelMeasurements
+from collwise.measure.port_campaign import port_times
 from collwise.measure.stability import judge, judge_point
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import CombineTime, MeasuredSize, Provenance, mode_name
+from collwise.profiles.records import (
+    CombineTime,
+    MeasuredLevel,
+    MeasuredSize,
+    Provenance,
+    mode_name,
+)
 
 
 def build_profile(
@@ -43,6 +51,41 @@ def build_profile(
         points=points,
         medians=measurement.medians,
         combining=tuple(combining),
+    )
+
+
+def with_levels(
+    profile: Profile,
+    measured: LevelMeasurements,
+    names: Sequence[str],
+    groups: Mapping[str, tuple[int, ...]],
+    budget_s: float,
+) -> Profile:
+    """The profile of the outermost level, with what was measured of the inner ones.
+
+    names: of the groups of each inner level.   groups: for every host, its group at each level
+    beyond nodes.   budget_s: for everything.
+    """
+    points = [tuple(map(_point, level.fits, level.segments)) for level in measured.inner]
+    levels = [
+        MeasuredLevel(name=name, ranks=level.ranks, points=own, port=port_times(port, around, own))
+        for name, level, own, port, around in zip(
+            names,
+            measured.inner,
+            points,
+            measured.ports,
+            [*points[1:], profile.points],
+            strict=True,
+        )
+    ]
+    made = msgspec.structs.replace(
+        profile.provenance,
+        ranks=sum(profile.provenance.hosts.values()),
+        budget_s=budget_s,
+        elapsed_s=sum(level.elapsed_s for level in (*measured.inner, measured.outermost)),
+    )
+    return msgspec.structs.replace(
+        profile, provenance=made, levels=tuple(levels), groups=dict(groups)
     )
 
 

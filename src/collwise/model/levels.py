@@ -113,10 +113,7 @@ class Levels(Machine):
 
     def crossing(self, level: int) -> str:
         """What a message that meets at a level does: "inside a node", "between racks"."""
-        names = [level.name for level in self.by_level]
-        if level == 1:
-            return f"inside a {names[0]}" if len(names) > 1 else "in the network"
-        return f"between {names[level - 2]}s"
+        return crossing([own.name for own in self.by_level[:-1]], level)
 
     def oddities(self, nbytes: int) -> tuple[str, ...]:
         """Sentences on what is allowed, but seldom meant: an outer level faster than an inner one.
@@ -140,6 +137,13 @@ class Levels(Machine):
             lam = f"{float(latency / gap):.4g}"
             laws.append(f"{self.crossing(number)} t0 = {chosen_time(gap)}, λ = {lam}{port}{size}")
         return f"{placed}; {'; '.join(laws)}"
+
+
+def crossing(names: Sequence[str], level: int) -> str:
+    """What a message that meets at a level does.   names: of the groups of each inner level."""
+    if level == 1:
+        return f"inside a {names[0]}" if names else "in the network"
+    return f"between {names[level - 2]}s"
 
 
 @dataclass(frozen=True)

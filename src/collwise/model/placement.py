@@ -138,6 +138,12 @@ class Placement:
             rows.append(row)
         return Placement.of(*rows, ranks=ranks)
 
+    def part(self, ranks: Sequence[int]) -> "Placement":
+        """Of some ranks alone, which are numbered anew, in this order."""
+        return Placement.of(
+            *([row[rank] for rank in ranks] for row in self.groups), ranks=len(ranks)
+        )
+
     @property
     def depth(self) -> int:
         """The number of levels; 1 where all ranks are one group only."""
@@ -210,3 +216,9 @@ def checked_placement(placement: object, asked: str) -> Placement:
         return placement
     remedy = "give a collwise.Placement, such as Placement.regular makes"
     raise InvalidArgument(asked, f"placement = {shown(placement)}", remedy)
+
+
+def check_placement(placement: object, ranks: int) -> None:
+    """Raise InvalidArgument for anything but a placement of so many ranks."""
+    if (seen := checked_placement(placement, ASKED).ranks) != ranks:
+        raise InvalidArgument(f"{ranks} ranks", f"the placement has {seen}", "give as many to both")

@@ -271,20 +271,30 @@ def _with_levels(
     best: dict[str, Candidate] = {}
     fastest: Fraction | None = None
     work = 0
-    for least, _, algorithm, settings in sorted(tried, key=lambda row: row[:2]):
+    long: list[tuple[int, int]] = []
+    rows = sorted(tried, key=lambda row: row[:2])
+
+    def simulate(row: int) -> Fraction:
+        _, _, algorithm, settings = rows[row]
+        time = score(algorithm, problem, machine, settings, None)
+        if algorithm.name not in best or time < best[algorithm.name].predicted:
+            best[algorithm.name] = Candidate(algorithm.name, settings, time)
+        return time if fastest is None else min(time, fastest)
+
+    for row, (least, _, algorithm, settings) in enumerate(rows):
         name = algorithm.name
         if fastest is not None and least > fastest:
             excluded.setdefault(name, "slower even if all messages cost as little as the least")
             continue
         needed = _messages(algorithm.solve(problem, settings)) * (8 if problem.kind.combines else 1)
-        if fastest is not None and work + needed > MOST_SIMULATED:
+        if work + needed > MOST_SIMULATED:
             excluded.setdefault(name, "too many messages to simulate when planning")
+            long.append((needed, row))
             continue
         work += needed
-        time = score(algorithm, problem, machine, settings, None)
-        fastest = time if fastest is None else min(time, fastest)
-        if name not in best or time < best[name].predicted:
-            best[name] = Candidate(name, settings, time)
+        fastest = simulate(row)
+    if long and not best:
+        simulate(min(long)[1])
     return list(best.values()), {n: why for n, why in excluded.items() if n not in best}
 
 

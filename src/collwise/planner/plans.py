@@ -45,6 +45,12 @@ def source_lines(problem: Problem) -> list[str]:
     return [f"{'' if number else 'sources':<13}{line}" for number, line in enumerate(shown)]
 
 
+def shares(spent: Mapping[str, Fraction]) -> str:
+    """Where the time is spent, in words: "90% between nodes, 10% inside a node"."""
+    total = sum(spent.values()) or 1
+    return ", ".join(f"{float(time / total):.0%} {where}" for where, time in spent.items())
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One algorithm with its settings, the time predicted for it, and why it was not chosen.
@@ -144,10 +150,14 @@ class Plan:
         Simulates the schedule, of up to MOST_TOLD ranks; empty for more, on other machines, and of
         the library's own collective.
         """
-        told = self.problem.ranks <= MOST_TOLD and self.algorithm != LIBRARY
-        if not isinstance(self.machine, Levels) or not told:
+        return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
+
+    def time_spent(self, label: str) -> Mapping[str, Fraction]:
+        """The same for the candidate of a label; raises UnknownName."""
+        candidate = self.candidate(label)
+        if not isinstance(self.machine, Levels) or self.problem.ranks > MOST_TOLD:
             return {}
-        timing = ideal(self.schedule, self.machine)
+        timing = ideal(candidate.schedule(self.problem), self.machine)
         spent = time_by_level(timing, self.machine)
         return {
             "combining" if level == COMBINING else self.machine.crossing(level): time
@@ -176,9 +186,7 @@ class Plan:
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
             lines.append(f"predicted    {formatting.time(self.predicted_s)}")
         if spent := self.level_times:
-            total = sum(spent.values()) or 1
-            shares = (f"{float(time / total):.0%} {where}" for where, time in spent.items())
-            lines.append(f"spent        {', '.join(shares)}")
+            lines.append(f"spent        {shares(spent)}")
         if measured_s is not None:
             lines.append(f"measured     {formatting.time(measured_s)}")
         lines += [

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, Literal, NoReturn
@@ -16,8 +15,11 @@ from typing import Any, Final, Literal, NoReturn
 import msgspec
 
 from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument, shown
-from collwise.model.measured_machine import Measured, measured
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import Measured
+from collwise.model.placement import Placement, checked_placement
 from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.level_machine import level_machine, machine_of
 from collwise.profiles.records import (
     UNITS,
     Measurements,
@@ -32,8 +34,8 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 2
-"""Version 1 knows no placements."""
+VERSION: Final = 3
+"""Version 1 knows no placements, version 2 no levels."""
 
 
 class _Header(msgspec.Struct):
@@ -49,7 +51,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
     """
 
     format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1, 2] = VERSION
+    version: Literal[1, 2, 3] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()
@@ -80,7 +82,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             low, high = sorted((max(ranks, 1), max(made.ranks, 1)))
             return bool(placement) and made.placement != placement, high / low
 
-        every = (self, *self.other_placements)
+        every = self.every
         nearest = min(every, key=distance)  # of equally near ones the newest
         if nearest is self:
             return self
@@ -91,6 +93,11 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                 self.measurements if m is self else m for m in every if m is not nearest
             ),
         )
+
+    @property
+    def every(self) -> tuple[Measurements, ...]:
+        """All measurements: this one's own, then those with other placements."""
+        return (self, *self.other_placements)
 
     @property
     def measurements(self) -> Measurements:
@@ -110,7 +117,10 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def machine(self) -> Measured:
-        """The machine to plan for: as measured with non-blocking sends, which run the plans."""
+        """The machine to plan for, as measured with non-blocking sends, which run the plans.
+
+        Of one level: the outermost.   `machine_on` has them all.
+        """
         return self.machine_for("nonblocking")
 
     def machine_for(self, mode: Mode) -> Measured:
@@ -118,17 +128,13 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
         Raises InvalidArgument if that was not measured.
         """
-        points = [point for point in self.points if isinstance(mode, str) and point.mode == mode]
-        if not points:
+        if not isinstance(mode, str) or all(point.mode != mode for point in self.points):
             raise InvalidArgument(
                 f"the machine with {mode if isinstance(mode, str) else shown(mode)} sends",
                 "the profile has no such measurements",
                 "measure again: collwise measure",
             )
-        return measured(
-            [(point.nbytes, point.t0_s, point.lam) for point in segment]
-            for _, segment in groupby(points, key=lambda point: point.segment)
-        )
+        return machine_of(self.points, mode)
 
     def machine_combining(self, op: str, dtype: str) -> Measured:
         """The machine with what combining takes for an operator and a type.
@@ -136,19 +142,25 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
         Where that was not measured, it is any measured one of the same type, or else any; where
         nothing was, combining is free.
         """
-        for like in (
-            lambda t: (t.op, t.dtype) == (op, dtype),
-            lambda t: t.dtype == dtype,
-            lambda t: True,
-        ):
-            if first := next(filter(like, self.combining), None):
-                points = [
-                    (t.nbytes, t.median_s)
-                    for t in self.combining
-                    if (t.op, t.dtype) == (first.op, first.dtype)
-                ]
-                return self.machine.with_combining(sorted(points))
-        return self.machine
+        times = self.combining_times(op, dtype)
+        return self.machine.with_combining(times) if times else self.machine
+
+    def machine_on(
+        self, placement: Placement | None, op: str | None = None, dtype: str | None = None
+    ) -> Machine:
+        """The machine with its levels, and ranks placed so.
+
+        placement: with as many levels as were measured, with this placement of ranks or another;
+        for other ones and for None it is the machine of one level.
+        op, dtype: with what combining takes, as `machine_combining`.
+        """
+        if placement is not None:
+            checked_placement(placement, "a measured machine with ranks placed")
+        for measurements in self.every:
+            if placement is not None and len(measurements.levels) == placement.depth - 1 > 0:
+                times = () if op is None else self.combining_times(op, str(dtype))
+                return level_machine(measurements, placement, times)
+        return self.machine if op is None else self.machine_combining(op, str(dtype))
 
     @property
     def disagreement(self) -> float | None:

@@ -85,6 +85,56 @@ class CombineTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
+class PortTime(Record, frozen=True, kw_only=True):
+    """For how long messages of one size keep busy the port that the ranks of a group share."""
+
+    nbytes: Count
+    senders: Count
+    """So many ranks sent at once."""
+    port_s: NotNegative
+    """0 where that took them no longer than one of them alone: nobody notices."""
+    port_interval_s: Bounds | None
+    rank_s: Positive | None = None
+    """Where one rank fills the port: for how long the message keeps that rank itself busy."""
+    rank_interval_s: Bounds | None = None
+    repetitions: Count
+
+
+class MeasuredLevel(Record, frozen=True, kw_only=True):
+    """What was measured inside the groups of one level, and of the port of such a group."""
+
+    name: str
+    """Of one group, such as "node"."""
+    ranks: Count
+    """So many took part."""
+    points: tuple[MeasuredSize, ...]
+    port: tuple[PortTime, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_points(self.points)
+        sizes = [time.nbytes for time in self.port]
+        if sizes != sorted(set(sizes)):
+            raise ValueError(f"port: the sizes {sizes} do not ascend")
+
+
+def check_points(points: tuple[MeasuredSize, ...]) -> None:
+    """Raise ValueError unless there are some, sizes ascend, and segments count up, in each mode."""
+    if not points:
+        raise ValueError("points is empty: nothing was measured")
+    last: dict[str, tuple[int, int]] = {}
+    for i, point in enumerate(points):
+        before = last.get(point.mode)
+        if before is not None and point.nbytes <= before[0]:
+            raise ValueError(
+                f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
+                " sizes must ascend"
+            )
+        if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
+            seen = f"points[{i}].segment = {point.segment}"
+            raise ValueError(f"{seen}: segments count up from 0 in each mode")
+        last[point.mode] = point.nbytes, point.segment
+
+
 def placement_of(ranks_of_nodes: Iterable[int]) -> str:
     """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
 
@@ -121,7 +171,11 @@ class Provenance(Record, frozen=True, kw_only=True):
 
 
 class Measurements(Record, frozen=True, kw_only=True):
-    """What was measured with one placement of ranks, and how well."""
+    """What was measured with one placement of ranks, and how well.
+
+    Where ranks share nodes, or nodes lie in clusters, `levels` are the inner levels, the innermost
+    first, and `points` is about the outermost.
+    """
 
     verdict: str
     advice: tuple[str, ...] = ()
@@ -129,24 +183,32 @@ class Measurements(Record, frozen=True, kw_only=True):
     points: tuple[MeasuredSize, ...]
     medians: tuple[MedianTime, ...] = ()
     combining: tuple[CombineTime, ...] = ()
+    levels: tuple[MeasuredLevel, ...] = ()
+    groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
+    """For every host, its group at each level beyond nodes."""
 
     def __post_init__(self) -> None:
-        if not self.points:
-            raise ValueError("points is empty: nothing was measured")
-        last: dict[str, tuple[int, int]] = {}
-        for i, point in enumerate(self.points):
-            before = last.get(point.mode)
-            if before is not None and point.nbytes <= before[0]:
-                raise ValueError(
-                    f"points[{i}].nbytes = {point.nbytes} after {before[0]}, both {point.mode}:"
-                    " sizes must ascend"
-                )
-            if point.segment not in ((0,) if before is None else (before[1], before[1] + 1)):
-                seen = f"points[{i}].segment = {point.segment}"
-                raise ValueError(f"{seen}: segments count up from 0 in each mode")
-            last[point.mode] = point.nbytes, point.segment
+        check_points(self.points)
         if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
             raise ValueError("combining: an operator, type and length is there twice")
+
+    def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
+        """What combining takes for an operator and a type: (bytes, seconds), ascending.
+
+        Where that was not measured, those of any measured one of the same type, or else any.
+        """
+
+        def alike(time: CombineTime) -> tuple[bool, bool]:
+            return (time.op, time.dtype) == (op, dtype), time.dtype == dtype
+
+        if not self.combining:
+            return []
+        first = max(self.combining, key=alike)  # of equally good ones the first
+        return sorted(
+            (t.nbytes, t.median_s)
+            for t in self.combining
+            if (t.op, t.dtype) == (first.op, first.dtype)
+        )
 
 
 Form: TypeAlias = Literal["blocking", "persistent"]

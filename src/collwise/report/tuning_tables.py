@@ -4,8 +4,11 @@ from math import isfinite
 from typing import Any
 
 from collwise.measure.statistics import Interval
+from collwise.model.exact import seconds
+from collwise.model.levels import crossing
+from collwise.planner.plans import shares
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Mode
+from collwise.profiles.records import Mode, PortTime
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
@@ -28,8 +31,13 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
     Each compares our fastest schedule with the library's own call that it was decided against.
     """
     rows = [_tuning_row(outcome, d) for outcome in tuning.outcomes for d in outcome.decisions]
-    optional = ("lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted")
-    return Table(title, rows, optional)
+    optional = ["lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted"]
+    if any(outcome.spent for outcome in tuning.outcomes):
+        optional.append("time spent")
+        outcomes = (outcome for outcome in tuning.outcomes for _ in outcome.decisions)
+        for row, outcome in zip(rows, outcomes, strict=True):
+            row["time spent"] = shares(outcome.spent) or "-"
+    return Table(title, rows, tuple(optional))
 
 
 def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
@@ -114,6 +122,46 @@ def measured_table(profile: Profile, title: str = "") -> Table:
         for p in profile.points
     ]
     return Table(title, rows, ("t0, 95 %", "protocol", "experiments 1, 2", "λ, 95 %"))
+
+
+def levels_table(profile: Profile) -> Table:
+    """t0 and λ at every level, for non-blocking sends, and the ports that messages leave by.
+
+    No rows for a profile without inner levels.
+    """
+    names = [level.name for level in profile.levels]
+    rows = []
+    every = [*(level.points for level in profile.levels), profile.points]
+    for number, points in enumerate(every, 1):
+        ports = {t.nbytes: t for t in profile.levels[number - 2].port} if number > 1 else {}
+        rows += [
+            {
+                "messages": crossing(names, number),
+                "size": formatting.size(p.nbytes),
+                "t0": formatting.time(p.t0_s),
+                "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
+                "λ": f"{p.lam:.3g}",
+                "λ, 95 %": "-"
+                if p.lam_interval is None
+                else "{:.3g} … {:.3g}".format(*p.lam_interval),
+                **_port_cells(ports.get(p.nbytes)),
+                "verdict": p.verdict,
+            }
+            for p in points
+            if names and p.mode == "nonblocking"
+        ]
+    return Table("Levels", rows, ("λ, 95 %", "t0, 95 %", "port, 95 %", "verdict"))
+
+
+def _port_cells(time: PortTime | None) -> dict[str, str]:
+    """For how long a message keeps its group's port busy, and, if one sender fills it, its rank."""
+    if time is None:
+        return {"port": "-", "port, 95 %": "-", "its rank": "-"}
+    return {
+        "port": formatting.time(time.port_s) if time.port_s else "not noticed",
+        "port, 95 %": _times_between(time.port_interval_s, time.port_s),
+        "its rank": _optional_time(time.rank_s),
+    }
 
 
 def experiments_table(profile: Profile, title: str = "") -> Table:
@@ -235,6 +283,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
         "lower_bound_s": outcome.plan.lower_bound_s,
+        "spent_s": {where: seconds(time) for where, time in outcome.spent.items()},
         **forms["persistent"],
         "forms": forms,
         "dropped": race.dropped,

@@ -6,6 +6,7 @@ deliveries that it sends or receives, in this order.
 """
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -69,6 +70,14 @@ class Deliveries(Program):
         table = np.array(messages, dtype=np.int64).reshape(-1, 3)
         which = self.source_ranks.searchsorted(np.array(owners, dtype=np.int64))
         return self._columns(table[:, 0], table[:, 1], table[:, 2], which)
+
+    def given_from(self, first: int, count: int) -> Blocks:
+        """What `count` ranks from this one on gave, around the end."""
+        given, stop = self.problem.gathered, first + count - self.problem.ranks
+        low = bisect_left(given, first, key=_OWNER)
+        if stop <= 0:
+            return given[low : bisect_left(given, first + count, key=_OWNER)]
+        return given[low:] + given[: bisect_left(given, stop, key=_OWNER)]
 
     @property
     def source_ranks(self) -> Ints:

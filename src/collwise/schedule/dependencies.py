@@ -4,7 +4,16 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from collwise.schedule.operations import Block, Operation, Recv, Send, clobbers, reads, writes
+from collwise.schedule.operations import (
+    Block,
+    Operation,
+    Recv,
+    Send,
+    blocks_in,
+    clobbers,
+    reads,
+    writes,
+)
 
 
 class Writers:
@@ -64,7 +73,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
                 read_from.update(writers.of(slot, block))
         waits.append(tuple(sorted(read_from)) if read_from else ())
         if (slot_written := writes(op)) is not None:
-            for block in op.blocks:
+            for block in blocks_in(op, slot_written):
                 writers.write(slot_written, block, place)
     return waits
 
@@ -81,7 +90,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     for place, op in enumerate(operations):
         overwritten_sends: set[int] = set()
         for slot in reads(op) if isinstance(op, Send) else clobbers(op):
-            for block in op.blocks:
+            for block in blocks_in(op, slot):
                 overwritten_sends.update(readers.of(slot, block))
         for send in tuple(overwritten_sends):
             overwritten_sends |= before[send]
@@ -127,23 +136,23 @@ def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
         used = () if isinstance(op, Send) else {*reads(op), *changed}
         earlier: set[int] = set()
         for slot in used:
-            for block in op.blocks:
+            for block in blocks_in(op, slot):
                 earlier.update(users.of(slot, block))
         for user in tuple(earlier):
             earlier |= before[user]
         before.append(earlier)
         hazards.append({user for user in earlier if _overlap(operations[user], op, changed)})
         for slot in used:
-            for block in op.blocks:
+            for block in blocks_in(op, slot):
                 users.write(slot, block, place)
     return hazards
 
 
 def _overlap(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
     """Whether an operation changes bytes, in these slots, that an earlier one reads or writes."""
-    slots = {*reads(earlier), *clobbers(earlier)}.intersection(changed)
-    return bool(slots) and any(
+    return any(
         a.owner == b.owner and a.offset < b.end and b.offset < a.end
-        for a in earlier.blocks
-        for b in op.blocks
+        for slot in {*reads(earlier), *clobbers(earlier)}.intersection(changed)
+        for a in blocks_in(earlier, slot)
+        for b in blocks_in(op, slot)
     )

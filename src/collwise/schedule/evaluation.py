@@ -17,6 +17,7 @@ from collwise.schedule.operations import (
     Operation,
     Recv,
     Send,
+    blocks_in,
     reads,
     size_of,
     writes,
@@ -108,7 +109,7 @@ def _operands(
     for step, op in enumerate(operations):
         operands.append([read(slot, op.blocks) for slot in reads(op)])
         if (slot := writes(op)) is not None:
-            write(slot, op.blocks, step)
+            write(slot, blocks_in(op, slot), step)
     return operands
 
 

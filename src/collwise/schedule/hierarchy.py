@@ -215,7 +215,7 @@ def moved(
             case Send() | Recv():
                 written.append(op._replace(slot=at(op.slot)))
             case Copy():
-                written.append(Copy(at(op.source), at(op.into), op.blocks))
+                written.append(op._replace(source=at(op.source), into=at(op.into)))
             case Combine():
                 right = at(op.right)
                 kept = op.right < Slot.SCRATCH <= right and op.right != op.into

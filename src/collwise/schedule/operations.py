@@ -64,11 +64,16 @@ class Combine(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Copy the blocks from one slot into another."""
+    """Copy the blocks from one slot into another.
+
+    shift: so many bytes further on than in `source` they lie in `into`.  In scratch a vector may
+    lie behind another one; then the copy has a single block.
+    """
 
     source: int
     into: int
     blocks: tuple[Block, ...]
+    shift: int = 0
 
 
 Message: TypeAlias = Send | Recv
@@ -79,6 +84,13 @@ Operation: TypeAlias = Message | Local
 def size_of(operation: Operation) -> int:
     """Bytes that an operation sends, receives, combines or copies."""
     return sum([block.length for block in operation.blocks])
+
+
+def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
+    """The blocks of an operation as they lie in a slot that it reads or writes."""
+    if isinstance(operation, Copy) and operation.shift and slot == operation.into:
+        return tuple(b._replace(offset=b.offset + operation.shift) for b in operation.blocks)
+    return operation.blocks
 
 
 def reads(operation: Operation) -> tuple[int, ...]:

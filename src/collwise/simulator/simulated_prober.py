@@ -5,11 +5,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp
 from random import Random
-from typing import Literal
+from typing import Any, Literal, overload
 
 from collwise.errors import InvalidArgument
 from collwise.measure.campaign import Campaign, Measurement
+from collwise.measure.port_campaign import AnyProbe, PortCampaign, PortFit
 from collwise.measure.probes import Probe
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.timing import simulate
 
@@ -44,21 +46,26 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
         self._random = Random(seed)
 
-    def run(self, probes: Sequence[Probe]) -> list[Fraction | float]:
+    def run(self, probes: Sequence[Any]) -> list[Fraction | float]:
         """Seconds that each probe takes, as P_0 sees them."""
         samples = [self._sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
         return samples
 
-    def conduct(self, campaign: Campaign) -> Measurement:
+    @overload
+    def conduct(self, campaign: Campaign) -> Measurement: ...
+    @overload
+    def conduct(self, campaign: PortCampaign) -> tuple[PortFit, ...]: ...
+    def conduct(self, campaign: Any) -> Measurement | tuple[PortFit, ...]:
         """Run a whole campaign."""
         while batch := campaign.next_batch():
             campaign.record(batch, self.run(batch), self.elapsed_s)
-        return campaign.result()
+        result: Measurement | tuple[PortFit, ...] = campaign.result()
+        return result
 
-    def _sample(self, probe: Probe) -> Fraction | float:
+    def _sample(self, probe: AnyProbe) -> Fraction | float:
         machine = self.blocking if probe.blocking else self.machine
-        time = observed(_renumbered(probe), machine)
+        time = observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
         if not self.noise:
             return time
         if self.distribution == "uniform":
@@ -67,9 +74,13 @@ class SimulatedProber:
 
 
 @lru_cache(maxsize=4096)
-def observed(probe: Probe, machine: Machine) -> Fraction:
-    """Exact seconds until P_0 has the answer, from the simulated schedule (no closed form)."""
-    return simulate(probe.schedule(), machine).finish[0]
+def observed(probe: AnyProbe, machine: Machine) -> Fraction:
+    """Exact seconds until P_0 has the answer, from the simulated schedule (no closed form).
+
+    On a machine with levels the ranks are those of its placement.
+    """
+    ranks = machine.placement.ranks if isinstance(machine, Levels) else None
+    return simulate(probe.schedule(ranks), machine).finish[0]
 
 
 def _renumbered(probe: Probe) -> Probe:

@@ -1,12 +1,18 @@
 """What a tuning session is about and what comes of it, as data.  Needs no MPI."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from math import isfinite
 from typing import Literal
 
 from collwise.measure.race import BLOCKING, Race
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
+from collwise.model.machine import Cost
+from collwise.model.placement import Placement
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
@@ -37,11 +43,15 @@ class Task:
             )
         return f"{self.problem.collective} of {nbytes} bytes"
 
-    def plan(self, profile: Profile, algorithm: str | None = None) -> Plan:
-        """The plan on a measured machine.   algorithm: plan this one only."""
-        machine = profile.machine
-        if self.problem.kind.combines:
-            machine = profile.machine_combining(self.op, self.dtype)
+    def plan(
+        self, profile: Profile, algorithm: str | None = None, placement: Placement | None = None
+    ) -> Plan:
+        """The plan on a measured machine.   algorithm: plan this one only.
+
+        placement: where the ranks are, in the levels of the profile.
+        """
+        op = self.op if self.problem.kind.combines else None
+        machine = profile.machine_on(placement, op, self.dtype)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
 
     def resized(self, nbytes: int) -> "Task":
@@ -154,13 +164,25 @@ class Outcome:
 
     @property
     def t0_s(self) -> float:
-        """The machine's t0 at this size, in seconds."""
-        return seconds(self.plan.machine.message(self.plan.problem.nbytes).gap)
+        """The machine's t0 at this size, in seconds; with levels, at the outermost."""
+        return seconds(self._cost.gap)
 
     @property
     def lam(self) -> float:
-        """The machine's λ at this size, in units of t0."""
-        return float(self.plan.machine.message(self.plan.problem.nbytes).lam)
+        """The machine's λ at this size, in units of t0; with levels, at the outermost."""
+        return float(self._cost.lam)
+
+    @cached_property
+    def spent(self) -> Mapping[str, Fraction]:
+        """At which level our fastest schedule spends its time; empty where there are no levels."""
+        raced = self.race.best not in self.race.libraries
+        return self.plan.time_spent(self.race.best) if raced else {}
+
+    @property
+    def _cost(self) -> Cost:
+        machine, nbytes = self.plan.machine, self.plan.problem.nbytes
+        law = machine.by_level[-1].law if isinstance(machine, Levels) else machine
+        return law.message(nbytes)
 
     @property
     def results(self) -> list[RaceResult]:

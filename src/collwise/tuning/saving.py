@@ -11,7 +11,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.stability import judge
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
+from collwise.profiles.records import MeasuredLevel, MeasuredSize, Measurements, RaceResult
 from collwise.system import formatting
 
 
@@ -88,6 +88,9 @@ def _together(
     """Both measurements of one placement; and which sizes were kept and replaced, as phrases."""
     if old is None:
         return new, [], []
+    if [level.name for level in old.levels] == [level.name for level in new.levels]:
+        both = zip(old.levels, new.levels, strict=True)
+        new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
     fresh = {(p.mode, p.nbytes) for p in new.points}
     stale = {(p.mode, p.nbytes) for p in old.points}
     cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
@@ -107,6 +110,15 @@ def _together(
             measured, points=points, verdict=judgement.verdict, advice=judgement.advice
         )
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
+
+
+def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
+    """A level measured again: sizes that were not measured this time are kept."""
+    fresh, sizes = {(p.mode, p.nbytes) for p in new.points}, {t.nbytes for t in new.port}
+    points = (*new.points, *(p for p in old.points if (p.mode, p.nbytes) not in fresh))
+    port = (*new.port, *(t for t in old.port if t.nbytes not in sizes))
+    ordered = sorted(port, key=lambda time: time.nbytes)
+    return msgspec.structs.replace(new, points=_in_segments(points), port=tuple(ordered))
 
 
 def _in_segments(points: Iterable[MeasuredSize]) -> tuple[MeasuredSize, ...]:

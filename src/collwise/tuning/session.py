@@ -7,7 +7,9 @@ from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Race
+from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.bench.placing import Found, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
@@ -45,7 +47,8 @@ def check_raceable(task: Task) -> None:
 class Session:
     """Measures and races on the ranks of a communicator.  Every method is collective.
 
-    seed: of all random choices.   Use it in a `with` statement: it holds a private
+    seed: of all random choices.   placement: where the ranks are, if it is not to be found out: MPI
+    knows nodes, and times tell groups of nodes.   Use it in a `with` statement: it holds a private
     communicator, which its end frees.
     """
 
@@ -55,9 +58,11 @@ class Session:
         world: World,
         *,
         seed: int = 0,
+        placement: Placement | None = None,
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.world, self.seed, self.progress = world, seed, progress
+        self._given = placement
         self.private = PrivateCommunicator(comm)
 
     def __enter__(self) -> "Session":
@@ -69,6 +74,14 @@ class Session:
     @cached_property
     def _harness(self) -> RaceHarness:
         return RaceHarness(self.private, self.world.crowded)
+
+    @cached_property
+    def found(self) -> Found:
+        """Where the ranks are.  Collective when it is first asked for."""
+        if (given := self._given) is not None:
+            check_placement(given, self.private.comm.Get_size())
+            return worth_measuring(self.world, given)
+        return find_placement(self.private.comm, self.world)
 
     def measure(
         self,
@@ -92,6 +105,7 @@ class Session:
             largest=largest,
             seed=self.seed,
             report=lambda done: self.progress("measuring t0 and λ", done * share),
+            found=self.found,
         )
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
@@ -134,7 +148,8 @@ class Session:
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
         Raises what planning and racing raise, on all ranks.
         """
-        estimated = everywhere(self.private.comm, lambda: task.plan(profile, algorithm))
+        placement = self.found.placement
+        estimated = everywhere(self.private.comm, lambda: task.plan(profile, algorithm, placement))
         candidates = shortlist(estimated)
         everything = self.compare(
             task.problem,

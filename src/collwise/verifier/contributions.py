@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from collwise.schedule.evaluation import evaluate
-from collwise.schedule.operations import Block
+from collwise.schedule.operations import Block, Copy, Operation, blocks_in
 from collwise.schedule.problem import Problem
 from collwise.verifier.partition import Partition
 from collwise.verifier.violations import Lists, reject, reject_output
@@ -94,12 +94,19 @@ def _evaluate(
             reject(lists, rank, step, seen, "combine every contribution once", block)
         return numbers
 
+    def numbered(op: Operation) -> Operation:
+        blocks = in_pieces(op.blocks)
+        if isinstance(op, Copy) and op.shift:
+            there = in_pieces(blocks_in(op, op.into))
+            return op._replace(blocks=blocks, shift=there[0].offset - blocks[0].offset)
+        return op._replace(blocks=blocks)
+
     inputs = []
     for rank in range(problem.ranks):
         blocks = in_pieces(problem.input_of(rank))
         inputs.append((blocks, [rank] * sum(block.length for block in blocks)))
     return evaluate(
-        [[op._replace(blocks=in_pieces(op.blocks)) for op in operations] for operations in lists],
+        [list(map(numbered, operations)) for operations in lists],
         problem.input_slot,
         inputs,
         [in_pieces(problem.output_of(rank)) for rank in range(problem.ranks)],

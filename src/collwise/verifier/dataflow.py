@@ -8,10 +8,12 @@ from typing import NoReturn
 from collwise.schedule.operations import (
     Block,
     Combine,
+    Copy,
     Operation,
     Recv,
     Send,
     Slot,
+    blocks_in,
     clobbers,
     reads,
     writes,
@@ -51,6 +53,17 @@ def check_operations(lists: Lists, itemsize: int = 1) -> None:
                 seen = "its operands lie where they cannot be combined"
                 remedy = "take two slots; combine into the left one only if the right is scratch"
                 reject(lists, rank, step, seen, remedy)
+            if isinstance(op, Copy) and op.shift:
+                _check_shift(lists, rank, step, op, itemsize)
+
+
+def _check_shift(lists: Lists, rank: int, step: int, op: Copy, itemsize: int) -> None:
+    if op.shift % itemsize or op.blocks[0].offset + op.shift < 0:
+        seen = f"its shift of {op.shift} leads to no element of {itemsize} bytes"
+        reject(lists, rank, step, seen, "shift by whole elements, to offsets of 0 or more")
+    if len(op.blocks) > 1 or op.source == op.into:
+        seen = "it shifts several blocks, or within a slot"
+        reject(lists, rank, step, seen, "copy one block at a time, into another slot")
 
 
 def _check_blocks(lists: Lists, rank: int, step: int, itemsize: int) -> None:
@@ -128,7 +141,7 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
         held = {int(problem.input_slot): partition.inputs[rank]}
         touched = dict(held)  # including what was used up
         for step, (op, pieces) in enumerate(zip(operations, partition.moved[rank], strict=True)):
-            if beyond := pieces & strange:
+            if (beyond := pieces & strange) and min((*reads(op), *clobbers(op))) < Slot.SCRATCH:
                 block = partition.first(beyond)
                 seen = f"there is no such data as {describe_blocks([block])}"
                 remedy = "stay within the data that a rank is given"
@@ -145,6 +158,8 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
                 if pieces & before or (len(op.blocks) > 1 and partition.overlap(op.blocks)):
                     _reject_held_already(lists, rank, step, partition, before)
             for slot in clobbers(op):
+                if isinstance(op, Copy) and op.shift:
+                    pieces = partition.pieces(blocks_in(op, slot))
                 if slot == Slot.OUTPUT and (beyond := pieces & ~output):
                     seen = "its output has no such bytes"
                     block = partition.first(beyond)
@@ -165,7 +180,7 @@ def _touching(lists: Lists, rank: int, slot: int, partition: Partition, pieces: 
     return [
         step
         for step, op in enumerate(lists[rank])
-        if slot in clobbers(op) and partition.pieces(op.blocks) & pieces
+        if slot in clobbers(op) and partition.pieces(blocks_in(op, slot)) & pieces
     ]
 
 

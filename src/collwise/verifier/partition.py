@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 
-from collwise.schedule.operations import Block
+from collwise.schedule.operations import Block, Copy
 from collwise.schedule.problem import Problem
 from collwise.verifier.violations import Lists
 
@@ -19,8 +19,16 @@ class Partition:
         # By identity, for both ends of a message often have the same tuple, and so have many more.
         moved = (op.blocks for operations in lists for op in operations)
         distinct = {id(blocks): blocks for blocks in (*inputs, *outputs, *moved)}
-        blocks = set().union(*distinct.values())
-        self._cuts = sorted({(b.owner, at) for b in blocks for at in (b.offset, b.end)})
+        shifted = {
+            (block, op.shift)
+            for operations in lists
+            for op in operations
+            if isinstance(op, Copy) and op.shift
+            for block in op.blocks
+        }
+        blocks = set().union(*distinct.values(), (_shifted(*one) for one in shifted))
+        cuts = {(b.owner, at) for b in blocks for at in (b.offset, b.end)}
+        self._cuts = sorted(_cut_alike(cuts, shifted) if shifted else cuts)
         number = {cut: i for i, cut in enumerate(self._cuts)}
         self._sets = {
             b: (1 << number[b.owner, b.end]) - (1 << number[b.owner, b.offset]) for b in blocks
@@ -57,3 +65,20 @@ class Partition:
         run = ~(pieces >> low)
         owner, offset = self._cuts[low]
         return Block(owner, offset, self._cuts[low + (run & -run).bit_length() - 1][1] - offset)
+
+
+def _shifted(block: Block, shift: int) -> Block:
+    return block._replace(offset=block.offset + shift)
+
+
+def _cut_alike(cuts: set[tuple[int, int]], shifted: set[tuple[Block, int]]) -> set[tuple[int, int]]:
+    """Further cuts, so that a block that is copied elsewhere has the same pieces here and there."""
+    before = 0
+    while before < len(cuts):
+        before = len(cuts)
+        for (owner, offset, length), shift in shifted:
+            inside = [at - offset for o, at in cuts if o == owner and offset < at < offset + length]
+            there = offset + shift
+            inside += [at - there for o, at in cuts if o == owner and there < at < there + length]
+            cuts |= {(owner, begin + at) for at in inside for begin in (offset, there)}
+    return cuts

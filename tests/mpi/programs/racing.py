@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
+from collwise.model.levels import Levels
+from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
+from collwise.mpi.bench.placing import Found, find_placement, pair_times, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -66,6 +69,45 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     ours.Bcast(data, comm.size - 1)
     assert (data == comm.size - 1).all()
     private.free()
+
+
+@check
+def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
+    """Two ranks on a node each, as somebody says; all of them are on one host."""
+    world = describe(comm)
+    assert find_placement(comm, world) == Found(Placement.of(ranks=comm.size))
+    times_s = pair_times(comm, range(comm.size))
+    if comm.rank == 0:
+        others = ~np.eye(comm.size, dtype=bool)
+        assert (times_s == times_s.T).all()
+        assert (times_s[others] > 0).all()
+    if comm.size < 4:
+        return
+    placement = Placement.of([rank // 2 for rank in range(comm.size)])
+    found = worth_measuring(world, placement)
+    assert (found.placement, found.names, found.groups) == (placement, ("cluster",), {})
+    profile = run_campaign(comm, world, budget_s=0.4, sizes=(8, 2048), seed=1, found=found)
+    assert len(set(comm.allgather(profile.to_json()))) == 1
+    assert [(level.name, level.ranks) for level in profile.levels] == [("cluster", 2)]
+    assert {time.nbytes for time in profile.levels[0].port} <= {8, 2048}
+    assert profile.provenance.ranks == comm.size
+    ours = cw.Comm(comm, profile=profile, effort="estimate", placement=placement)
+    made = ours.plan("broadcast", 2048)
+    assert made is not None
+    assert isinstance(made.machine, Levels)
+    assert made.machine.placement == placement
+    data = np.full(2048, comm.rank, np.uint8)
+    ours.Bcast(data, comm.size - 1)
+    assert (data == comm.size - 1).all()
+    part = ours.Split(comm.rank // 4, comm.rank)  # nobody is asked again
+    assert isinstance(part, cw.Comm)
+    placed = part.plan("broadcast", 2048) if part.size > 1 else None
+    assert placed is None or placed.problem.placement == placement.part(range(part.size))
+    found_anew = cw.Comm(comm, profile=profile, effort="estimate").plan("broadcast", 2048)
+    assert found_anew is not None
+    assert found_anew.machine == profile.machine  # one node, and no levels in it, as times tell
+    with pytest.raises(InvalidArgument, match="the placement has 3"):
+        cw.Comm(comm, profile=profile, placement=Placement.of(ranks=3))
 
 
 @check

@@ -7,7 +7,7 @@ The time-reverse of the broadcasts over levels.  `multilevel` takes any algorith
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collwise.algorithms.broadcast import multilevel as broadcasts
+from collwise.algorithms.broadcast import multilevel_pipelined as broadcasts
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.composition import (
     combined_choices,

@@ -1,115 +1,17 @@
-"""S-to-p broadcasts over levels: join inside the groups, exchange across, broadcast inside.
+"""S-to-p broadcasts over levels: join inside the groups, exchange across, broadcast inside."""
 
-Across, a group is one source with all that its ranks have.  So what counts is which groups
-contribute, not which of their ranks.
-"""
+from collections.abc import Iterable
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-
-from collwise.algorithms.broadcast.multilevel import joined_tree
+from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
 from collwise.algorithms.broadcast.segmented_tree import TREES
-from collwise.algorithms.composition import (
-    Part,
-    best_parts,
-    part,
-    parts_parameter,
-    register_multilevel,
-)
+from collwise.algorithms.composition import best_parts, part, parts_parameter, register_multilevel
 from collwise.algorithms.registry import Settings
+from collwise.algorithms.s_to_p.joined import Joined, across
 from collwise.algorithms.s_to_p.spreading import simulable
-from collwise.algorithms.s_to_p.trees import tree_edges
 from collwise.model.levels import Flat, Levels
-from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, needed
-from collwise.schedule.hierarchy import Hierarchy, TeamTree, hierarchy_of
-from collwise.schedule.problem import Problem, Source
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-
-
-@dataclass(frozen=True)
-class Joined(Deliveries):
-    """The leaders of the outermost groups exchange; inside, everything goes to and from them.
-
-    exchange: the s-to-p broadcast across.   tree: those of the levels inside.
-    """
-
-    exchange: Part
-    tree: TeamTree
-
-    @property
-    def teams(self) -> Hierarchy:
-        """The teams of the placement."""
-        return self.tree.teams
-
-    @cached_property
-    def held(self) -> list[dict[int, Blocks]]:
-        """By level from 0 on, what each leader holds once its group's contributions are joined."""
-        levels: list[dict[int, Blocks]] = [{b.owner: (b,) for b in self.problem.gathered}]
-        for level in range(1, self.teams.depth + 1):
-            joined: dict[int, Blocks] = {}
-            for member, blocks in levels[-1].items():
-                seat = self.teams.seat(level, member)
-                assert seat is not None
-                joined[seat.team[0]] = joined.get(seat.team[0], ()) + blocks
-            levels.append(joined)
-        return levels
-
-    def _teams(self, level: int, rank: int | None) -> list[tuple[int, ...]]:
-        if rank is None:
-            return self.teams.teams[level - 1]
-        seat = self.teams.seat(level, rank)
-        return [] if seat is None else [seat.team]
-
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
-        depth = self.teams.depth
-        for level in range(1, depth):
-            for team in self._teams(level, rank):
-                for member in team[1:]:
-                    yield Delivery(member, team[0], self.held[level - 1].get(member, ()))
-        for team in self._teams(depth, rank):
-            yield from self._across(team, None if rank is None else team.index(rank))
-        for level in range(depth - 1, 0, -1):
-            for team in self._teams(level, rank):
-                yield from self._outwards(level, team, None if rank is None else team.index(rank))
-
-    def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """A member of the team is one source with all that its group has."""
-        problem = across(self.problem, self.teams)
-        program = self.exchange.algorithm.build(problem, dict(self.exchange.settings))
-        assert isinstance(program, Deliveries)
-        held = self.held[self.teams.depth - 1]
-        for source, target, blocks in needed(program.deliveries(place)):
-            whole = tuple(block for group in blocks for block in held[team[group.owner]])
-            yield Delivery(team[source], team[target], whole)
-
-    def _outwards(self, level: int, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """All that a member's group does not have itself, down the team's tree."""
-        tree = self.tree.tree(level, len(team))
-        edges = tree_edges(tree)
-        if place is not None:
-            family = tree.family(place)
-            edges = [(family.parent, place)] if place else []
-            edges += [(place, child) for child in family.children]
-        for parent, child in edges:
-            own = set(self.held[level - 1].get(team[child], ()))
-            blocks = tuple(block for block in self.problem.gathered if block not in own)
-            yield Delivery(team[parent], team[child], blocks)
-
-
-def across(problem: Problem, teams: Hierarchy) -> Problem:
-    """The problem of the outermost groups, each one rank."""
-    team = teams.teams[-1][0]
-    given = [0] * len(team)
-    for source in problem.sources:
-        rank = source.rank
-        for level in range(1, teams.depth):
-            seat = teams.seat(level, rank)
-            assert seat is not None
-            rank = seat.team[0]
-        given[team.index(rank)] += source.nbytes
-    sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(given) if nbytes)
-    return Problem("s_to_p", len(team), problem.nbytes, sources=sources)
 
 
 def _build(problem: Problem, settings: Settings) -> Program:

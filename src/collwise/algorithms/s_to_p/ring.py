@@ -44,4 +44,5 @@ register_s_to_p(
     ("Thakur2005",),
     "p − 1 rounds of one contribution",
     lambda problem, _: Ring(problem),
+    alike=True,
 )

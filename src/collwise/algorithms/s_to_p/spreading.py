@@ -16,6 +16,7 @@ from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.timing import ideal_alike
 from collwise.timing.trace import fastest_timing
 
 Holdings: TypeAlias = Mapping[int, Blocks]
@@ -138,9 +139,15 @@ def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{}] if _received(problem) <= MOST_RECEIVED else []
 
 
-def _received(problem: Problem, settings: Settings | None = None) -> int:
+def _received(problem: Problem) -> int:
     """Contributions received by all ranks together; no rank receives one twice."""
     return problem.ranks * len(problem.sources)
+
+
+def all_give_alike(problem: Problem) -> bool:
+    """Whether all ranks have equally many bytes to give."""
+    lengths = {source.nbytes for source in problem.sources}
+    return len(problem.sources) == problem.ranks and len(lengths) == 1
 
 
 def register_s_to_p(
@@ -149,19 +156,28 @@ def register_s_to_p(
     source: tuple[str, ...],
     time: str,
     build: Callable[[Problem, Settings], Deliveries],
+    *,
+    alike: bool = False,
     **more: Any,
 ) -> Algorithm:
     """Register an s-to-p broadcast, its time predicted by simulating it: it depends on the sources.
 
-    more: other fields of `Algorithm`.   choices, if not among them: `simulable`.
+    alike: every rank does the same, relative to its own number, so that one stands for all where
+    all give equally much.   more: other fields of `Algorithm`.   choices, if not among them:
+    `simulable`.
     """
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        schedule = Schedule(problem, build(problem, settings))
-        return fastest_timing(schedule, machine).completion
+        program = build(problem, settings)
+        if alike and all_give_alike(problem):
+            return ideal_alike(program.operations(0), machine)
+        return fastest_timing(Schedule(problem, program), machine).completion
+
+    def simulated(problem: Problem, settings: Settings) -> int:
+        return problem.ranks if alike and all_give_alike(problem) else _received(problem)
 
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
-    facts |= {"predicted": predicted, "simulated": _received, "choices": simulable, **more}
+    facts |= {"predicted": predicted, "simulated": simulated, "choices": simulable, **more}
     return register(Algorithm(name=f"s_to_p/{name}", **facts))
 
 

@@ -2,19 +2,23 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.measure.campaign import Campaign, Measurement
+from collwise.measure.campaign import Campaign
 from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell, cells, slowest
-from collwise.measure.probes import Probe
-from collwise.measure.profile_building import build_profile
+from collwise.measure.level_campaign import AnyCampaign, measure_levels
+from collwise.measure.port_campaign import AnyProbe
+from collwise.measure.profile_building import build_profile, with_levels
+from collwise.model.placement import Placement
+from collwise.mpi.bench.placing import Found
 from collwise.mpi.buffers.mpi_operators import OPERATORS
-from collwise.mpi.runtime.agreement import on_root
+from collwise.mpi.runtime.agreement import in_team, on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
-from collwise.schedule.operations import Recv, Send
+from collwise.schedule.operations import Recv, Send, size_of
 
 COMBINING_SHARE = 0.1
 """The share of the time budget for timing operators."""
@@ -34,38 +38,51 @@ def run_campaign(
     largest: int | None = None,
     seed: int = 0,
     report: Report = lambda done: None,
+    found: Found | None = None,
 ) -> Profile:
     """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
     budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
-    message; the usual ones, up to `largest`, if not given.
+    message; the usual ones, up to `largest`, if not given.   found: where the ranks are; every
+    level is measured by a team of its own.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = None if sizes is None else tuple(sizes)
+    found = found or Found(Placement.of(ranks=comm.Get_size()))
 
-    def new() -> Campaign:
-        share = budget_s * (1 - COMBINING_SHARE)
-        return Campaign(comm.Get_size(), sizes=chosen, largest=largest, budget_s=share, seed=seed)
+    def new(share: float, ranks: int) -> Campaign:
+        return Campaign(ranks, sizes=chosen, largest=largest, budget_s=share * budget_s, seed=seed)
 
-    largest = on_root(comm, lambda: max(new().sizes))
-    campaign = new() if comm.Get_rank() == 0 else None
-    prober = Prober(comm, largest)
-    begin = time.perf_counter()
-    while batch := on_root(comm, campaign.next_batch if campaign else list):
-        samples = prober.run(batch)
-        if campaign is not None:
-            campaign.record(batch, samples, time.perf_counter() - begin)
-            report(campaign.progress)
+    buffer = on_root(comm, lambda: max(new(1, comm.Get_size()).sizes))
 
+    def conduct(
+        members: Sequence[int], make: Callable[[], AnyCampaign], done: float, share: float
+    ) -> Any:
+        def act(team: MPI.Intracomm) -> Any:
+            campaign: Any = make() if team.Get_rank() == 0 else None
+            prober = Prober(team, buffer)
+            begin = time.perf_counter()
+            while batch := on_root(team, campaign.next_batch if campaign else list):
+                samples = prober.run(batch)
+                if campaign is not None:
+                    campaign.record(batch, samples, time.perf_counter() - begin)
+                    report(done + share * campaign.progress)
+            return on_root(team, campaign.result if campaign else list, takes_long=True)
+
+        return act(comm) if len(members) == comm.Get_size() else in_team(comm, members, act)
+
+    measured = measure_levels(found.placement, conduct, new, chosen, 1 - COMBINING_SHARE)
     mine = time_cells(cells(), budget_s * COMBINING_SHARE)
     gathered = comm.gather(mine, root=0)
 
     def result() -> Profile:
-        assert campaign is not None
         assert gathered is not None
-        measurement: Measurement = campaign.result()
-        combining = slowest(gathered)
-        return build_profile(measurement, world.fingerprint(), world.provenance(), combining)
+        provenance = world.provenance()
+        fingerprint, combining = world.fingerprint(), slowest(gathered)
+        profile = build_profile(measured.outermost, fingerprint, provenance, combining)
+        if not found.names:
+            return profile
+        return with_levels(profile, measured, found.names, found.groups, budget_s)
 
     return on_root(comm, result, takes_long=True)
 
@@ -120,25 +137,24 @@ class Prober:
         self._largest = largest
         self._in: list[np.typing.NDArray[np.uint8]] = []  # one for each message on its way here
 
-    def run(self, probes: Sequence[Probe]) -> list[float]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
         return [self._one(probe) for probe in probes]
 
-    def _one(self, probe: Probe) -> float:
+    def _one(self, probe: AnyProbe) -> float:
         comm = self._comm
         operations = probe.operations(self._rank)
-        out = self._out[: probe.nbytes]
-        sources = [op.peer for op in operations if isinstance(op, Recv)]
-        while len(self._in) < len(sources):
+        coming = [(op.peer, size_of(op)) for op in operations if isinstance(op, Recv)]
+        while len(self._in) < len(coming):
             self._in.append(np.zeros(self._largest, dtype=np.uint8))
         receives = [
-            comm.Irecv(into[: probe.nbytes], source, _TAG)
-            for source, into in zip(sources, self._in, strict=False)
+            comm.Irecv(into[:nbytes], source, _TAG)
+            for (source, nbytes), into in zip(coming, self._in, strict=False)
         ]
-        targets = [op.peer for op in operations if isinstance(op, Send)]
+        going = [(self._out[: size_of(op)], op.peer) for op in operations if isinstance(op, Send)]
         sends: list[MPI.Prequest] = []
         if not probe.blocking:
-            sends = [comm.Send_init(out, target, _TAG) for target in targets]
+            sends = [comm.Send_init(out, target, _TAG) for out, target in going]
         comm.Barrier()
         if self._rank == 0:  # the others leave the barrier a little later: let them settle
             settled = time.perf_counter() + _SETTLING_S
@@ -148,15 +164,16 @@ class Prober:
         if self._rank:  # P_k answers when everything has come; the others only listen
             MPI.Request.Waitall(receives)
         if probe.blocking:
-            for target in targets:
+            for out, target in going:
                 comm.Send(out, target, _TAG)
         elif sends:
             MPI.Prequest.Startall(sends)
         if self._rank == 0:
             MPI.Request.Waitall(receives)
+        answered = time.perf_counter() - begin
         if sends:
             MPI.Request.Waitall(sends)
-        elapsed = time.perf_counter() - begin
+        elapsed = time.perf_counter() - begin if probe.until_sent else answered
         for request in sends:
             request.Free()
         return elapsed if self._rank == 0 else 0.0

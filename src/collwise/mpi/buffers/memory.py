@@ -13,7 +13,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.schedule.operations import Block, Operation, Slot, clobbers, reads
+from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
 Act: TypeAlias = Callable[[], Any]
 """Something ready to be done."""
@@ -205,7 +205,7 @@ class ScratchLayout:
         for op in operations:
             for slot in {*reads(op), *clobbers(op)}:
                 if slot in more or Slot.SCRATCH <= slot < USER:
-                    for block in op.blocks:
+                    for block in blocks_in(op, slot):
                         low, high = ranges.get(slot, (block.offset, block.end))
                         ranges[slot] = min(low, block.offset), max(high, block.end)
         self._starts: dict[int, int] = {}

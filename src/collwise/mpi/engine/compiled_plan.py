@@ -10,7 +10,7 @@ from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.schedule.operations import Combine, Copy, Message, Send
+from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
 if TYPE_CHECKING:
     from collwise.mpi.engine._engine import Program
@@ -179,4 +179,4 @@ class CompiledPlan:
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
         """The blocks in each of the slots: neighbours in one are neighbours in all of them."""
-        return zip(*(self._slots[slot].regions(op.blocks) for slot in slots), strict=True)
+        return zip(*(self._slots[s].regions(blocks_in(op, s)) for s in slots), strict=True)

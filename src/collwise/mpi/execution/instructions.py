@@ -18,6 +18,7 @@ from collwise.schedule.operations import (
     Recv,
     Send,
     Slot,
+    blocks_in,
     reads,
     writes,
 )
@@ -125,7 +126,7 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
     inputs, outputs = Writers(), Writers()
     renamed: list[Operation] = []
     for place, op in enumerate(operations):
-        if isinstance(op, Copy) and op.source == Slot.INPUT and op.into == Slot.OUTPUT:
+        if isinstance(op, Copy) and op[:2] == (Slot.INPUT, Slot.OUTPUT) and not op.shift:
             continue  # it is there
         renamed.append(_reading_output(op))
         if Slot.INPUT in reads(op):
@@ -134,7 +135,7 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
                     return None
                 inputs.write(Slot.INPUT, block, place)
         if writes(op) == Slot.OUTPUT:
-            for block in op.blocks:
+            for block in blocks_in(op, Slot.OUTPUT):
                 outputs.write(Slot.OUTPUT, block, place)
     arriving = [op for op in operations if isinstance(op, Recv) and op.slot == Slot.OUTPUT]
     if any(inputs.of(Slot.INPUT, block) for op in arriving for block in op.blocks):

@@ -15,7 +15,7 @@ from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, Shar
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
-from collwise.schedule.operations import Combine, Copy, Message, Send
+from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
 
 class _LateMessage:
@@ -264,15 +264,18 @@ class BoundPlan:
 
     def _local(self, op: Combine | Copy) -> Iterable[Act]:
         if isinstance(op, Copy):
-            memories = [self.slots[slot] for slot in (op.source, op.into)]
+            slots: tuple[int, ...] = (op.source, op.into)
+            memories = [self.slots[slot] for slot in slots]
             contiguous = all(memory.unit.contiguous for memory in memories)
             make: Callable[..., Act] = partial(copy_act, contiguous, self._comm, self._tag)
         else:
-            memories = [self.slots[slot] for slot in (op.left, op.right, op.into)]
+            slots = (op.left, op.right, op.into)
+            memories = [self.slots[slot] for slot in slots]
             assert self._operator is not None, "only collectives with an operator combine"
             make = self._operator.act
         # Neighbouring blocks are neighbours in all of them.
-        for regions in zip(*(memory.regions(op.blocks) for memory in memories), strict=True):
+        blocks = [blocks_in(op, slot) for slot in slots]
+        for regions in zip(*map(Memory.regions, memories, blocks), strict=True):
             places = list(zip(memories, regions, strict=True))
             if self.late:
                 self._late_acts.append(_LateAct(make, places))

@@ -1,7 +1,7 @@
 """Agreement between ranks: results and errors reach all of them, so that none waits in vain."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -28,10 +28,40 @@ def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = 
         except Exception as problem:
             outcome = (None, problem)
     if takes_long:
-        decided = comm.Ibarrier()
-        while not decided.Test():
-            time.sleep(_NAP_S)
+        wait_asleep(comm)
     outcome = comm.bcast(outcome, root=0)
+    assert outcome is not None
+    value, failure = outcome
+    if failure is not None:
+        raise failure
+    return value  # type: ignore[return-value]
+
+
+def wait_asleep(comm: MPI.Intracomm) -> None:
+    """A barrier in which ranks sleep: MPI libraries would spin and take the cores from others."""
+    reached = comm.Ibarrier()
+    while not reached.Test():
+        time.sleep(_NAP_S)
+
+
+def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intracomm], T]) -> T:
+    """What `act` returns on the first member, on all ranks; the others sleep.  Collective.
+
+    members: ranks; `act` gets their communicator, in this order.   What it raises on the first
+    member, all ranks raise; it should raise on all members alike.
+    """
+    mine = comm.Get_rank() in members
+    colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)
+    team = comm.Split(colour, key)
+    outcome: tuple[T | None, Exception | None] | None = None
+    if mine:
+        try:
+            outcome = (act(MPI.Intracomm(team)), None)
+        except Exception as problem:
+            outcome = (None, problem)
+        team.Free()
+    wait_asleep(comm)
+    outcome = comm.bcast(outcome, root=members[0])
     assert outcome is not None
     value, failure = outcome
     if failure is not None:

@@ -8,6 +8,8 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
+from collwise.measure.clustering import numbered
+from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, placement_of
 from collwise.system.host import LAB, affinity, core_limit
@@ -38,6 +40,10 @@ class World(NamedTuple):
     """Cores that the ranks of the most crowded node may use, all of them together."""
     emulated: str = ""
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
+    nodes: tuple[int, ...] = ()
+    """The number of each rank's node: ranks that share memory and a processor name."""
+    placed: Placement | None = None
+    """Where the ranks are in the levels of a profile, once that is known."""
 
     @property
     def layout(self) -> Layout:
@@ -60,7 +66,11 @@ class World(NamedTuple):
 
     def part(self, ranks: Sequence[int]) -> "World":
         """Of these ranks alone."""
-        return self._replace(hosts=tuple(self.hosts[rank] for rank in ranks))
+        return self._replace(
+            hosts=tuple(self.hosts[rank] for rank in ranks),
+            nodes=tuple(self.nodes[rank] for rank in ranks),
+            placed=self.placed and self.placed.part(ranks),
+        )
 
     def fingerprint(self) -> Fingerprint:
         """What a profile measured in this world belongs to."""
@@ -97,14 +107,26 @@ def describe(comm: MPI.Intracomm) -> World:
     for host, mask, limit in places:  # emulated hosts are one node
         by_node.setdefault("" if emulated else host, []).append((mask, limit))
     most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
+    hosts = tuple(host for host, *_ in places)
     return World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
         thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
-        hosts=tuple(host for host, *_ in places),
+        hosts=hosts,
         cores=cores_together(most_crowded),
         emulated=emulated,
+        nodes=_nodes(comm, hosts),
     )
+
+
+def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
+    """The number of each rank's node, in the order of their first ranks."""
+    if len(set(hosts)) == 1:
+        return (0,) * len(hosts)
+    sharing = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    first = sharing.bcast(comm.Get_rank())
+    sharing.Free()
+    return tuple(numbered(list(zip(comm.allgather(first), hosts, strict=True))))
 
 
 def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:

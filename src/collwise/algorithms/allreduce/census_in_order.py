@@ -1,0 +1,82 @@
+"""Gather everybody's vectors along the census, then combine them in the order of the ranks.
+
+For short vectors: T_λ(p)·t0 where t0 does not grow with the size, with the same bits on every rank,
+and operators that do not commute.  The census of sums is as quick, but combines in another order on
+every rank.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.registry import Settings
+from collwise.algorithms.s_to_p.census import LATENCY, latencies, shifts
+from collwise.model.machine import Machine
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.timing import ideal_alike
+
+FEW_RANKS, MOST_RANKS, MOST_GATHERED = 64, 1024, 1 << 20
+"""Beyond so few ranks, this is tried on at most so many, and for so many bytes in all."""
+_ALL = scratch(0)
+"""Where all vectors are gathered, one behind the other in the order of the ranks."""
+
+
+@dataclass(frozen=True)
+class CensusInOrder(Program):
+    """The allgather's census for latency k, in scratch, and a local combine."""
+
+    problem: Problem
+    k: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p, nbytes, vector = self.problem.ranks, self.problem.nbytes, self.problem.vector
+        if not vector:
+            return []
+        operations: list[Operation] = [Copy(Slot.INPUT, _ALL, vector, rank * nbytes)]
+        for distance, width in shifts(p, self.k):
+            to, source = (rank - distance) % p, (rank + distance) % p
+            operations.append(Send(to, self._vectors(rank, width), _ALL))
+            operations.append(Recv(source, self._vectors(source, width), _ALL))
+        value, spare = scratch(1), scratch(2)
+        operations.append(Copy(_ALL, value, vector))
+        for other in range(1, p):
+            into = spare if other < p - 1 else Slot.OUTPUT
+            theirs = Block(0, other * nbytes, nbytes)
+            operations.append(Copy(_ALL, spare, (theirs,), -other * nbytes))
+            operations.append(Combine(value, spare, into, vector))
+            value, spare = spare, value
+        return operations
+
+    def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
+        """Those of so many ranks from this one on, around the end."""
+        nbytes, ahead = self.problem.nbytes, min(number, self.problem.ranks - first)
+        blocks = Block(0, first * nbytes, ahead * nbytes), Block(0, 0, (number - ahead) * nbytes)
+        return tuple(block for block in blocks if block.length)
+
+
+def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    return ideal_alike(CensusInOrder(problem, settings["latency"]).operations(0), machine)
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MOST_GATHERED
+    if many or not 1 < problem.ranks <= MOST_RANKS:
+        return []
+    tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
+    return [min(tried, key=lambda settings: _time(problem, machine, settings))]
+
+
+register_combining(
+    "allreduce/census_in_order",
+    "everybody gathers all vectors along the census, and combines them in the order of the ranks",
+    "T_k(p)·t0 for λ = k, all messages counted as one size, and combining",
+    lambda problem, settings: CensusInOrder(problem, settings["latency"]),
+    source=("Bruck1996 §3",),
+    predicted=_time,
+    simulated=lambda problem, _: problem.ranks,
+    choices=_choices,
+    parameters={"latency": LATENCY},
+)

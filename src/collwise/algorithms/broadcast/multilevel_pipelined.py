@@ -1,0 +1,109 @@
+"""Segments down one tree over levels: the trees of all levels joined into one.
+
+Leaders serve other groups first.  With a flat tree across and binomial ones inside it is MagPIe
+[Kielmann1999]; more levels are [Karonis2002].  Both pick the trees by a rule, where we compare what
+is predicted.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from collwise.algorithms.broadcast.segmented_tree import (
+    LARGEST_COUNT,
+    SEGMENT,
+    TREES,
+    segment_choices,
+    tree_time,
+)
+from collwise.algorithms.composition import part, parts_of, parts_parameter, register_multilevel
+from collwise.algorithms.registry import Settings
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Flat, Levels
+from collwise.schedule.data_movement import DownTree
+from collwise.schedule.hierarchy import TeamTree, hierarchy_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.trees import Tree
+
+TREE_NAMES = ("chain", "binomial", "postal_tree")
+"""Trees that are tried for segments; `multilevel` tries all algorithms."""
+SLOWER = Fraction(3, 2)
+"""An outermost tree that takes so many times as long as the best is not tried."""
+
+
+def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
+    """The trees of all levels as one.   names: of the algorithms whose trees they may be.
+
+    Raises InvalidArgument for others.
+    """
+    teams = hierarchy_of(problem)
+    parts = parts_of(text, "broadcast", teams.depth)
+    made: dict[tuple[int, int], Tree] = {}
+
+    def tree(level: int, members: int) -> Tree:
+        if (level, members) not in made:
+            one = parts[level - 1]
+            if one.algorithm.short_name not in names:
+                remedy = "give one of " + ", ".join(names)
+                raise InvalidArgument("the trees of levels", f"{one.label} is none", remedy)
+            team = Problem("broadcast", members, problem.nbytes)
+            made[level, members] = TREES[one.algorithm.short_name](team, dict(one.settings))
+        return made[level, members]
+
+    return TeamTree(teams, tree)
+
+
+def _build_pipelined(problem: Problem, settings: Settings) -> Program:
+    return DownTree(joined_tree(problem, settings["trees"]), problem.nbytes, settings["segment"])
+
+
+class Timed:
+    """A tree of a level's teams, and the time of segments down it."""
+
+    def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
+        self.law = Flat(machine, level)
+        lam = f"(lam={self.law.planning_lam(min(nbytes, 4096))})" if name == "postal_tree" else ""
+        self.label, self.problem = name + lam, Problem("broadcast", max(size, 2), nbytes)
+        settings = dict(part(self.label, "broadcast").settings)
+        self._tree = TREES[name](self.problem, settings)
+
+    def time(self, segment: int) -> Fraction:
+        """Exact seconds in a team."""
+        return tree_time(self._tree, self.problem.nbytes, self.law, segment)
+
+
+def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
+    """Across the outermost groups the best trees and segments; inside, what fits them."""
+    depth = (teams := hierarchy_of(problem)).depth
+    timed: list[tuple[Fraction, str, int]] = []
+    for name in TREE_NAMES:
+        across = Timed(name, depth, machine, teams.largest(depth), problem.nbytes)
+        for choice in segment_choices(across.time, across.problem, across.law):
+            timed.append((across.time(choice["segment"]), across.label, choice["segment"]))
+    choices: list[Settings] = []
+    for time, outer, best in sorted(timed):
+        if time > SLOWER * min(timed)[0]:
+            break
+        for segment in sorted({best, max(best // 2, problem.nbytes // LARGEST_COUNT + 1)}):
+            inner = []
+            for level in range(1, depth):
+                size = teams.largest(level)
+                trees = [Timed(n, level, machine, size, problem.nbytes) for n in TREE_NAMES]
+                inner.append(min(trees, key=lambda tree: tree.time(segment)).label)
+            choices.append({"trees": " | ".join([*inner, outer]), "segment": segment})
+    return choices
+
+
+register_multilevel(
+    "broadcast/multilevel_pipelined",
+    "segments down one tree, joined of the leaders' tree and those of their groups",
+    "the outermost tree's, and the way down into the last group",
+    _build_pipelined,
+    segmented_trees,
+    source=("Karonis2002",),
+    parameters={
+        "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
+        "segment": SEGMENT,
+    },
+    segmented=True,
+)

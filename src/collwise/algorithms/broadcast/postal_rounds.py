@@ -1,0 +1,23 @@
+"""Pieces in rounds that go by the latency: many messages in the postal model.
+
+Trees whose ranks serve several others take as many t0 for each piece.  Here every rank receives one
+piece and sends one in almost every t0: k pieces take little more than k − 1 + T_λ(p).
+"""
+
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.in_rounds import postal_choices, postal_rounds, rounds_fields
+from collwise.algorithms.registry import Algorithm, register
+from collwise.algorithms.s_to_p.census import LATENCY
+
+register(
+    Algorithm(
+        name="broadcast/postal_rounds",
+        summary="pieces in rounds of one distance each, the newest first, played for the latency",
+        source=("BarNoyKipnis1994", "Traeff2024b"),
+        time="about (k − 1 + T_λ(p))·t0 for k pieces; found by playing it",
+        choices=postal_choices,
+        parameters={"latency": LATENCY, "segment": SEGMENT},
+        segmented=True,
+        **rounds_fields(postal_rounds),
+    )
+)

@@ -1,0 +1,18 @@
+"""The broadcast in rounds that go by the latency, backwards: many pieces in the postal model."""
+
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.in_rounds import postal_choices, postal_rounds, rounds_fields
+from collwise.algorithms.reductions import in_no_order, register_combining
+from collwise.algorithms.s_to_p.census import LATENCY
+
+register_combining(
+    "reduce/postal_rounds",
+    "pieces in rounds of one distance each, backwards, played for the latency",
+    "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; found by playing it",
+    source=("BarNoyKipnis1994", "Traeff2024b"),
+    choices=postal_choices,
+    order=in_no_order,
+    parameters={"latency": LATENCY, "segment": SEGMENT},
+    segmented=True,
+    **rounds_fields(postal_rounds),
+)

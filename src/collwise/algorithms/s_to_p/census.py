@@ -1,0 +1,88 @@
+"""The census that carries contributions instead of sums: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+
+Every rank does the same, relative to its own number: it sends all the time, each message to another
+rank, and each with everything that it holds by then.  With k = 1 it is Bruck's allgather; with
+k >= p − 1 everybody sends its own contribution to everybody.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import NamedTuple
+
+from collwise.algorithms.registry import Settings, integer
+from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
+from collwise.model.machine import Machine
+from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.problem import Problem
+from collwise.timing import ideal_alike
+
+LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at least 1")
+
+
+class Shift(NamedTuple):
+    """A message of every rank: to the one `distance` before it, what the next `width` ranks gave,
+    itself the first of them.
+    """
+
+    distance: int
+    width: int
+
+
+def shifts(ranks: int, k: int) -> list[Shift]:
+    """The messages of every rank, in order, if one that is sent in round j is there in round j + k.
+
+    After the message of distance d a rank has what d + width ranks gave, from itself on.
+    """
+    held = [1] * min(k, ranks)  # by round, what a rank holds when it sends
+    known, messages = 1, list[Shift]()
+    while known < ranks:
+        messages.append(Shift(known, min(held[len(messages)], ranks - known)))
+        known += messages[-1].width
+        held.append(known)
+    return messages
+
+
+@dataclass(frozen=True)
+class Census(Deliveries):
+    """The census of all ranks for the integer latency k."""
+
+    k: int
+
+    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+        ranks = self.problem.ranks
+        for distance, width in shifts(ranks, self.k):
+            mine = () if rank is None else (rank, (rank + distance) % ranks)
+            for sender in range(ranks) if rank is None else sorted(set(mine)):
+                blocks = self.given_from(sender, width)
+                yield Delivery(sender, (sender - distance) % ranks, blocks)
+
+
+def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
+    """Both roundings of the λ that messages have, with `each` bytes of one rank, or of several."""
+    sizes = (each << power for power in range(ranks.bit_length()))
+    lams = {min(machine.planning_lam(size), Fraction(ranks)) for size in sizes}
+    return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best by the time if all gave alike."""
+    if not simulable(problem, machine):
+        return []
+    ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
+    ks = latencies(ranks, each, machine)
+    even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
+    return [{"latency": min(ks, key=lambda k: ideal_alike(Census(even, k).operations(0), machine))}]
+
+
+register_s_to_p(
+    "census",
+    "all send all the time, to ever other ranks, each message with all that is there by then",
+    ("Bruck1996 §3",),
+    "T_k(p)·t0 for λ = k, all messages counted as one size",
+    lambda problem, settings: Census(problem, settings["latency"]),
+    choices=_choices,
+    parameters={"latency": LATENCY},
+    alike=True,
+)

@@ -1,0 +1,56 @@
+"""Levels beyond nodes, from how long a small message takes between any two of them."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+GAP = 2.0
+"""A step of at least this factor between times of pairs makes a level."""
+REPETITIONS = 5
+"""Of each pair; the fastest counts."""
+NBYTES = 8
+
+
+def rounds(members: int) -> list[list[tuple[int, int]]]:
+    """All pairs, in rounds of pairs that can be measured at the same time (a round robin).
+
+    >>> rounds(4)
+    [[(0, 3), (1, 2)], [(0, 2), (3, 1)], [(0, 1), (2, 3)]]
+    """
+    seats = [*range(members), *[-1] * (members % 2)]
+    every = []
+    for _ in range(len(seats) - 1):
+        half = len(seats) // 2
+        pairs = zip(seats[:half], seats[: half - 1 : -1], strict=True)
+        every.append([pair for pair in pairs if -1 not in pair])
+        seats = [seats[0], seats[-1], *seats[1:-1]]
+    return every
+
+
+def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
+    """The group of every member, a row for each level found, the innermost first.
+
+    times_s: of every pair, symmetric, above 0 but on the diagonal.   A level is a step by GAP or
+    more in the ordered times, below which pairs fall into groups: all pairs of a group are below
+    it, and all others above.  A step of which that does not hold makes no level.
+    """
+    members = len(times_s)
+    ordered = sorted(float(t) for t in times_s[np.triu_indices(members, 1)])
+    rows: list[tuple[int, ...]] = []
+    for low, high in pairwise(ordered):
+        if high < GAP * low:
+            continue
+        near = times_s <= low
+        np.fill_diagonal(near, val=True)
+        first = near.argmax(axis=1)
+        if (near == (first[:, None] == first[None, :])).all():
+            rows.append(tuple(numbered(first.tolist())))
+    return rows
+
+
+def numbered(labels: Sequence[object]) -> list[int]:
+    """Labels as numbers, in the order in which they first come."""
+    numbers: dict[object, int] = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]

@@ -1,0 +1,162 @@
+"""What to time on a machine with levels, and on which ranks.
+
+t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  There
+a sender waits for the port of its group, too, so what they tell is the longer one of t0 and g.
+
+g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
+each to q ranks of another; the time grows by max(t0, q·g) with every k.  And where g is the longer
+one, t0: a message to another group is sent before one to a neighbour, who answers.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from collwise.measure.probes import Cell
+from collwise.model.placement import Placement
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+
+MOST_SENDERS = 8
+"""Ranks of a group that send at once when its port is measured."""
+PORT, BESIDE = 3, 4
+"""Numbers of these experiments; 1 and 2 are those for t0 and λ."""
+_WORD = (Block(0, 0, 1),)
+
+
+class PortTeam(NamedTuple):
+    """Who measures the port of a group: some of its ranks, and as many of another group.
+
+    neighbour: the rank nearest to the first sender.
+    """
+
+    senders: tuple[int, ...]
+    receivers: tuple[int, ...]
+    neighbour: int
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All of them, as probes number them."""
+        others = self.senders + self.receivers
+        return others if self.neighbour in others else (*others, self.neighbour)
+
+
+@dataclass(frozen=True)
+class PortProbe:
+    """Ranks 0 … q − 1 send k messages each to the ranks q … 2q − 1; rank 0 hears when all came.
+
+    Rank 0 tells the others to begin by messages of a byte; those that have received tell rank q,
+    which answers.
+    """
+
+    nbytes: int
+    senders: int
+    k: int
+    blocking: ClassVar[bool] = False
+    until_sent: ClassVar[bool] = True
+
+    @property
+    def cell(self) -> Cell:
+        """What this probe is a repetition of."""
+        return Cell(PORT, self.nbytes, self.k, self.blocking)
+
+    @property
+    def ranks(self) -> int:
+        """How many take part."""
+        return 2 * self.senders
+
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order."""
+        q, block = self.senders, (Block(0, 0, self.nbytes),)
+        if rank >= 2 * q:
+            return []
+        if rank >= q:
+            came: list[Operation] = [Recv(rank - q, block)] * self.k
+            told: list[Operation] = [Recv(q + i, _WORD) for i in range(1, q) if rank == q]
+            return [*came, *told, Send(0 if rank == q else q, _WORD)]
+        mine: list[Operation] = [Send(q + rank, block, Slot.OUTPUT if rank else Slot.INPUT)]
+        if rank:
+            return [Recv(0, _WORD), *mine * self.k]
+        begin: list[Operation] = [Send(other, _WORD, Slot.INPUT) for other in range(1, q)]
+        return [*begin, *mine * self.k, Recv(q, _WORD)]
+
+    def schedule(self, ranks: int | None = None) -> Schedule:
+        """The probe as a schedule for so many ranks."""
+        return _schedule(self, ranks or self.ranks)
+
+
+@dataclass(frozen=True)
+class BesideProbe:
+    """Rank 0 sends a byte to a neighbour, who answers; with k = 2 after a message to another group.
+
+    The difference is how long that message keeps rank 0 itself busy.
+    """
+
+    nbytes: int
+    neighbour: int
+    other: int
+    k: int
+    blocking: ClassVar[bool] = False
+    until_sent: ClassVar[bool] = False
+
+    @property
+    def cell(self) -> Cell:
+        """What this probe is a repetition of."""
+        return Cell(BESIDE, self.nbytes, self.k, self.blocking)
+
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order."""
+        block = (Block(0, 0, self.nbytes),)
+        if rank == 0:
+            sent = [Send(self.other, block, Slot.INPUT)] * (self.k - 1)
+            return [*sent, Send(self.neighbour, _WORD, Slot.INPUT), Recv(self.neighbour, _WORD)]
+        if rank == self.neighbour:
+            return [Recv(0, _WORD), Send(0, _WORD)]
+        return [Recv(0, block)] * (self.k - 1) if rank == self.other else []
+
+    def schedule(self, ranks: int | None = None) -> Schedule:
+        """The probe as a schedule for so many ranks."""
+        return _schedule(self, ranks or max(self.neighbour, self.other) + 1)
+
+
+def level_team(placement: Placement, level: int) -> tuple[int, ...]:
+    """Ranks of which any two meet at a level: the largest such team, of equal ones the first.
+
+    One rank where no two meet there.
+    """
+    return max((_parts(placement, level, ranks) for ranks in placement.members[level - 1]), key=len)
+
+
+def port_team(placement: Placement, level: int) -> PortTeam | None:
+    """Ranks to measure the port of a level's groups; None where no two can send at once.
+
+    Each sends from another group of the level below, whose port it has for itself.
+    """
+    by_group: dict[int, list[tuple[int, ...]]] = {}
+    for ranks in placement.members[level - 1]:
+        around = placement.group(level + 1, ranks[0])
+        by_group.setdefault(around, []).append(_parts(placement, level, ranks))
+    pairs = [sorted(own, key=len, reverse=True)[:2] for own in by_group.values() if len(own) > 1]
+    if not pairs:
+        return None
+    best = max(pairs, key=lambda pair: len(pair[1]))
+    size = min(len(best[1]), MOST_SENDERS)
+    if size < 2:
+        return None
+    first = best[0][0]
+    others = (rank for rank in range(placement.ranks) if rank != first)
+    neighbour = min(others, key=lambda rank: placement.meeting(first, rank))
+    return PortTeam(best[0][:size], best[1][:size], neighbour)
+
+
+def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """The first rank of each group of the level below, among the ranks of a group."""
+    first: dict[int, int] = {}
+    for rank in ranks:
+        first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)
+    return tuple(first.values())
+
+
+def _schedule(probe: PortProbe | BesideProbe, ranks: int) -> Schedule:
+    lists = tuple(tuple(probe.operations(rank)) for rank in range(ranks))
+    return Schedule(Problem("probe", ranks, probe.nbytes), Written(lists), "probe")

@@ -1,0 +1,194 @@
+"""Measures the ports that ranks of a group share: what to time next, and what the times mean.
+
+It is driven like a `Campaign`.  A size is not begun for which the budget would not suffice.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import hypot
+from random import Random
+from typing import TypeAlias
+
+import numpy as np
+
+from collwise.measure.fit import Seconds, check_seconds, middle
+from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
+from collwise.measure.probe_costs import ProbeCosts
+from collwise.measure.probes import Cell, Probe
+from collwise.measure.stability import OPENING
+from collwise.measure.statistics import median_interval, standard_error
+from collwise.profiles.records import Bounds, MeasuredSize, PortTime
+
+MOST = 15
+"""Repetitions of one probe."""
+KS = (2, 4)
+"""Messages of each sender: with fewer the port is not yet busy all the time."""
+NOTICED = 1.1
+"""Who sends with others must take so many times as long as alone: else nobody notices the port."""
+FILLED = 0.8
+"""Where g is above this share of the time per message, one rank alone may fill the port."""
+_ERRORS = 1.96
+
+AnyProbe: TypeAlias = Probe | PortProbe | BesideProbe
+
+
+@dataclass(frozen=True)
+class PortFit:
+    """What was found for one size.
+
+    together: seconds for a message of each of the senders.   alone: seconds that one keeps its rank
+    busy.   The errors are standard errors, None after a single repetition.
+    """
+
+    nbytes: int
+    senders: int
+    together: Fraction
+    together_error_s: float | None
+    alone: Fraction
+    alone_error_s: float | None
+    repetitions: int
+
+
+class PortCampaign:
+    """Measures the port of a group within a time budget.   team: numbered as its members are.
+
+    sizes: bytes.   seed: of the order.
+    """
+
+    def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
+        self.senders = len(team.senders)
+        self.neighbour = team.members.index(team.neighbour)
+        self.sizes, self.budget_s, self.elapsed_s = tuple(sorted(set(sizes))), budget_s, 0.0
+        self._random = Random(seed)
+        self._samples: dict[Cell, list[Seconds]] = {}
+        self._costs = ProbeCosts()
+        self._batches = self._stages()
+        self._keep = False
+
+    def next_batch(self) -> list[AnyProbe]:
+        """What to time next, in this order; empty when done."""
+        return next(self._batches, [])
+
+    def record(
+        self, batch: Sequence[AnyProbe], samples: Sequence[Seconds], elapsed_s: float
+    ) -> None:
+        """Take the seconds that each probe took, as rank 0 saw them."""
+        overhead = elapsed_s - self.elapsed_s
+        for probe, sample in zip(batch, samples, strict=True):
+            if self._keep:
+                self._samples.setdefault(probe.cell, []).append(check_seconds(sample))
+                self._costs.add(probe.cell, float(sample))
+                overhead -= float(sample)
+        if self._keep:
+            self._costs.add_overhead(len(batch), overhead)
+        self.elapsed_s = elapsed_s
+
+    @property
+    def progress(self) -> float:
+        """How far it is, from 0 to 1."""
+        return min(self.elapsed_s / self.budget_s, 1.0)
+
+    def result(self) -> tuple[PortFit, ...]:
+        """What the samples say, for every size that was reached."""
+        return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
+
+    def _stages(self) -> Iterator[list[AnyProbe]]:
+        yield self._probes(self.sizes[0])  # libraries connect on first use
+        self._keep = True
+        for number, nbytes in enumerate(self.sizes):
+            for turn in range(OPENING):
+                if (number or turn) and not self._affordable(nbytes):
+                    break
+                yield self._probes(nbytes)
+        for _ in range(MOST - OPENING):
+            for nbytes in dict.fromkeys(cell.nbytes for cell in self._samples):
+                if self._affordable(nbytes):
+                    yield self._probes(nbytes)
+
+    def _probes(self, nbytes: int) -> list[AnyProbe]:
+        probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
+        probes += [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
+        self._random.shuffle(probes)
+        return probes
+
+    def _affordable(self, nbytes: int) -> bool:
+        cost = sum(self._costs.of(probe.cell) for probe in self._probes(nbytes))
+        return self.elapsed_s + cost <= self.budget_s
+
+    def _fit(self, nbytes: int) -> PortFit:
+        few, many = (Cell(PORT, nbytes, k, False) for k in KS)
+        without, beside = (Cell(BESIDE, nbytes, k, False) for k in (1, 2))
+        together, together_error_s = self._difference(few, many)
+        messages = KS[1] - KS[0]
+        alone, alone_error_s = self._difference(without, beside)
+        return PortFit(
+            nbytes,
+            self.senders,
+            together / messages,
+            together_error_s and together_error_s / messages,
+            alone,
+            alone_error_s,
+            min(len(self._samples[cell]) for cell in (few, many, without, beside)),
+        )
+
+    def _difference(self, less: Cell, more: Cell) -> tuple[Fraction, float | None]:
+        """Between two medians, and its standard error."""
+        every = [self._samples[cell] for cell in (less, more)]
+        low, high = map(middle, every)
+        if min(map(len, every)) < 2:
+            return high - low, None
+        errors = [standard_error(median_interval(values), len(values)) for values in every]
+        return high - low, hypot(*errors)
+
+
+def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:
+    """Of the sizes that are measured, those for which a port is: all that somebody named.
+
+    Else every third from the second on, and the largest: a port's times are nearly a straight line.
+    """
+    return sizes if asked is not None else (*sizes[1:-1:3], sizes[-1])
+
+
+def port_times(
+    fits: Iterable[PortFit], around: Sequence[MeasuredSize], inside: Sequence[MeasuredSize]
+) -> tuple[PortTime, ...]:
+    """For how long messages keep a port busy, by what a single sender's messages took.
+
+    around: the points of the level outside of the groups.   inside: those of the groups.
+    """
+    return tuple(
+        _port_time(fit, _between(fit.nbytes, around), _between(fit.nbytes, inside)) for fit in fits
+    )
+
+
+def _between(nbytes: int, points: Sequence[MeasuredSize]) -> float:
+    """Seconds per message of a single sender, on straight lines between measured sizes."""
+    own = [p for p in points if p.mode == "nonblocking"]
+    return float(np.interp(nbytes, [p.nbytes for p in own], [p.t0_s for p in own]))
+
+
+def _port_time(fit: PortFit, single_s: float, inside_s: float) -> PortTime:
+    """The port is free for a single sender's next message when that is sent, and its rank is.
+
+    A rank is busy for no less than with a message inside of its group.
+    """
+    noticed = float(fit.together) > NOTICED * single_s
+    busy_s = min(float(fit.together / fit.senders), single_s) if noticed else 0.0
+    filled = busy_s > FILLED * single_s
+    alone_s = min(max(float(fit.alone), inside_s), single_s)
+    return PortTime(
+        nbytes=fit.nbytes,
+        senders=fit.senders,
+        port_s=busy_s,
+        port_interval_s=_interval(busy_s, fit.together_error_s, fit.senders) if noticed else None,
+        rank_s=alone_s if filled else None,
+        rank_interval_s=_interval(alone_s, fit.alone_error_s) if filled else None,
+        repetitions=fit.repetitions,
+    )
+
+
+def _interval(value_s: float, error_s: float | None, parts: int = 1) -> Bounds | None:
+    if error_s is None:
+        return None
+    return max(value_s - _ERRORS * error_s / parts, 0.0), value_s + _ERRORS * error_s / parts

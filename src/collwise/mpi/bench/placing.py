@@ -1,0 +1,99 @@
+"""Finds where ranks are: their nodes from MPI, groups of nodes from the times between them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.measure.clustering import NBYTES, REPETITIONS, cluster, rounds
+from collwise.measure.level_probes import level_team
+from collwise.model.placement import Placement
+from collwise.mpi.runtime.agreement import on_root, wait_asleep
+from collwise.mpi.runtime.world import World
+from collwise.profiles.level_machine import NODE
+
+FOUND_NAMES = ("cluster", "site", "region")
+"""Of groups that times tell, the innermost first."""
+MOST_NODES = 1024
+"""Times are measured between so many nodes at most."""
+_TAG = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where ranks are.   names: of the groups of each level but the last.
+
+    groups: for every host, its group at each level beyond nodes.
+    """
+
+    placement: Placement
+    names: tuple[str, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def find_placement(comm: MPI.Intracomm, world: World) -> Found:
+    """The levels of the machine, alike on all ranks.  Collective.
+
+    Levels at which no two ranks meet are left out.
+    """
+    first: dict[int, int] = {}
+    for rank, node in enumerate(world.nodes):
+        first.setdefault(node, rank)
+    leaders = tuple(first.values())
+    rows: list[tuple[int, ...]] = []
+    if 2 < len(leaders) <= MOST_NODES:
+        times_s = pair_times(comm, leaders)
+        rows = on_root(comm, lambda: cluster(times_s))
+    labels = [world.nodes, *([row[node] for node in world.nodes] for row in rows)]
+    return worth_measuring(world, Placement.of(*labels))
+
+
+def worth_measuring(world: World, placement: Placement) -> Found:
+    """A placement without the levels at which no two ranks meet, and what its groups are called."""
+    names: tuple[str, ...] = FOUND_NAMES
+    if placement.groups[:1] == (world.nodes,):
+        names = (NODE, *names)
+    rows: dict[str, tuple[int, ...]] = {}
+    for level, row in enumerate(placement.groups, 1):
+        if len(level_team(placement, level)) > 1 and len(set(row)) > 1:
+            rows[names[level - 1] if level <= len(names) else f"group of level {level}"] = row
+    by_host: dict[str, set[tuple[int, ...]]] = {}
+    for rank, host in enumerate(world.hosts):
+        deeper = tuple(row[rank] for name, row in rows.items() if name != NODE)
+        by_host.setdefault(host, set()).add(deeper)
+    groups = {host: next(iter(own)) for host, own in by_host.items()}
+    told = any(groups.values()) and all(len(own) == 1 for own in by_host.values())
+    return Found(
+        Placement.of(*rows.values(), ranks=placement.ranks), tuple(rows), groups if told else {}
+    )
+
+
+def pair_times(comm: MPI.Intracomm, members: Sequence[int]) -> np.typing.NDArray[np.float64]:
+    """Seconds of a round trip between any two of these ranks: a matrix, on rank 0.  Collective."""
+    rank = comm.Get_rank()
+    mine = np.zeros(len(members))
+    data = np.zeros(NBYTES, dtype=np.uint8)
+    for pair in (pair for turn in rounds(len(members)) for pair in turn):
+        first, second = (members[index] for index in pair)
+        if rank == second:
+            for _ in range(REPETITIONS):
+                comm.Recv(data, first, _TAG)
+                comm.Send(data, first, _TAG)
+        elif rank == first:
+            samples = []
+            for _ in range(REPETITIONS):
+                begin = time.perf_counter()
+                comm.Send(data, second, _TAG)
+                comm.Recv(data, second, _TAG)
+                samples.append(time.perf_counter() - begin)
+            mine[pair[1]] = min(samples)
+    wait_asleep(comm)
+    rows = comm.gather(mine, root=0)
+    times_s = np.zeros((len(members), len(members)))
+    if rows is not None:
+        for index, member in enumerate(members):
+            times_s[index] += rows[member]
+            times_s[:, index] += rows[member]
+    return times_s

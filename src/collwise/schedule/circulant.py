@@ -1,0 +1,112 @@
+"""Blocks through a circulant graph: k blocks from a root to all ranks in k − 1 + ⌈log2 p⌉ rounds.
+
+In round i every rank sends to the one `skip` further on, where the skips p, ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1
+take turns, the smallest first.  In each phase, as many rounds as there are skips (q), a rank
+receives one block of each residue modulo q.  Which of them in which round follows from its number
+alone, and what it sends is what the other end receives [Traeff2024b].  Backwards, and with
+combining, the same rounds are a reduce.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from collwise.schedule.rounds import Round, Rounds
+from collwise.system.integers import Ints
+
+
+@lru_cache(maxsize=256)
+def skips(ranks: int) -> tuple[int, ...]:
+    """1, …, ⌈p/2⌉, p: each is half the next one, rounded up."""
+    numbers = [ranks]
+    while numbers[-1] > 1:
+        numbers.append((numbers[-1] + 1) // 2)
+    return tuple(reversed(numbers))
+
+
+@lru_cache(maxsize=1 << 12)
+def received(ranks: int, rank: int) -> tuple[int, ...]:
+    """The block that a rank receives in each round of a phase: −q … −1, or its first, 0 … q − 1.
+
+    Block b >= 0 of a phase is sent by the root in round b; −j are blocks of the phase before, j
+    rounds before its end.  Every residue modulo q occurs once.  Source: [Traeff2024b] §3.
+    """
+    numbers = skips(ranks)
+    rounds, goal = len(numbers) - 1, ranks + rank
+    first = _first_block(rank, numbers)
+    unused = [block for block in range(rounds, -1, -1) if block != first]
+    found: list[int] = []
+
+    def search(reached: int, below: int, largest: int) -> None:
+        """Go on from the rank `reached`, by skips of at most this index, to ranks `below`."""
+        for index in [index for index in unused if index <= largest]:
+            if len(found) == rounds:
+                return
+            at = reached + numbers[index]
+            if index not in unused or at > goal - numbers[len(found)] or at >= below:
+                continue
+            if at <= goal - numbers[len(found) + 1]:
+                search(at, below, index)
+            if len(found) == rounds or reached > goal - numbers[len(found) + 1]:
+                return
+            below = at
+            found.append(index)
+            unused.remove(index)
+
+    search(0, 2 * ranks, rounds)
+    return tuple(first if index == rounds else index - rounds for index in found)
+
+
+def _first_block(rank: int, numbers: Sequence[int]) -> int:
+    """The smallest skip on the way to a rank by the largest skips that fit; q for the root."""
+    for index in range(len(numbers) - 2, -1, -1):
+        if numbers[index] <= rank:
+            rank -= numbers[index]
+            if not rank:
+                return index
+    return len(numbers) - 1
+
+
+@dataclass(frozen=True)
+class Circulant(Rounds):
+    """The rounds of so many pieces."""
+
+    def _numbers(self) -> tuple[range, int]:
+        """The rounds, the first numbered such that the last ends a phase; rounds in a phase."""
+        phase = len(skips(self.ranks)) - 1
+        if not phase or not self.count:
+            return range(0), phase
+        first = (1 - self.count) % phase
+        return range(first, first + self.count - 1 + phase), phase
+
+    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
+        numbers, phase = self._numbers()
+        steps, last = skips(self.ranks)[:-1], self.count - 1
+        own = received(self.ranks, rank)
+        ends = [(rank + step) % self.ranks for step in steps]
+        theirs = [received(self.ranks, end)[k] for k, end in enumerate(ends)]
+        for number in numbers:
+            k = number % phase
+            shift = number - k - numbers.start
+            sent = theirs[k] + shift if ends[k] else -1
+            got = own[k] + shift if rank else -1
+            yield Round(
+                ends[k],
+                min(sent, last) if sent >= 0 else None,
+                (rank - steps[k]) % self.ranks,
+                min(got, last) if got >= 0 else None,
+            )
+
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
+        table = np.array([received(self.ranks, rank) for rank in range(self.ranks)], np.int64)
+        (numbers, phase), steps = self._numbers(), skips(self.ranks)
+        ranks, rounds = np.arange(self.ranks), []
+        for number in numbers:
+            k = number % phase
+            piece = table[:, k] + (number - k - numbers.start)
+            target = np.flatnonzero((piece >= 0) & (ranks > 0))
+            source = (target - steps[k]) % self.ranks
+            rounds.append((source, target, np.minimum(piece[target], self.count - 1)))
+        return rounds

@@ -1,0 +1,90 @@
+"""Rounds for latencies above 1: what a rank hears is its to send some rounds later.
+
+In each round all ranks send by the same distance, downwards; the distances are the numbers of ranks
+that a census has reached, round after round, the largest first, over and over.  Each rank sends the
+newest piece that it has and the other end lacks; the root first sends every piece once.  Found by
+playing it, so for ten thousand pieces times ranks, not for millions.  k pieces take a few t0 more
+than k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.schedule.rounds import Round, Rounds
+from collwise.system.integers import Ints
+
+
+def distances(ranks: int, latency: int) -> list[int]:
+    """The numbers below p that N(t) = N(t − 1) + N(t − λ) takes, the largest first."""
+    latency = min(latency, ranks)
+    reached = [1] * latency
+    while reached[-1] < ranks:
+        reached.append(reached[-1] + reached[-latency])
+    return sorted({number for number in reached if number < ranks}, reverse=True)
+
+
+@lru_cache(maxsize=32)
+def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
+    """By round and rank, the piece that it receives, −1 for none."""
+    every = (1 << count) - 1
+    held, promised = [0] * ranks, [0] * ranks  # as sets of pieces
+    held[0] = promised[0] = every
+    steps, unsent, missing = distances(ranks, latency), every, (ranks - 1) * count
+    rows: list[list[int]] = []
+    while missing:
+        if len(rows) >= latency:
+            for rank, piece in enumerate(rows[-latency]):
+                if piece >= 0:
+                    held[rank] |= 1 << piece
+        step, row = steps[len(rows) % len(steps)], [-1] * ranks
+        for rank in range(1, ranks):
+            source = (rank + step) % ranks
+            wanted = held[source] & ~promised[rank]
+            if not source and wanted & unsent:
+                wanted &= unsent & -unsent
+                unsent &= unsent - 1
+            if wanted:
+                row[rank] = wanted.bit_length() - 1
+                promised[rank] |= 1 << row[rank]
+                missing -= 1
+        rows.append(row)
+    return np.array(rows, dtype=np.int32).reshape(-1, ranks)
+
+
+@dataclass(frozen=True)
+class PostalRounds(Rounds):
+    """The rounds of so many pieces, played for an integer latency."""
+
+    @cached_property
+    def _received(self) -> NDArray[np.int32]:
+        return _table(self.ranks, self.count, self.latency)
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        return distances(self.ranks, self.latency)
+
+    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
+        if self.ranks == 1:
+            return
+        for number, row in enumerate(self._received):
+            step = self._steps[number % len(self._steps)]
+            to = (rank - step) % self.ranks
+            sent, received = int(row[to]), int(row[rank])
+            yield Round(
+                to,
+                sent if sent >= 0 else None,
+                (rank + step) % self.ranks,
+                received if received >= 0 else None,
+            )
+
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
+        rounds = []
+        for number, row in enumerate(self._received):
+            target = np.flatnonzero(row >= 0)
+            source = (target + self._steps[number % len(self._steps)]) % self.ranks
+            rounds.append((source, target, row[target].astype(np.int64)))
+        return rounds

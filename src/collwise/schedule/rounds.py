@@ -1,0 +1,88 @@
+"""Broadcasts and reduces of a vector in pieces, in rounds: each rank sends to one, hears one."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.program import Program
+from collwise.system.integers import Ints
+
+
+class Round(NamedTuple):
+    """What one rank does in a round of a broadcast; None where there is no message."""
+
+    to: int
+    sent: int | None
+    """The number of the piece."""
+    source: int
+    received: int | None
+
+
+@dataclass(frozen=True)
+class Rounds(ABC):
+    """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
+
+    latency: what is received in a round is sent on so many rounds later, at the earliest.
+    """
+
+    ranks: int
+    count: int
+    latency: int
+
+    @abstractmethod
+    def of(self, rank: int) -> Iterator[Round]:
+        """Those of one virtual rank."""
+
+    @abstractmethod
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Those of all: by round, who sends to whom which piece."""
+
+
+@dataclass(frozen=True)
+class DownRounds(Program):
+    """The broadcast."""
+
+    rounds: Rounds
+    pieces: tuple[Block, ...]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations: list[Operation] = []
+        for to, sent, source, received in self.rounds.of(rank):
+            if sent is not None:
+                operations.append(Send(to, (self.pieces[sent],)))
+            if received is not None:
+                operations.append(Recv(source, (self.pieces[received],)))
+        return operations
+
+
+@dataclass(frozen=True)
+class UpRounds(Program):
+    """The reduce to virtual rank 0: the rounds backwards; in no order of the ranks."""
+
+    rounds: Rounds
+    pieces: tuple[Block, ...]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        rounds = [*self.rounds.of(rank)]
+        left = Counter(one.sent for one in rounds)  # by piece: how often it still comes in
+        values: dict[int, int] = {}  # by piece: where its value lies, if not in the input
+        operations: list[Operation] = []
+        # Backwards, what a round brought leaves when what carried it on at the earliest arrives.
+        sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]
+        receives = [(number, 0, number) for number in range(len(rounds))]
+        for _, sends_it, number in sorted(sends + receives, key=lambda e: (-e[0], e[1])):
+            to, sent, source, received = rounds[number]
+            if sends_it and received is not None:
+                value = values.get(received, int(Slot.INPUT))
+                operations.append(Send(source, (self.pieces[received],), value))
+            if not sends_it and sent is not None:
+                piece, value = (self.pieces[sent],), values.get(sent, int(Slot.INPUT))
+                into = Slot.OUTPUT if not rank and left[sent] == 1 else scratch(left[sent])
+                operations.append(Recv(to, piece, into))
+                operations.append(Combine(value, into, into, piece))
+                values[sent] = into
+                left[sent] -= 1
+        return operations

@@ -1,0 +1,39 @@
+"""Rounds through a circulant graph: the conditions under which they are right, and the rounds."""
+
+from collections import Counter
+
+import pytest
+
+from collwise.schedule.circulant import Circulant, received, skips
+from collwise.schedule.data_movement import pieces
+from collwise.schedule.operations import Recv, Send
+from collwise.schedule.rounds import DownRounds
+
+
+@pytest.mark.parametrize("ranks", [*range(2, 34), 63, 65, 100, 127, 129, 1000])
+def test_the_conditions_of_the_paper(ranks: int) -> None:
+    """[Traeff2024b] §2: a rank sends what it has, and gets one block of each residue."""
+    numbers = skips(ranks)
+    q = len(numbers) - 1
+    assert q == (ranks - 1).bit_length()
+    for rank in range(1, ranks) if ranks < 1000 else range(1, ranks, 37):
+        own = received(ranks, rank)
+        assert sorted(block % q for block in own) == [*range(q)]
+        (first,) = [block for block in own if block >= 0]  # the others are of the phase before
+        assert all(-q <= block < 0 for block in own if block != first)
+        for k, skip in enumerate(numbers[:-1]):
+            if end := (rank + skip) % ranks:
+                assert received(ranks, end)[k] in (first - q, *own[:k])
+    for k, skip in enumerate(numbers[:-1]):
+        assert received(ranks, skip)[k] == k, "the root sends block k in round k"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7, 8, 9, 33])
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_every_rank_has_a_port_free_for_every_round(ranks: int, count: int) -> None:
+    """All have all pieces after k − 1 + ⌈log2 p⌉ rounds of a message in, a message out."""
+    program = DownRounds(Circulant(ranks, count, 1), tuple(pieces(count, 1)))
+    for rank in range(ranks):
+        kinds = Counter(type(op) for op in program.operations(rank))
+        assert kinds[Recv] == count * (rank > 0)
+        assert kinds[Send] <= (count - 1 + (ranks - 1).bit_length()) * (ranks > 1)

@@ -153,6 +153,7 @@ BAD: dict[str, list[Any]] = {
         name: [3, None, "", "3x"]
         for name in ("algorithms", "trees", "reduces", "across", "broadcasts", "exchange")
     },
+    "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],
     "strategy": [5, None, (0, 2), "0x", ("a", 1), (None, 1)],
 }
 

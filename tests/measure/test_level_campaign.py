@@ -4,16 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.figures.examples import point
 
 from collwise.measure.campaign import Campaign
 from collwise.measure.level_campaign import AnyCampaign, measure_levels
+from collwise.measure.level_probes import port_team
+from collwise.measure.port_campaign import PortCampaign, port_sizes, port_times
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Provenance
+from collwise.profiles.records import MeasuredSize, Provenance
 from collwise.simulator import SimulatedProber
 
 SIZES = (8, 512, 8192)
@@ -34,7 +37,7 @@ def measure(machine: Levels, *, noise: float = 0, budget_s: float = 1e4) -> Prof
         return SimulatedProber(team, noise=noise, seed=1).conduct(make())
 
     def new(share: float, ranks: int) -> Campaign:
-        return Campaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=60)
+        return Campaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)
 
     measured = measure_levels(machine.placement, conduct, new, SIZES)
     hosts = {f"host{n}": len(ranks) for n, ranks in enumerate(machine.placement.members[0])}
@@ -52,6 +55,7 @@ MACHINES = {
     "a port": "3x4: 200ns+0.1ns/B,2,900ns+0.8ns/B; 2us+1ns/B,5",
     "a full port": "2x4: 50ns+0.1ns/B,2,3us+0.8ns/B; 1us+0.1ns/B,20us+1ns/B",
     "racks": "2x3x2: 200ns,2,500ns+0.4ns/B; 900ns+0.6ns/B,3,600ns+0.5ns/B; 1us+0.7ns/B,20",
+    "nobody to share with": "3+1+1: 200ns,2; 2us+1ns/B,4",
     "ragged": "3+5+4, round robin: 200ns,2,900ns+0.8ns/B; 2us+1ns/B,5",
 }
 
@@ -74,10 +78,48 @@ def test_a_profile_serves_other_placements_and_other_machines_are_flat() -> None
     machine = parse(MACHINES["a port"])
     profile = measure(machine)
     for placement in (Placement.regular(8, 2), Placement.nodes([1, 5, 2], round_robin=True)):
-        assert profile.machine_on(placement) == machine.placed(placement) or True
         served = profile.machine_on(placement)
         assert isinstance(served, Levels)
         assert served.placement == placement
         assert served.message(512) == machine.message(512)
     assert profile.machine_on(None) == profile.machine_on(Placement.regular(4)) == profile.machine
     assert profile.machine_on(Placement.regular(2, 2, 2)) == profile.machine
+
+
+def test_a_port_within_noise_and_with_its_intervals() -> None:
+    machine = parse(MACHINES["a full port"])
+    (level,) = measure(machine, noise=0.02).levels
+    for time in level.port:
+        assert time.port_interval_s is not None
+        low, high = time.port_interval_s
+        assert low <= time.port_s <= high
+        assert time.port_s == pytest.approx(float(machine.port(1, time.nbytes)), rel=0.05)
+        assert (time.rank_s is None) == (time.rank_interval_s is None)
+
+
+def test_a_budget_that_suffices_for_nothing_measures_the_smallest_size_once() -> None:
+    machine = parse(MACHINES["a port"])
+    team = port_team(machine.placement, 1)
+    assert team is not None
+    campaign = PortCampaign(team, SIZES, budget_s=1e-9, seed=0)
+    (fit,) = SimulatedProber(machine.placed(machine.placement.part(team.members))).conduct(campaign)
+    assert (fit.nbytes, fit.repetitions, fit.together_error_s) == (8, 1, None)
+    assert campaign.progress == 1
+    (time,) = port_times([fit], profile_points(machine, 2), profile_points(machine, 1))
+    assert time.port_s == float(machine.port(1, 8))
+    assert time.port_interval_s is None
+
+
+def profile_points(machine: Levels, level: int) -> list[MeasuredSize]:
+    """A level's costs as if they had been measured."""
+    costs = [(nbytes, machine.at(level, nbytes)) for nbytes in SIZES]
+    return [
+        point(nbytes, "nonblocking", float(cost.lam), t0_s=float(cost.gap))
+        for nbytes, cost in costs
+    ]
+
+
+def test_sizes_of_ports() -> None:
+    """All that somebody named; else some, with the largest."""
+    assert port_sizes((8, 512), (8, 512)) == (8, 512)
+    assert port_sizes((8, 32, 128, 512, 2048, 4096), None) == (32, 2048, 4096)

@@ -9,13 +9,24 @@ from numpy.typing import NDArray
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.mpi.execution.instructions import Await, RankPlan, Start, in_place, rank_plan
-from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    blocks_in,
+    scratch,
+)
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, roots, settings_of
 
 Numbers = NDArray[np.int64]
 A, B = Block(0, 0, 8), Block(0, 8, 8)
 X, Y = scratch(0), scratch(1)
+RANKS = (1, 2, 3, 4, 5, 7, 8, 13)
 
 
 class Rank:
@@ -33,12 +44,12 @@ class Rank:
         self.todo = list(self.plan.instructions)
 
     def memory(self, slot: int, blocks: Iterable[Block]) -> list[Numbers]:
-        whole = self.slots.setdefault(slot, np.full(self.size, -7))
+        whole = self.slots.setdefault(slot, np.full(self.size * RANKS[-1], -7))
         return [whole[b.offset // 8 : b.end // 8] for b in blocks]
 
     def do(self, op: Combine | Copy) -> None:
         if isinstance(op, Copy):
-            both = (self.memory(slot, op.blocks) for slot in (op.into, op.source))
+            both = (self.memory(slot, blocks_in(op, slot)) for slot in (op.into, op.source))
             for into, source in zip(*both, strict=True):
                 into[:] = source
             return
@@ -134,7 +145,7 @@ class Walk:
     "algorithm", [a for a in ALGORITHMS.values() if a.kind.combines], ids=lambda a: a.name
 )
 def test_nothing_is_overwritten_too_early(algorithm: Algorithm) -> None:
-    for p in (1, 2, 3, 4, 5, 7, 8, 13):
+    for p in RANKS:
         for root in roots(algorithm, p):
             at = root_of(algorithm, root)
             for count in (1, p + 2, 3 * p):

@@ -12,6 +12,7 @@ from tests.algorithms.examples import (
     MEASURED,
     VAN_DE_GEIJN,
     settings_of,
+    stages_for,
 )
 
 from collwise.algorithms import ALGORITHMS, Algorithm
@@ -248,7 +249,7 @@ def test_where_all_ranks_are_alike_one_stands_for_all(
     """Every rank has the time of one rank that exchanges with itself."""
     for p in (2, 4, 8):
         lam = LATENCIES[p % 7]
-        settings = settings_of(algorithm, p, lam=lam, radix=2)
+        settings = settings_of(algorithm, p, lam=lam, radix=2, stages=stages_for(p, 2))
         made = algorithm.schedule(p, 24 * p, itemsize=8, **settings)
         finish = ideal(made, machine).finish
         for rank in (0, p - 1):

@@ -137,9 +137,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
         around = placement.group(level + 1, ranks[0])
         by_group.setdefault(around, []).append(_parts(placement, level, ranks))
     pairs = [sorted(own, key=len, reverse=True)[:2] for own in by_group.values() if len(own) > 1]
-    if not pairs:
-        return None
-    best = max(pairs, key=lambda pair: len(pair[1]))
+    best = max(pairs, key=lambda pair: len(pair[1]), default=[(), ()])
     size = min(len(best[1]), MOST_SENDERS)
     if size < 2:
         return None

@@ -33,7 +33,7 @@ Score: TypeAlias = Callable[
 
 MOST_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
-collectives that combine count eight times."""
+collectives that combine count eight times, those of s-to-p broadcasts twice."""
 MOST_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 LARGEST_COMPARED = 4096
@@ -273,6 +273,7 @@ def _with_levels(
     work = 0
     long: list[tuple[int, int]] = []
     rows = sorted(tried, key=lambda row: row[:2])
+    weight = 8 if problem.kind.combines else 2 if problem.kind.has_sources else 1
 
     def simulate(row: int) -> Fraction:
         _, _, algorithm, settings = rows[row]
@@ -286,7 +287,7 @@ def _with_levels(
         if fastest is not None and least > fastest:
             excluded.setdefault(name, "slower even if all messages cost as little as the least")
             continue
-        needed = _messages(algorithm.solve(problem, settings)) * (8 if problem.kind.combines else 1)
+        needed = weight * _messages(algorithm.solve(problem, settings))
         if work + needed > MOST_SIMULATED:
             excluded.setdefault(name, "too many messages to simulate when planning")
             long.append((needed, row))

@@ -1,0 +1,115 @@
+"""The broadcast over levels whose order of sends is searched for, on any placement.
+
+Every rank that is told may serve any other one, of its own group or not, where the other algorithms
+for levels leave all of that to the leaders of groups.  It is the greedy choice of the next receiver
+of [Bhat2003], which knows costs of pairs only; here a group's ranks also share a port.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from collwise.algorithms.broadcast.send_order import LevelCost, best_order
+from collwise.algorithms.composition import register_multilevel
+from collwise.algorithms.registry import Parameter, Settings
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels
+from collwise.model.placement import Placement
+from collwise.schedule.data_movement import DownTree
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.trees import Edges, Family, Shape, Tree
+
+TICKS = 32
+"""The least t0 of any level is so many ticks: nothing can be measured more finely."""
+_MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
+
+
+@dataclass(frozen=True)
+class OrderedTree(Tree):
+    """The tree of an order of sends.   families: of every rank."""
+
+    size: int
+    families: tuple[Family, ...]
+
+    def family(self, rank: int) -> Family:  # noqa: D102
+        return self.families[rank]
+
+    def edges(self) -> Edges:  # noqa: D102
+        rows = np.array([family[:2] for family in self.families[1:]], dtype=np.int64)
+        return Edges(*rows.reshape(-1, 2).T)
+
+    @property
+    def root_shape(self) -> Shape:  # noqa: D102
+        return 0
+
+    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
+        """A subtree is named by its root."""
+        assert isinstance(shape, int)
+        return tuple(self.families[shape].children)
+
+
+@lru_cache(maxsize=64)
+def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
+    """The tree of the best order that is found."""
+    children: list[list[int]] = [[] for _ in range(placement.ranks)]
+    above = [(-1, 0)] * placement.ranks
+    for source, target in best_order(placement, _parse(costs)).sends:
+        above[target] = source, len(children[source])
+        children[source].append(target)
+    families = (Family(*up, own) for up, own in zip(above, children, strict=True))
+    return OrderedTree(placement.ranks, tuple(families))
+
+
+def _parse(text: Any) -> Sequence[LevelCost]:
+    try:
+        rows = [LevelCost(*map(int, level.split(","))) for level in text.split(";")]
+    except (AttributeError, TypeError, ValueError):
+        rows = []
+    if not rows or any(min(row) < 0 or row.gap < 1 or row.latency < row.gap for row in rows):
+        raise InvalidArgument("the parameter costs", f"it is {text!r}", f"give {_MEANING}")
+    return rows
+
+
+def _read(value: Any) -> str:
+    rows = _parse(value)
+    return "; ".join(",".join(map(str, row if row.port else row[:2])) for row in rows)
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    placement = hierarchy_of(problem).placement
+    levels = settings["costs"].split(";")
+    if len(levels) == 1:
+        levels *= placement.depth
+    if len(levels) != placement.depth:
+        seen = f"{len(levels)} costs for {placement.depth} levels"
+        remedy = "give one for each, or one for all"
+        raise InvalidArgument(f"a broadcast with costs {settings['costs']}", seen, remedy)
+    return DownTree(ordered_tree(placement, ";".join(levels)), problem.nbytes)
+
+
+def _choices(problem: Problem, machine: Levels) -> list[Settings]:
+    levels = range(1, len(machine.by_level) + 1)
+    costs = [machine.at(level, problem.nbytes) for level in levels]
+    tick = min(cost.gap for cost in costs) / TICKS
+    rows = [
+        (cost.gap, cost.latency, machine.port(level, problem.nbytes))
+        for level, cost in zip(levels, costs, strict=True)
+    ]
+    texts = [",".join(str(round(time / tick)) for time in row) for row in rows]
+    return [{"costs": _read("; ".join(texts))}]
+
+
+register_multilevel(
+    "broadcast/multilevel_ordered",
+    "whoever is free next serves the group or the rank that is most urgent",
+    "that of the best order found",
+    _build,
+    _choices,
+    source=("Bhat2003", "Kielmann1999"),
+    parameters={"costs": Parameter(_read, _MEANING)},
+)

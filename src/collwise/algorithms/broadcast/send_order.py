@@ -1,0 +1,171 @@
+"""Who is served next: a search over orders of sends on a machine with levels.
+
+Ranks become free one after another.  Whoever is free first decides whom to serve, or to serve
+nobody any more; as-early-as-possible execution follows from these decisions.  A rule decides at
+first: outermost groups before inner ones [Kielmann1999], but not before so many of one's own node
+are told.  On few ranks all other decisions are tried as well, as far as the work allows.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from collwise.model.placement import Placement
+
+MOST_RUNS = 1500
+"""Orders that are tried beyond the rules."""
+LARGEST_SEARCHED = 16
+"""Ranks up to which they are."""
+
+
+class LevelCost(NamedTuple):
+    """Of a message that meets at a level, and of the port of the groups of this level; integers."""
+
+    gap: int
+    latency: int
+    port: int = 0
+
+
+class Order(NamedTuple):
+    """Sends, (source, target), in the order in which they are decided; when the last one arrives.
+
+    options: for every decision, how many there were.
+    """
+
+    sends: list[tuple[int, int]]
+    finish: int
+    options: list[int]
+
+
+def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
+    """The fastest order of sends from rank 0 that is found.   costs: the innermost level first."""
+    largest = max(map(len, placement.members[0]))
+    rules = sorted({1, *(1 << n for n in range(1, largest.bit_length())), largest})
+    searched = placement.ranks <= LARGEST_SEARCHED
+    best: Order | None = None
+    for rule in rules:
+        run = _Run(placement, costs, rule, searched=searched).order([], best)
+        best = min(best or run, run, key=lambda order: order.finish)
+    assert best is not None
+    choices: list[int] = []
+    for _ in range(MOST_RUNS if searched else 0):
+        run = _Run(placement, costs, 1, searched=True).order(choices, best)
+        best = min(best, run, key=lambda order: order.finish)
+        choices = [*choices, *[0] * len(run.options)][: len(run.options)]
+        while choices and choices[-1] + 1 >= run.options[len(choices) - 1]:
+            choices.pop()
+        if not choices:
+            break
+        choices[-1] += 1
+    return best
+
+
+class _Run:
+    """One order, decision by decision.
+
+    rule: outer groups are served when so many ranks of one's own node are told.   searched: whether
+    all options are told.
+    """
+
+    def __init__(
+        self, placement: Placement, costs: Sequence[LevelCost], rule: int, *, searched: bool
+    ) -> None:
+        self.placement, self.costs, self.rule, self.searched = placement, costs, rule, searched
+        self.least = min(cost.latency for cost in costs)
+        self.told = [False] * placement.ranks
+        self.counts: list[dict[int, int]] = [{} for _ in range(placement.depth)]
+        """For every level, how many ranks of its groups are told."""
+        self.fresh = [_parts(placement, level) for level in range(1, placement.depth + 1)]
+        self.out: dict[tuple[int, int], int] = {}
+        self.into: dict[tuple[int, int], int] = {}
+        self._tell(0)
+
+    def order(self, choices: Sequence[int], best: Order | None) -> Order:
+        """By these choices among the options, then by the first ones; given up if it is no better.
+
+        An order that is given up never ends before the best one.
+        """
+        free, finish = [(0, 0)], 0
+        sends: list[tuple[int, int]] = []
+        options: list[int] = []
+        while len(sends) < self.placement.ranks - 1:
+            if not free:  # everybody serves nobody any more
+                return Order(sends, 1 << 62, options)
+            ready, rank = heappop(free)
+            if best is not None and max(finish, ready + self.least) >= best.finish:
+                return Order(sends, max(finish, best.finish), options)
+            offered = list(self._options(rank)) if self.searched else [next(self._options(rank))]
+            target = offered[choices[len(options)] if len(options) < len(choices) else 0]
+            options.append(len(offered))
+            if target is None:
+                continue
+            start, arrival = self._send(ready, rank, target)
+            finish = max(finish, arrival)
+            sends.append((rank, target))
+            heappush(free, (start + self.costs[self._level(rank, target) - 1].gap, rank))
+            heappush(free, (arrival, target))
+            self._tell(target)
+        return Order(sends, finish, options)
+
+    def _options(self, rank: int) -> Iterator[int | None]:
+        """Whom a rank may serve, as the rule wants it first; at last nobody."""
+        levels = [*range(self.placement.depth, 0, -1)]
+        if self.counts[0][self.placement.group(1, rank)] < self.rule:
+            levels = [1, *levels[:-1]]
+        firsts = [target for level in levels if (target := self._next(level, rank)) is not None]
+        yield from firsts
+        if self.searched:  # those, too, who are in a node where somebody is told
+            nodes = {self.placement.group(1, target) for target in firsts}
+            for target in (r for r in range(self.placement.ranks) if not self.told[r]):
+                if (node := self.placement.group(1, target)) not in nodes:
+                    nodes.add(node)
+                    yield target
+        yield None
+
+    def _next(self, level: int, rank: int) -> int | None:
+        """The first rank of the largest group of the level below in which nobody is told."""
+        parts = self.fresh[level - 1][self.placement.group(level, rank)]
+        while parts:
+            part, first = parts[-1]
+            if not (self.told[first] if level == 1 else self.counts[level - 2].get(part)):
+                return first
+            parts.pop()
+        return None
+
+    def _send(self, ready: int, source: int, target: int) -> tuple[int, int]:
+        """When a message starts, and when it arrives."""
+        group, level = self.placement.group, self._level(source, target)
+        passed = [n for n in range(1, level) if self.costs[n - 1].port]
+        start = max([ready, *(self.out.get((n, group(n, source)), 0) for n in passed)])
+        arrival = start + self.costs[level - 1].latency
+        for n in passed:
+            self.out[n, group(n, source)] = start + self.costs[n - 1].port
+        for n in reversed(passed):
+            port = self.costs[n - 1].port
+            arrival = max(arrival, self.into.get((n, group(n, target)), -port) + port)
+            self.into[n, group(n, target)] = arrival
+        return start, arrival
+
+    def _level(self, one: int, other: int) -> int:
+        return self.placement.meeting(one, other)
+
+    def _tell(self, rank: int) -> None:
+        self.told[rank] = True
+        for level, counts in enumerate(self.counts, 1):
+            group = self.placement.group(level, rank)
+            counts[group] = counts.get(group, 0) + 1
+
+
+def _parts(placement: Placement, level: int) -> dict[int, list[tuple[int, int]]]:
+    """In every group of a level, (group, first rank) of the groups below, the largest one last."""
+    around: dict[int, dict[int, list[int]]] = {}
+    for rank in range(placement.ranks):
+        part = placement.group(level - 1, rank) if level > 1 else rank
+        around.setdefault(placement.group(level, rank), {}).setdefault(part, []).append(rank)
+    return {
+        group: sorted(
+            ((part, ranks[0]) for part, ranks in parts.items()),
+            key=lambda row: (len(parts[row[0]]), -row[1]),
+        )
+        for group, parts in around.items()
+    }

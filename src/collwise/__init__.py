@@ -10,8 +10,8 @@
     comm = cw.Comm(MPI.COMM_WORLD)                # a drop-in for mpi4py's
     comm.Bcast(x, root=0)
 
-Names are loaded when they are first used.  Importing it needs no MPI; `Comm`, `startall` and
-`waitall` do.
+Names are loaded when they are first used.  Importing it needs no MPI; `Comm`, `run`, `startall`
+and `waitall` do.
 """
 
 from importlib import import_module
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from collwise import errors
 
 if TYPE_CHECKING:
-    from collwise.algorithms import ALGORITHMS, Algorithm
-    from collwise.comm import Comm
+    from collwise.algorithms import ALGORITHMS, Algorithm, register
+    from collwise.comm import Comm, run
     from collwise.model import hybrid, postal, sources, topology
     from collwise.model.machine import Machine
     from collwise.model.placement import Placement
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     presets = PRESETS
     """The papers' machines: name -> `collwise.model.presets.Preset`."""
 
-_ON_MPI = ("Comm", "startall", "waitall")
+_ON_MPI = ("Comm", "run", "startall", "waitall")
 _MODULES = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "algorithms",
@@ -54,6 +54,8 @@ _MODULES = {
     "plan": "planner.choose",
     "postal": "model.postal",
     "presets": "model.presets",
+    "register": "algorithms",
+    "run": "comm",
     "simulate": "simulator",
     "sources": "model.sources",
     "startall": "mpi.execution.persistent",
@@ -79,6 +81,8 @@ __all__ = [
     "plan",
     "postal",
     "presets",
+    "register",
+    "run",
     "simulate",
     "sources",
     "startall",

@@ -11,6 +11,7 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.allreduce.multiplying import stages
+from collwise.algorithms.reduce import segmented
 from collwise.algorithms.reductions import (
     best_strategy,
     by_strategy,
@@ -19,12 +20,14 @@ from collwise.algorithms.reductions import (
     simulated_time,
 )
 from collwise.algorithms.registry import algorithms_for
+from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Operation, Send, Slot, reads, size_of, writes
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.schedule.reduction import UpTree
 from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
@@ -385,6 +388,24 @@ def cases() -> Iterator[tuple[Machine, int, int]]:
             yield machines[i], ranks[j], counts[k]
 
 
+@pytest.mark.parametrize("machine", [*MACHINES, LOGGP], ids=str)
+def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
+    """What is not simulated could not have been faster."""
+    for name, p, count in product(("chain", "postal_tree"), (2, 3, 5), (3, 40)):
+        algorithm = ALGORITHMS[f"reduce/{name}_segmented"]
+        problem = Problem("reduce", p, count * ITEM, p - 1, ITEM)
+        [chosen] = algorithm.choices(problem, machine)
+        times = []
+        for number in (n for n in segmented.COUNTS if n <= count):
+            settings = {**chosen, "segment": -(-count // number) * ITEM}
+            program = algorithm.build(problem, settings)
+            times.append((simulated_time(problem, machine, program), number, settings))
+            assert isinstance(program, UpTree)
+            bound = segmented.least(problem, machine, program.tree, settings["segment"])
+            assert 0 <= bound <= times[-1][0]
+        assert chosen == min(times, key=lambda row: row[:2])[2]
+
+
 @each
 def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
@@ -414,3 +435,24 @@ def test_nothing_is_combined_of_nothing_and_alone_it_is_a_copy(algorithm: Algori
     for nbytes in (0, 8):
         lists = algorithm.schedule(1, nbytes, itemsize=8, **settings_of(algorithm, 1)).lists
         assert [len(ops) for ops in lists] == [nbytes // 8]
+
+
+# --- groups of any size ---
+
+
+def test_stages_must_take_in_half_of_the_ranks() -> None:
+    mixed = ALGORITHMS["allreduce/mixed_radix"]
+    with pytest.raises(InvalidArgument) as caught:
+        mixed.schedule(9, 64, itemsize=8, stages="2 2").rank(0)
+    assert str(caught.value) == ("allreduce on 9 ranks: the stages 2 2 are for 4 to 8; give others")
+
+
+def test_large_groups_where_latency_is_high() -> None:
+    """100 ranks, λ = 20: two stages of ten, not seven of two; none where they cannot be timed."""
+    mixed = ALGORITHMS["allreduce/mixed_radix"]
+    high = Machine.postal(t0_s=1, lam=20)
+    (settings,) = mixed.choices(mixed.problem(100, 80, itemsize=8), high)
+    assert settings == {"stages": "10 10"}
+    assert mixed.predict(high, 100, 80, itemsize=8, **settings) == 2 * (8 + 20)
+    assert not list(mixed.choices(mixed.problem(1009, 80, itemsize=8), high))
+    assert not list(mixed.choices(mixed.problem(2, 80, itemsize=8), high))

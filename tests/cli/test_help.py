@@ -97,7 +97,7 @@ def test_version(collwise: Run) -> None:
     assert ended.out.startswith("collwise, version ")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("tuen", "tune"), ("messure", "measure")])
+@pytest.mark.parametrize(("typed", "meant"), [("simulat", "simulate"), ("messure", "measure")])
 def test_a_near_command(collwise: Run, typed: str, meant: str) -> None:
     collwise(typed).refused(f"command {typed!r}", f"did you mean {meant}?")
 
@@ -113,7 +113,8 @@ def test_an_unknown_option(collwise: Run, name: str) -> None:
 
 def takes_arguments(name: str) -> bool:
     command: click.Command = import_module(f"collwise.cli.{name}_command").command
-    return any(isinstance(param, click.Argument) for param in command.params)
+    groups = isinstance(command, click.Group)
+    return groups or any(isinstance(param, click.Argument) for param in command.params)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if not takes_arguments(name)])

@@ -1,18 +1,27 @@
 """Makes schedules: a folder for each collective, a short file for each algorithm or family.
 
 `registry` says what an algorithm is; `reductions` has what those that combine share, `composition`
-what those for machines with levels do.  Importing this package registers them all.
+what those for machines with levels do.  Importing this package registers them all, and those of
+other packages that name a module of theirs as an entry point of the group "collwise.algorithms".
 """
 
+import logging
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
 
-from collwise.algorithms.registry import ALGORITHMS, Algorithm
+from collwise.algorithms.registry import ALGORITHMS, Algorithm, register
 from collwise.schedule.collectives import COLLECTIVES
 
-__all__ = ["ALGORITHMS", "Algorithm"]
+__all__ = ["ALGORITHMS", "Algorithm", "register"]
 
 for _collective in COLLECTIVES:
     _package = import_module(f"{__name__}.{_collective}")
     for _module in iter_modules(_package.__path__):
         import_module(f"{_package.__name__}.{_module.name}")
+
+for _entry in entry_points(group="collwise.algorithms"):
+    try:
+        _entry.load()
+    except Exception:  # whatever is wrong with it, the others serve
+        logging.getLogger("collwise").warning("no algorithms of %s", _entry.value, exc_info=True)

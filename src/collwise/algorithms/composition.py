@@ -4,7 +4,6 @@ The algorithms are those that are there for machines without levels.  They are w
 settings, the innermost level first: "binomial | postal_tree(lam=4)".
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -12,12 +11,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import (
+    WRITTEN,
     Algorithm,
     Parameter,
     Settings,
     algorithms_for,
-    find,
     register,
+    written,
 )
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Flat, Levels
@@ -25,10 +25,8 @@ from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
-from collwise.system.quantities import parse_size
 from collwise.timing.trace import fastest_timing
 
-WRITTEN = re.compile(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*")
 BEST = 3
 """So many algorithms of each level are combined with those of the others."""
 
@@ -52,21 +50,10 @@ def part(label: str, collective: str) -> Part:
 
     Raises UnknownName or InvalidArgument.
     """
-    match = WRITTEN.fullmatch(label)
-    if match is None:
-        remedy = "write it as in postal_tree(lam=4)"
-        raise InvalidArgument(f"the algorithm {label!r}", "that is no name with settings", remedy)
-    algorithm = find(match[1], collective)
+    algorithm, values = written(label, collective)
     if algorithm.levels:
         remedy = "name one that knows no levels"
         raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
-    values: dict[str, Any] = {}
-    for term in re.split(r",\s*(?![^(]*\))", match[2] or ""):
-        if term.strip():
-            name, _, value = (piece.strip() for piece in term.partition("="))
-            values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix", "latency") and value.isdigit():
-                values[name] = int(value)
     return Part(algorithm, tuple(algorithm.settings(values).items()))
 
 

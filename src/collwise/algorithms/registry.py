@@ -1,5 +1,6 @@
 """The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from collwise.model.placement import Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
+from collwise.system.quantities import parse_size
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
@@ -223,6 +225,28 @@ def find(name: str, collective: str | None = None) -> Algorithm:
         if algorithm := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
             return algorithm
     raise UnknownName.of("algorithm", name, by_name)
+
+
+WRITTEN = re.compile(r"\s*((?:\w+/)?[a-z_]+)\s*(?:\((.*)\))?\s*")
+
+
+def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
+    """An algorithm and its settings, not checked yet, as in "chain_segmented(segment=4k)".
+
+    Raises UnknownName or InvalidArgument.
+    """
+    match = WRITTEN.fullmatch(label)
+    if match is None:
+        remedy = "write it as in postal_tree(lam=4)"
+        raise InvalidArgument(f"the algorithm {label!r}", "that is no name with settings", remedy)
+    values: dict[str, Any] = {}
+    for term in re.split(r",\s*(?![^(]*\))", match[2] or ""):
+        if term.strip():
+            name, _, value = (piece.strip() for piece in term.partition("="))
+            values[name] = parse_size(value) if name == "segment" else value
+            if name in ("k", "radix", "latency") and value.isdigit():
+                values[name] = int(value)
+    return find(match[1], collective), values
 
 
 def describe(name: str, settings: Settings) -> str:

@@ -24,6 +24,8 @@ COMMANDS = {
     "bench": "Race a collective against the library's own, honestly timed.",
     "reproduce": "Run the papers again: every figure, table and claim, with a verdict.",
     "explore": "Open a page with sliders: what λ, ranks and bytes change.",
+    "run": "Run any mpi4py script with collwise in the place of MPI.COMM_WORLD.",
+    "wisdom": "Show, merge, pass on and forget what was learned.",
     "lab": "Run a command on emulated hosts with a chosen latency and rate.",
     "doctor": "Say what is here, what is wrong, and how to mend it.",
 }

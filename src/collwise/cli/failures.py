@@ -22,6 +22,10 @@ GRACE_S = 5.0
 """How long ranks wait for each other to fail alike, before they end the others."""
 
 
+class ScriptEnd(SystemExit):
+    """The end of a user's script: MPI ends as the script left it, and nothing more is said."""
+
+
 @contextlib.contextmanager
 def failing_clearly() -> Iterator[None]:
     """Turn what a command raises into a message and an exit code.
@@ -32,6 +36,8 @@ def failing_clearly() -> Iterator[None]:
     stdout = sys.stdout
     try:
         yield
+    except ScriptEnd:
+        raise
     except SystemExit as end:
         # Where nobody reads any more, rich and click exit with 1, and click wraps the stream.
         if isinstance(end.__context__, BrokenPipeError) or sys.stdout is not stdout:

@@ -62,13 +62,13 @@ def console(stream: str = "out") -> Console:
     return Console(file=file)
 
 
-def table(shown: Table) -> None:
+def table(shown: Table, stream: str = "out") -> None:
     """Print a table; columns of numbers (with their units) are right-aligned.
 
     Where the terminal is too narrow, cells break before what is in brackets and sentences wrap;
     then the optional columns are left out, in their order, as far as need be.
     """
-    out = console()
+    out = console(stream)
     unlimited = out.options.update(max_width=10_000)
     grid = _grid(shown.title, shown.rows)
     if out.measure(grid, options=unlimited).maximum <= out.width:
@@ -87,7 +87,9 @@ def table(shown: Table) -> None:
         grid = _grid(shown.title, rows, least=1)  # cells are broken anywhere
     out.print(grid)
     if left_out:
-        write(f"no room for {', '.join(left_out)}: widen the terminal, or take --json")
+        write(
+            f"no room for {', '.join(left_out)}: widen the terminal, or take --json", stream=stream
+        )
 
 
 def _folded(cell: str) -> str:

@@ -7,7 +7,7 @@ import click
 
 from collwise.cli.delivery import Saved
 from collwise.cli.parameter_types import FILE, PLACEMENT, writable
-from collwise.errors import DamagedProfile, InvalidArgument
+from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.store import default_path, find
@@ -46,17 +46,11 @@ save_option = click.option(
 
 def save(profile: Profile, path: Path | None) -> Saved:
     """Save a profile where asked, or where it will be found again, with what was there before."""
-    from collwise.tuning.saving import Merged, merge  # here, since it loads the algorithms
+    from collwise.tuning.saving import save_merged  # here, since it loads the algorithms
 
     path = path or default_path(profile.fingerprint)
-    merged = Merged(profile)
-    if path.is_file():
-        try:
-            merged = merge(Profile.load(path), profile)
-        except DamagedProfile as problem:
-            merged = Merged(profile, dropped=(f"what was there, for {problem.seen}",))
     try:
-        merged.profile.save(path)
+        merged = save_merged(profile, path)
     except InvalidArgument as problem:
         raise InvalidArgument(
             problem.asked, problem.seen, f"name another file with --save, or in {ENVIRONMENT}"

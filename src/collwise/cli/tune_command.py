@@ -46,6 +46,12 @@ if TYPE_CHECKING:  # the help needs no MPI
     default="all",
     help=f"What to plan and race, comma-separated: {COLLECTIVE_NAMES}.",
 )
+@click.option(
+    "--from-summary",
+    "summary_path",
+    type=FILE,
+    help="Race what a program called, as collwise run --json FILE told it, instead.",
+)
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--seed", type=int, default=0, help="Of targets and order.")
 @click.option(
@@ -69,6 +75,7 @@ def command(
     budget: float,
     sizes: Sequence[int],
     collectives: Sequence[str],
+    summary_path: Path | None,
     request: ProblemOptions,
     seed: int,
     placement: Placement | None,
@@ -87,19 +94,24 @@ def command(
         collwise tune --collective s_to_p --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
     """  # noqa: D301
+    from collwise.mpi.runtime.agreement import on_root
     from collwise.report.tuning_tables import (
         levels_table,
         tuning_document,
         tuning_summary,
         tuning_table,
     )
+    from collwise.tuning.occurred import tasks_of
     from collwise.tuning.session import Session
 
-    tasks = [
-        request.task(collective, comm.size, nbytes, round_up=True)
-        for collective in collectives
-        for nbytes in sizes
-    ]
+    if summary_path is None:
+        tasks = [
+            request.task(collective, comm.size, nbytes, round_up=True)
+            for collective in collectives
+            for nbytes in sizes
+        ]
+    else:
+        tasks = on_root(comm, lambda: tasks_of(summary_path, comm.size))
     beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s, then reporting"
     with (
         output.progress(as_json or comm.rank > 0, beginning) as progress,

@@ -1,14 +1,19 @@
 """The drop-in communicator.  Read in this order:
 
 `communicator`  the methods of mpi4py that are ours
+`request_forms` the same as requests
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
 `dispatch`      which executor of ours serves a call, or the library's own: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
+`running`       any schedule, run by hand
+`recording`     which calls were made, and who served them: on request
+`standing_in`   `collwise run`: one of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """
 
 import collwise.comm.topologies  # noqa: F401
 from collwise.comm.communicator import Comm
+from collwise.comm.running import run
 
-__all__ = ["Comm"]
+__all__ = ["Comm", "run"]

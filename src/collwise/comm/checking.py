@@ -44,12 +44,15 @@ def check_limit_s() -> float:
     return float(parse_time(os.environ.get(LIMIT) or str(LIMIT_S), LIMIT))
 
 
-def check_calls(comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> "Meeting":
+def check_calls(
+    comm: MPI.Intracomm, limit_s: float, known: "Meeting | None" = None, *, later: bool = False
+) -> "Meeting":
     """From now on check the collectives of this communicator before they run.
 
-    Collective; the ranks meet at once, or later, at the first check.
+    Collective; the ranks meet at once, or later, at the first check.   known: where they meet, if
+    they do already.
     """
-    meeting = Meeting(comm, limit_s)
+    meeting = known or Meeting(comm, limit_s)
     if not later:
         _ = meeting.comm
     for collective in COLLECTIVES.values():

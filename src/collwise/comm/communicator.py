@@ -1,7 +1,6 @@
 """mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +11,9 @@ import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing M
 from collwise.comm.checking import Meeting, check_calls
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
-from collwise.comm.family import Inheritable, stands_for
+from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.recording import Calls, Record
+from collwise.comm.request_forms import add_request_forms
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -55,11 +56,15 @@ class Comm(Inheritable):
     for none.
     machine: plan for this machine instead of a profile's.   effort: "measure" replaces the
     library's own only where a race was won (the profile knows); "estimate" goes by the model.
-    algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}; allgathers
-    are "s_to_p".
+    algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
+    its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
+    allgathers are "s_to_p".  For others the environment counts,
+    COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
     placement: which ranks are near each other, if MPI's nodes and the profile do not say it.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
+    record: whether `calls` and `last_call` shall tell what was called; a call then takes some
+    microseconds more.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare what they ask for before every
     collective that is served here, and all raise InvalidArgument where they would wait for ever,
@@ -93,6 +98,7 @@ class Comm(Inheritable):
         algorithms: Mapping[str, str] | None = None,
         order: Order | None = None,
         placement: Placement | None = None,
+        record: bool = False,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -106,18 +112,35 @@ class Comm(Inheritable):
         if decision.unplaced:  # on all ranks alike
             placed = find_placement(MPI.Intracomm(comm), world).placement
         world = world._replace(placed=placed)
+        self._record = Record() if record else None
         self._serve(decision.on(world), world, self.Get_rank())
 
-    def _serve(self, decision: Decision, world: World, rank: int, *, later: bool = False) -> None:
+    def _serve(
+        self,
+        decision: Decision,
+        world: World,
+        rank: int,
+        *,
+        later: bool = False,
+        like: "Inheritable | None" = None,
+    ) -> None:
         ranks = len(world.hosts)
         names = decision.served(ranks)
+        privacy = like._dispatch.privacy if isinstance(like, Comm) else None
+        meeting = like._meeting if isinstance(like, Comm) else None
+        if like is self:
+            self._dispatch.forget()
+        elif like is None:
+            living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._world, self._bequeaths = decision, world, True
-        self._dispatch = Dispatch(decision, self, self._served, rank, ranks)
+        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, privacy)
         if self._dispatch.fast is not None:
             self.__dict__ |= _fast_calls(self._dispatch.fast)
         if decision.check_limit_s:
-            self._meeting = check_calls(self, decision.check_limit_s, later=later)
+            self._meeting = check_calls(self, decision.check_limit_s, meeting, later=later)
+        if self._record is not None:
+            self._record.watch(self, decision, ranks)
 
     @classmethod
     def Create_from_group(  # noqa: N802
@@ -132,7 +155,10 @@ class Comm(Inheritable):
 
         Collective over the group.
         """
-        return cls(super().Create_from_group(group, stringtag, info, errhandler), **settings)
+        made = super().Create_from_group(group, stringtag, info, errhandler)
+        ours = cls(made, **settings)
+        ours._take_hint(info)
+        return ours
 
     def plan(
         self,
@@ -194,6 +220,17 @@ class Comm(Inheritable):
         return self._decision.combine(
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )
+
+    def calls(self) -> list[Calls]:
+        """The collectives called on it and on communicators made of it, and who served them.
+
+        As this rank called them; none unless it was made with record=True.
+        """
+        return [] if self._record is None else self._record.calls()
+
+    def last_call(self) -> Calls | None:
+        """The last of them."""
+        return None if self._record is None else self._record.last()
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
         """The ranks that have data, and how many bytes each, where every rank knows its own only.
@@ -302,27 +339,40 @@ class Comm(Inheritable):
         """Free the communicator and its private duplicate.  Collective.
 
         MPI keeps COMM_WORLD and COMM_SELF until it ends.  Of those only the duplicate is freed, and
-        persistent requests with it; what is left is a plain communicator of the library's.
+        persistent requests with it; what is left is a plain communicator of the library's.  What
+        stands in for them refuses, as they do.
         """
+        if self._stands_in():
+            super().Free()  # which raises
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
 
     def free(self) -> None:
-        """`Free`, if it is not freed yet."""
-        if self != MPI.COMM_NULL:
-            self.Free()
+        """As mpi4py's: `Free`, but what MPI keeps is left alone, and so is what is freed.
+
+        An object for COMM_WORLD or COMM_SELF is null then, unless it stands in for them.
+        """
+        if self != MPI.COMM_NULL and not self._stands_in():
+            self._end_service()
+            super().free()
+
+    def _stands_in(self) -> bool:
+        return any(self is getattr(MPI, name) for name in CONSTANTS)
 
     def Disconnect(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate, all messages complete.  Collective."""
         self._end_service()
         super().Disconnect()
 
+    def _unwrap(self) -> None:
+        for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
+            delattr(self, name)  # checked and recorded methods
+
     def _end_service(self) -> None:
         self._bequeaths = False
+        self._unwrap()
         if self._meeting is not None:
-            for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
-                delattr(self, name)  # the checked methods
             self._meeting.free()
             self._meeting = None
         if self._served:
@@ -332,51 +382,7 @@ class Comm(Inheritable):
                 self.__dict__.pop(f"_fast_{name}", None)
 
 
-def _request_form(method: str, name: str, persistent: bool) -> Callable[..., Any]:
-    """METHOD_init or IMETHOD: a request of ours, or the library's."""
-    library = getattr(MPI.Intracomm, name)
-    form = signature(getattr(Comm, method))
-    if persistent:
-        info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
-        form = form.replace(parameters=[*form.parameters.values(), info])
-
-    def make(*positional: Any, **named: Any) -> Any:
-        bound = form.bind(*positional, **named)
-        bound.apply_defaults()
-        comm, *arguments = bound.args
-        made = None
-        if method in comm._served and persistent:
-            made = comm._dispatch.persistent(method, *arguments[:-1])
-        elif method in comm._served:
-            made = comm._dispatch.nonblocking(method, *arguments)
-        return library(*bound.args) if made is None else made
-
-    make.__name__, make.__qualname__ = name, f"Comm.{name}"
-    make.__signature__ = form  # type: ignore[attr-defined]
-    make.__doc__ = _PERSISTENT.format(method) if persistent else _NONBLOCKING.format(method)
-    return make
-
-
-_PERSISTENT = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
-
-        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
-        must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
-        """
-_NONBLOCKING = """Start a {0}; its buffers belong to it until `Wait`.
-
-        Collective, in the same order on all ranks; errors are those of `{0}`.  An `MPI.Request`
-        where the MPI library calls collwise when it makes progress (MPICH from 4.2), and for what
-        the library serves; otherwise it has the same methods, and lists need `collwise.waitall`.
-        """
-
-
-for _collective in COLLECTIVES.values():
-    for _method in _collective.methods:
-        for _name, _persistent in (
-            (f"{_method}_init", True),
-            (f"I{_method[0].lower()}{_method[1:]}", False),
-        ):
-            setattr(Comm, _name, _request_form(_method, _name, _persistent))
+add_request_forms(Comm)
 for _name in _FAST:  # of communicators that MPI makes, which only the library serves
     _answer = getattr(COMPILED and COMPILED.Calls((), repr), _name, staticmethod(lambda *_: None))
     setattr(Comm, f"_fast_{_name}", _answer)

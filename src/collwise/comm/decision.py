@@ -19,6 +19,7 @@ from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
+from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.choose import plan_for, predicted, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
@@ -28,11 +29,14 @@ from collwise.profiles.level_machine import placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
-from collwise.schedule.collectives import find_collective
 from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
 
 log = logging.getLogger("collwise")
 
+ALGORITHMS = "COLLWISE_ALGORITHMS"
+"""The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
+HINT = "collwise_algorithms"
+"""The key of an `MPI.Info` that does so for a communicator."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 """For algorithms without settings, where no machine is known."""
@@ -62,6 +66,7 @@ class Decision:
     placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
+    engine: which one executes plans on rank 0.
     """
 
     profile: Profile | None = None
@@ -69,10 +74,11 @@ class Decision:
     placed: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
-    algorithms: Mapping[str, str] = field(default_factory=dict)
+    algorithms: Choices = field(default_factory=dict)
     order: Order | None = None
     progress: bool = True
     check_limit_s: float = 0.0
+    engine: str = ""
     on_one_node: Profile | None = None
 
     @staticmethod
@@ -92,7 +98,8 @@ class Decision:
             raise UnknownName.of("effort", effort, EFFORTS)
         if order is not None and (not isinstance(order, str) or order not in ORDERS):
             raise UnknownName.of("order", order, ORDERS)
-        chosen = _chosen({} if algorithms is None else algorithms)
+        named = parse_choices(os.environ.get(ALGORITHMS, ""), f"the algorithms in {ALGORITHMS}")
+        chosen = read_choices(named) | read_choices({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         used: Profile | None = None
         if placement is not None:
@@ -120,6 +127,7 @@ class Decision:
             order,
             world.thread_multiple,
             check_limit_s(),
+            world.engine,
             near,
         ).on(world._replace(placed=placement))
 
@@ -145,14 +153,28 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
-        if (name := self.algorithms.get(collective)) is not None:
-            return name != LIBRARY
+        if choices := self.algorithms.get(collective):
+            if any(choice.algorithm != LIBRARY for choice in choices):
+                return True
+            if choices[-1].most is None:
+                return False
         if self.effort == "estimate":
             return self.machine is not None or self.profile is not None
         return any(
             (result.collective, result.ranks) == (collective, ranks) and result.decision != LIBRARY
             for result in self._races(ranks)
         )
+
+    def hinted(self, text: str) -> "Decision":
+        """The same with the algorithms that an `MPI.Info` names; equal on all ranks."""
+        if not text:
+            return self
+        named = read_choices(parse_choices(text, f"the algorithms in the Info key {HINT}"))
+        return replace(self, algorithms={**self.algorithms, **named})
+
+    def choosing(self, algorithms: Mapping[str, str]) -> "Decision":
+        """The same with algorithms chosen by hand for some collectives."""
+        return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
         return () if self.profile is None else known_races(self.profile, ranks, self.placement)
@@ -184,16 +206,25 @@ class Decision:
         log.log(level, "%s: %s", asked.problem, why)
         return plan
 
+    def race(self, asked: Asked, form: Form) -> RaceResult | None:
+        """The race that decides who serves what a call asks for; None if none does."""
+        problem = asked.problem
+        by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
+        if self.effort != "measure" or self.machine is not None or by_hand is not None:
+            return None
+        return verdict(self._races(problem.ranks), problem, form).race
+
     def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
         """The same, and in one sentence who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective
-        name, machine, unsuited = self.algorithms.get(collective), self._machine_for(elements), ""
+        by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
+        machine, unsuited = self._machine_for(elements), ""
         said: Verdict | None = None  # the model's choice
-        if name is not None and not _legal(name, problem):
-            unsuited, name = f"{name} is not legal here ({reason}); instead ", None
-        if name is not None:
-            said = Verdict(name, "algorithms={…} asks for it")
+        if by_hand is not None and not _legal(by_hand.algorithm, problem):
+            unsuited, by_hand = f"{by_hand.algorithm} is not legal here ({reason}); instead ", None
+        if by_hand is not None:
+            said = Verdict(by_hand.algorithm, "it was chosen by hand")
         elif machine is None:
             said = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
@@ -203,26 +234,42 @@ class Decision:
         elif problem.ranks == 1:
             said = Verdict(LIBRARY, "there is one rank")
         if said is not None and said.algorithm == LIBRARY:
-            return None, f"{unsuited}{said}"
+            return None, f"{unsuited}{said}{self._unlike(said)}"
         named = None if said is None else said.algorithm
         asks = timed or not problem.kind.has_sources or named is None
         if machine is None:
-            if find(str(name), collective).parameters:
+            assert by_hand is not None, "without a machine, somebody named the algorithm"
+            if find(by_hand.algorithm).parameters and not by_hand.settings:
                 raise InvalidArgument(
-                    f"{name} on this communicator",
+                    f"{by_hand.algorithm} on this communicator",
                     "there is no profile of this machine to choose its settings by",
-                    "run `collwise tune` first, or give Comm a machine",
+                    "give them, as in chain_segmented(segment=8k), run `collwise tune` first, or"
+                    " give Comm a machine",
                 )
             machine, asks = _ANY_MACHINE, False
         score = predicted if asks else unpredicted
         try:
+            if by_hand is not None and by_hand.settings:
+                plan = planned(problem, machine, by_hand, reason=reason, score=score)
+                return plan, f"{plan.choice.label}: it was chosen by hand"
             plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
             return None, f"{unsuited}the library's own: {nothing}"
         if said is None or said.race is None:
             why = plan.choice.verdict.removeprefix("chosen: ")
-            return plan, f"{unsuited}{plan.choice.label}: {why}"
-        return settled(plan, said), str(said)
+            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(said)}"
+        return settled(plan, said), f"{said}{self._unlike(said)}"
+
+    def _unlike(self, said: Verdict | None) -> str:
+        """A clause where what decided was measured with another engine than executes plans."""
+        measured = ""
+        if said is not None:
+            measured = said.race.engine if said.race is not None else ""
+        elif self.profile is not None and self.machine is None:
+            measured = self.profile.provenance.engine
+        if measured in ("", self.engine):
+            return ""
+        return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
 
 
 def _legal(name: str, problem: Problem) -> bool:
@@ -230,22 +277,6 @@ def _legal(name: str, problem: Problem) -> bool:
     if name == LIBRARY or not problem.kind.combines:
         return True
     return satisfies(find(name, problem.collective).order(problem), problem.order)
-
-
-def _chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
-    """The full names of the algorithms to run, or the library, by collective."""
-    if not isinstance(algorithms, Mapping):
-        raise InvalidArgument(
-            "a communicator with algorithms",
-            f"algorithms = {algorithms!r}",
-            'give them by collective, such as {"broadcast": "postal_tree"}',
-        )
-    return {
-        find_collective(collective).name: LIBRARY
-        if isinstance(name, str) and name == LIBRARY
-        else find(name, collective).name
-        for collective, name in algorithms.items()
-    }
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:

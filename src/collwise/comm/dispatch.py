@@ -25,6 +25,7 @@ from collwise.planner.plans import Plan
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.schedule.problem import Problem, Source
+from collwise.schedule.program import Schedule
 
 MOST = 2048
 """Entries of the cache: calls, plans and executors, some of which have memory of their own."""
@@ -62,11 +63,48 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
     return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
 
 
+class _Run(NamedTuple):
+    executor: Executor
+    schedule: Schedule
+    op: MPI.Op | None
+
+
+class Privacy:
+    """The private duplicate of a communicator, made at the first planned call.
+
+    MPI libraries have few communicators, so none is duplicated before it is needed.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = MPI.Intracomm(comm)
+        self.made: PrivateCommunicator | None = None
+        self._users: list[Callable[[], object]] = []
+
+    def inform(self, act: Callable[[], object]) -> None:
+        """Call a function when the duplicate is broken."""
+        self._users.append(act)
+
+    def make(self) -> PrivateCommunicator:
+        """The duplicate; the first call is collective."""
+        if self.made is None:
+            self.made = PrivateCommunicator(self._comm)
+            self.made.when_broken = self._users
+        self.made.check()
+        return self.made
+
+    def free(self) -> None:
+        """Free it, and all requests made on it.  Collective."""
+        if self.made is not None:
+            self.made.free()
+            self.made = None
+
+
 class Dispatch:
     """What serves the calls on one communicator.
 
     calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
     need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
+    privacy: may be shared.
     """
 
     def __init__(
@@ -76,14 +114,15 @@ class Dispatch:
         methods: Container[str],
         rank: int,
         ranks: int,
+        privacy: Privacy | None = None,
     ) -> None:
-        self._decision, self._comm = decision, MPI.Intracomm(comm)
+        self._decision, self.privacy = decision, privacy or Privacy(comm)
         self._rank, self._ranks = rank, ranks
-        self._private: PrivateCommunicator | None = None
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
         self.fast = None
         if COMPILED is not None:
             self.fast = COMPILED.Calls(methods, self._failed, self._rank, self._ranks)
+            self.privacy.inform(self.fast.forget)
 
     def serve(
         self, method: str, key: Hashable, missed: bytes | None, arguments: Sequence[Any]
@@ -108,7 +147,7 @@ class Dispatch:
 
         arguments: all that the MPI method takes.
         """
-        asked = self._asked(method, arguments)
+        asked = self.asked(method, arguments)
         if asked is None:
             return _LIBRARY
         plan = self.plan(asked, "blocking", timed=False)
@@ -132,7 +171,7 @@ class Dispatch:
         self, form: Form, method: str, arguments: Sequence[Any]
     ) -> tuple[Executor, Sequence[Any]] | None:
         """The executor of a call, and its buffers."""
-        asked = self._asked(method, arguments)
+        asked = self.asked(method, arguments)
         plan = None if asked is None else self.plan(asked, form, timed=False)
         if plan is None:
             return None
@@ -147,38 +186,42 @@ class Dispatch:
         plan: Plan | None = self.calls[key]
         return plan
 
+    def run(self, schedule: Schedule, op: MPI.Op | None, buffers: Sequence[Any]) -> None:
+        """Run a schedule once, on buffers as its MPI method takes them."""
+        key = "schedule", id(schedule), id(op)
+        known = self.calls.get(key)
+        if known is None:  # both are kept alive, for their ids are part of the key
+            executor = executor_for(schedule, self.privacy.make(), op)
+            known = self.calls.remember(key, _Run(executor, schedule, op))
+        known.executor.run(*buffers)
+
     def free(self) -> None:
         """Free the private communicator, and all requests made on it.  Collective."""
+        self.forget()
+        self.privacy.free()
+
+    def forget(self) -> None:
+        """Forget what serves which call."""
         self.calls.forget()
         if self.fast is not None:
             self.fast.forget()
-        if self._private is not None:
-            self._private.free()
-            self._private = None
 
     def _executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
-        """The executor for a plan; collective at the first planned call, which makes the duplicate.
-
-        MPI libraries have few communicators, so none is duplicated before it is needed.
-        """
-        if self._private is None:
-            self._private = PrivateCommunicator(self._comm)
-            if self.fast is not None:
-                self._private.when_broken = self.fast.forget
-        self._private.check()
+        """The executor for a plan; collective at the first planned call (see `Privacy`)."""
+        private = self.privacy.make()
         key = method, plan.problem, plan.choice.label, id(op)
         if (known := self.calls.get(key)) is None:
-            known = executor_for(plan.schedule, self._private, op, method)
+            known = executor_for(plan.schedule, private, op, method)
             self.calls.remember(key, known)
         executor: Executor = known
         return executor
 
     def _failed(self, problem: BaseException) -> None:
         """What a program raised that the compiled engine executed by itself."""
-        if self._private is not None:
-            self._private.mark_broken(problem)
+        if self.privacy.made is not None:
+            self.privacy.made.mark_broken(problem)
 
-    def _asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
+    def asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
         """What a call asks for; None where the library's own serves it, or says what is wrong.
 
         Raises what mpi4py raises for buffers that it cannot read.  None of that depends on what may

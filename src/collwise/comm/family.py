@@ -4,13 +4,16 @@ What plans depend on is inherited locally, without communication, so `Idup` does
 has fewer ranks, and where they lie follows from its group.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
-from collwise.comm.decision import Decision
+from collwise.comm.decision import HINT, Decision
+from collwise.comm.recording import Record
 from collwise.mpi.runtime.world import World
 
 _MADE = (
@@ -18,7 +21,7 @@ _MADE = (
     "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent",
 )  # fmt: skip
 _STARTED = ("Idup", "Idup_with_info")
-_CONSTANTS = ("COMM_WORLD", "COMM_SELF")
+CONSTANTS = ("COMM_WORLD", "COMM_SELF")
 
 
 class Inheritable(MPI.Intracomm):
@@ -28,6 +31,10 @@ class Inheritable(MPI.Intracomm):
     """Whether it has plans that others inherit."""
     _decision: Decision
     _world: World
+    _record: Record | None = None
+    """Of its calls and those on its heirs, if somebody wants one."""
+    _views: Mapping[str, Any] = MappingProxyType({})
+    """What `using` returned, by what was asked for."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
@@ -41,7 +48,7 @@ class Inheritable(MPI.Intracomm):
 
     def __reduce__(self) -> Any:
         """The world and COMM_SELF are found again by their names; others as mpi4py's."""
-        for name in _CONSTANTS:
+        for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
                 return _constant, (name,)
@@ -51,20 +58,71 @@ class Inheritable(MPI.Intracomm):
         """As `__reduce__`."""
         return self.__reduce__()
 
-    def _serve(self, decision: Decision, world: World, rank: int, *, later: bool = False) -> None:
-        """Serve from now on.   later: MPI has not finished making this communicator."""
+    def _serve(
+        self,
+        decision: Decision,
+        world: World,
+        rank: int,
+        *,
+        later: bool = False,
+        like: "Inheritable | None" = None,
+    ) -> None:
+        """Serve from now on.
+
+        later: MPI has not finished making this communicator.   like: one with the same handle.
+        """
         raise NotImplementedError
 
-    def _heir(self, made: MPI.Intracomm, *, later: bool = False) -> MPI.Intracomm:
-        """A communicator that MPI made of this one, as one of ours.   later: as `_serve` takes it;
-        it has the same ranks.
+    def _unwrap(self) -> None:
+        """Undo what checks and records put before methods."""
+        raise NotImplementedError
+
+    def using(self, **algorithms: str) -> Self:
+        """The same communicator with algorithms chosen by hand; all ranks choose alike.
+
+            comm.using(broadcast="chain_segmented(segment=8k)").Bcast(x)
+
+        algorithms: by collective, as `Comm` takes them.  What it returns is kept, so asking again
+        costs little; it is not to be freed.
+        """
+        text = repr(algorithms)
+        if text not in self._views:
+            view = type(self).__new__(type(self), self)
+            view._record = self._record
+            if self._bequeaths:
+                decision = self._decision.choosing(algorithms)
+                view._serve(decision, self._world, self.Get_rank(), like=self)
+            self._views = {**self._views, text: view}
+        made: Self = self._views[text]
+        return made
+
+    def Set_info(self, info: MPI.Info) -> None:  # noqa: N802
+        """As mpi4py's; the key `collwise_algorithms` chooses by hand, equally on all ranks.
+
+        Its value is like COLLWISE_ALGORITHMS'.   Collective.
+        """
+        super().Set_info(info)
+        self._take_hint(info)
+
+    def _take_hint(self, info: MPI.Info) -> None:
+        if self._bequeaths and (text := _hint(info)):
+            self._unwrap()
+            self._views = {}
+            self._serve(self._decision.hinted(text), self._world, self.Get_rank(), like=self)
+
+    def _heir(self, made: MPI.Intracomm, *, later: bool = False, hint: str = "") -> MPI.Intracomm:
+        """A communicator that MPI made of this one, as one of ours.
+
+        later: as `_serve` takes it; it has the same ranks.   hint: of its `MPI.Info`.
         """
         if (kind := _kinds.get(type(made))) is not None:
             made = kind.__new__(kind, made)
         if not self._bequeaths or not isinstance(made, Inheritable):
             return made
+        made._record = self._record
+        decision = self._decision.hinted(hint)
         if later:
-            made._serve(self._decision, self._world, self.Get_rank(), later=True)
+            made._serve(decision, self._world, self.Get_rank(), later=True)
         elif made != MPI.COMM_NULL:
             part, whole = made.Get_group(), self.Get_group()
             # Of a smaller Cartcomm, MPICH 5.0 gives the group of the whole.
@@ -72,10 +130,12 @@ class Inheritable(MPI.Intracomm):
             part.Free()
             whole.Free()
             world = self._world.part(places)
-            made._serve(self._decision.on(world), world, made.Get_rank())
+            made._serve(decision.on(world), world, made.Get_rank())
         return made
 
 
+living: WeakValueDictionary[int, Inheritable] = WeakValueDictionary()
+"""By MPI's handles, communicators of ours."""
 _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 """Which class of ours stands for one of mpi4py's."""
 
@@ -97,15 +157,21 @@ def inherits(owner: type[Any], name: str) -> None:
     @wraps(library)
     def make(self: Inheritable, *arguments: Any, **named: Any) -> Any:
         made = library(self, *arguments, **named)
+        infos = [one for one in (*arguments, *named.values()) if isinstance(one, MPI.Info)]
+        hint = _hint(infos[0]) if infos else ""
         if isinstance(made, tuple):  # with a request: it may be used when that is complete
-            return self._heir(made[0], later=True), made[1]
-        return self._heir(made)
+            return self._heir(made[0], later=True, hint=hint), made[1]
+        return self._heir(made, hint=hint)
 
     setattr(owner, name, make)
 
 
 for _name in (*_MADE, *_STARTED):
     inherits(Inheritable, _name)
+
+
+def _hint(info: MPI.Info) -> str:
+    return "" if info == MPI.INFO_NULL else info.Get(HINT) or ""
 
 
 def _constant(name: str) -> MPI.Intracomm:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from collwise.errors import DamagedProfile
+from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 
@@ -18,22 +18,45 @@ def folder() -> Path:
     return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
 
 
+def saved() -> list[Path]:
+    """The files of all profiles of this user, or the one that COLLWISE_PROFILE names."""
+    if named := os.environ.get(ENVIRONMENT):
+        return [Path(named).expanduser()]
+    return sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
+
+
+def named(name: str | None) -> Path:
+    """The file that a name means: its path, or the beginning of a saved one's name.
+
+    None: the only one that is saved.   Raises InvalidArgument if it is not clear which is meant.
+    """
+    every = saved()
+    if name is not None and Path(name).is_file():
+        return Path(name)
+    found = [path for path in every if path.stem.startswith(name or "")]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(path.stem for path in found or every) or "none"
+    raise InvalidArgument(
+        f"the profile {name}" if name else "a profile",
+        f"{len(found)} are meant (saved: {listed})",
+        "give a file, or the beginning of a name that `collwise wisdom list` shows",
+    )
+
+
 def newest() -> Profile:
     """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
 
     For planning on another machine; to run a plan, use `find`.  Raises DamagedProfile if there is
     none.
     """
-    if named := os.environ.get(ENVIRONMENT):
-        return Profile.load(Path(named).expanduser())
-    saved = sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
-    if not saved:
+    if not (every := saved()):
         raise DamagedProfile(
             "the saved profile",
             f"there is none in {folder()}",
             "run `collwise tune` or `collwise measure`, or describe a machine by its parameters",
         )
-    return Profile.load(saved[-1])
+    return Profile.load(every[-1])
 
 
 def default_path(fingerprint: Fingerprint) -> Path:

@@ -1,14 +1,21 @@
 """Files that are read within bounds, and replaced as a whole or not at all."""
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MOST_READ = 64 << 20
 """Bytes of the largest input that is read; a profile of everything has some hundred kilobytes."""
+
+LOCK_LIMIT_S = 60.0
+"""How long one process waits for another that changes a file."""
 
 _KINDS = {
     stat.S_IFCHR: "a device",
@@ -60,6 +67,39 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
+    """Within this, no other process that does the same changes a file.
+
+    The lock is a file beside it, which stays.  Where the file system knows no locks, there is none.
+    Raises TimeoutError if another process holds it for longer than the limit, and OSError.
+    """
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + limit_s
+    lock = os.open(
+        path.with_name(f".{path.name[:200]}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
+    )
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(
+                        errno.ETIMEDOUT, f"another process has been changing it for {limit_s:g} s"
+                    ) from None
+                time.sleep(0.005)
+            except OSError as error:
+                if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+                    raise
+                break
+        yield
+    finally:
+        os.close(lock)
 
 
 def _write_in_place(path: Path, kind: int, content: bytes) -> None:

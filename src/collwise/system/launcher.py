@@ -115,7 +115,9 @@ def start(
     ranks: int,
     arguments: Sequence[str],
     environment: Mapping[str, str],
-    limit_s: float,
+    limit_s: float | None = None,
+    *,
+    stdin: int | None = subprocess.DEVNULL,
 ) -> int:
     """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
 
@@ -124,12 +126,13 @@ def start(
     """
     command = command_line(ranks, arguments)
     # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.
-    # Without standard input, which launchers would consume although a calling script may read it.
+    # Usually without standard input, which launchers would consume although a calling script may
+    # read it.
     with ended_by_signals():
         process = subprocess.Popen(
             command,
             env={**alone(), **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             start_new_session=True,
         )
         try:

@@ -3,16 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.stability import judge
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredLevel, MeasuredSize, Measurements, RaceResult
 from collwise.system import formatting
+from collwise.system.files import locked
 
 
 class Merged(NamedTuple):
@@ -66,6 +69,57 @@ def merge(found: Profile | None, new: Profile) -> Merged:
         (*_races([race for race in known if race not in kept]), *sizes_replaced),
         tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown)),
     )
+
+
+def save_merged(profile: Profile, path: Path) -> Merged:
+    """Save a profile with what the file knew before, whatever others save at the same time.
+
+    Raises InvalidArgument if it cannot be written.
+    """
+    if path.exists() and not path.is_file():  # such as /dev/stdout
+        profile.save(path)
+        return Merged(profile)
+    try:
+        with locked(path):
+            merged = Merged(profile)
+            if path.is_file():
+                try:
+                    merged = merge(Profile.load(path), profile)
+                except DamagedProfile as problem:
+                    merged = Merged(profile, dropped=(f"what was there, for {problem.seen}",))
+            merged.profile.save(path)
+    except OSError as error:
+        raise InvalidArgument(
+            f"save the profile as {path}", error.strerror or str(error), "name another file"
+        ) from error
+    return merged
+
+
+def together(profiles: Iterable[Profile]) -> Profile:
+    """What several profiles of one machine know; what was measured later counts.
+
+    Raises InvalidArgument if they are of different machines.
+    """
+    first, *others = sorted(profiles, key=lambda one: one.provenance.created)
+    for other in others:
+        if differences := first.fingerprint.differences(other.fingerprint):
+            raise InvalidArgument(
+                "merge profiles",
+                "they are of different machines: " + "; ".join(differences),
+                "merge those of one machine",
+            )
+        first = merge(first, other).profile
+    return first
+
+
+def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
+    """A profile without the races of a collective, or on so many ranks, or both."""
+    kept = [
+        race
+        for race in profile.race_results
+        if collective not in (None, race.collective) or ranks not in (None, race.ranks)
+    ]
+    return msgspec.structs.replace(profile, race_results=tuple(kept))
 
 
 def _problem(race: RaceResult) -> tuple[object, ...]:

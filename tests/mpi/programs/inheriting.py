@@ -68,11 +68,11 @@ def what_mpi_makes_of_ours_is_ours(comm: MPI.Intracomm) -> None:
         assert isinstance(made, type(theirs)), name  # Cartcomm, …
         assert (made.size, made.rank) == (theirs.size, theirs.rank), name
         theirs.Free()
-        assert made._dispatch._private is None, name
+        assert made._dispatch.privacy.made is None, name
         plan = made.plan("broadcast", 400)
         assert (plan is not None and plan.algorithm == "broadcast/chain") == (made.size > 1), name
         works(made)
-        assert (made._dispatch._private is not None) == (made.size > 1), name
+        assert (made._dispatch.privacy.made is not None) == (made.size > 1), name
         made.Free()
         assert made == MPI.COMM_NULL, name
     works(parent)
@@ -186,7 +186,9 @@ def a_communicator_from_a_group(comm: MPI.Intracomm) -> None:
 def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     if comm.size > 1:
         return
-    world = World("Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4)
+    world = World(
+        "Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4, nodes=(0, 0, 1, 1, 1)
+    )
     profile, near = example(), example()
     whole = Decision(profile, on_one_node=near).on(world)
     assert (whole.placement, whole.profile) == (world.placement, profile)

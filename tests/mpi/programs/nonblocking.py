@@ -117,5 +117,28 @@ def requests_give_back_what_they_hold(comm: MPI.Intracomm) -> None:
     assert kept[1] - kept[0] < 20, kept
 
 
+@check
+def elements_with_gaps_are_copied_while_others_make_progress(comm: MPI.Intracomm) -> None:
+    """The library calls us in the midst of its own progress, in which nothing may make progress."""
+    size, rank = comm.size, comm.rank
+    gaps = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
+    for algorithm in ("bruck", "ring", "br_lin"):
+        ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"s_to_p": algorithm})
+        for again in range(20):
+            memory = np.full((size, 4), -1, np.int32)
+            mine = np.array([rank, again], np.int32)
+            requests = [
+                ours.Iallgather([mine, 2, MPI.INT], [memory, 1, gaps]),
+                ours.Iallgatherv([mine, 2, MPI.INT], [other := memory.copy(), [1] * size, gaps]),
+            ]
+            MPI.Request.Waitall(requests) if HOOKS and size > 1 else cw.waitall(requests)
+            for result in (memory, other):
+                assert np.array_equal(result[:, 0], np.arange(size))
+                assert (result[:, 2] == again).all()
+                assert (result[:, 1::2] == -1).all()
+        ours.Free()
+    gaps.Free()
+
+
 if __name__ == "__main__":
     main()

@@ -47,7 +47,7 @@ _FIRST_PERSISTENT_TAG = 1
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.   when_broken: is called
+    broken: why a collective on it was interrupted; empty if none was.   when_broken: are called
     then.
     """
 
@@ -57,7 +57,7 @@ class PrivateCommunicator:
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
-        self.when_broken: Callable[[], object] = _nothing
+        self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
         self._next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
@@ -105,7 +105,8 @@ class PrivateCommunicator:
     def mark_broken(self, cause: BaseException) -> None:
         """From now on every call raises; messages may still be under way."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
-        self.when_broken()
+        for act in self.when_broken:
+            act()
         for holder in list(self._owned):
             if (refuse := getattr(holder, "refuse", None)) is not None:
                 refuse()
@@ -131,10 +132,6 @@ class PrivateCommunicator:
         if self.comm != MPI.COMM_NULL and not self.broken:
             self.comm.Free()
         _open.discard(self)
-
-
-def _nothing() -> None:
-    """Nobody has to know."""
 
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()

@@ -20,6 +20,9 @@ typedef uint64_t handle;
 #define RECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
 #define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
 #define SENDRECV_ARGS(H, N) (const void *, N, H, int, int, void *, N, H, int, int, H, void *)
+#define PACK_SIZE_ARGS(H, N) (N, H, H, N *)
+#define PACK_ARGS(H, N) (const void *, N, H, void *, N, N *, H)
+#define UNPACK_ARGS(H, N) (const void *, N, N *, void *, N, H, H)
 #define REDUCE_LOCAL_ARGS(H, N) (const void *, void *, N, H, H)
 #define BCAST_ARGS(H, N) (void *, N, H, int, H)
 #define REDUCE_ARGS(H, N) (const void *, void *, N, H, H, int, H)
@@ -33,6 +36,7 @@ typedef uint64_t handle;
 #define MPI_FUNCTIONS(_) \
     _(Start, START) _(Wait, WAIT) _(Test, TEST) \
     _(Send, SEND) _(Recv, RECV) _(Isend, ISEND) _(Irecv, RECV) _(Sendrecv, SENDRECV) \
+    _(Pack_size, PACK_SIZE) _(Pack, PACK) _(Unpack, UNPACK) \
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \

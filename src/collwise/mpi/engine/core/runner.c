@@ -1,5 +1,6 @@
 #include "runner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define OF(number) program->order[one->first + (number)]
@@ -44,11 +45,39 @@ static int combined(struct program *program, const struct instruction *one) {
                       (left, right, one->count, one->type, program->op));
 }
 
+/* Copy elements with gaps where the library calls us: in its hooks nothing may be called that makes
+   progress, as messages do. */
+static int packed(const struct program *program, const struct instruction *one, const void *from,
+                  void *into) {
+    const struct library *library = program->library;
+    int64_t room = 0, end = 0, begin = 0;
+    int error = CALL_AS(Pack_size_c, PACK_SIZE_ARGS, int64_t, library,
+                        (one->count, one->type, program->comm, &room));
+    void *between = malloc((size_t)room + 1);
+    if (!between) {
+        return library->too_long;
+    }
+    if (!error) {
+        error = CALL_AS(Pack_c, PACK_ARGS, int64_t, library,
+                        (from, one->count, one->type, between, room, &end, program->comm));
+    }
+    if (!error) {
+        error = CALL_AS(Unpack_c, UNPACK_ARGS, int64_t, library,
+                        (between, end, &begin, into, one->into_count, one->into_type,
+                         program->comm));
+    }
+    free(between);
+    return error;
+}
+
 static int copied(struct program *program, const struct instruction *one) {
     void *from = program_place(program, one->left), *into = program_place(program, one->into);
     if (one->kind == COPY) {
         memmove(into, from, (size_t)one->count);
         return 0;
+    }
+    if (program->library->hooks && program->library->Unpack_c) {
+        return packed(program, one, from, into);
     }
     int64_t most = one->count > one->into_count ? one->count : one->into_count;
     /* Only MPI knows the gaps: this rank sends the elements to itself. */

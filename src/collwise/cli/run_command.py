@@ -1,0 +1,132 @@
+"""`collwise run`: a script with a collwise communicator in the place of `MPI.COMM_WORLD`."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+import msgspec
+
+from collwise.cli import output
+from collwise.cli.failures import ScriptEnd
+from collwise.cli.parameter_types import FILE, writable
+from collwise.cli.profile_option import profile_option
+from collwise.errors import CollwiseError, InvalidArgument
+from collwise.system.files import replace_file
+from collwise.system.launcher import launched, start
+
+if TYPE_CHECKING:  # the script loads MPI
+    from collwise.comm import Comm
+
+_CODE = ("-m", "-c", "-")
+
+
+class _ScriptCommand(click.Command):
+    """What comes after the script, `-m MODULE` or `-c COMMAND` belongs to it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        valued = {name for option in options if not option.is_flag for name in option.opts}
+        place = 0
+        while args[place:] and args[place].startswith("-") and args[place] not in (*_CODE, "--"):
+            place += 2 if args[place] in valued else 1
+        rest = args[place:]
+        return super().parse_args(ctx, [*args[:place], "--", *rest[rest[:1] == ["--"] :]])
+
+
+@click.command("run", cls=_ScriptCommand)
+@click.option("-n", "--ranks", type=click.IntRange(min=1), help="Start so many ranks here.")
+@profile_option
+@click.option(
+    "--effort",
+    type=click.Choice(["measure", "estimate"]),
+    default="measure",
+    help="Replace the library's own where a race was won, or where the model says so.",
+)
+@click.option("--summary", is_flag=True, help="In the end, tell on standard error what was called.")
+@click.option(
+    "--json",
+    "json_path",
+    type=FILE,
+    callback=writable,
+    help="In the end, write that to a file; collwise tune --from-summary reads it.",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE [ARGUMENT]...")
+def command(
+    ranks: int | None,
+    profile_path: Path | None,
+    effort: str,
+    summary: bool,
+    json_path: Path | None,
+    words: tuple[str, ...],
+) -> NoReturn:
+    """Run a script of mpi4py's with planned collectives; no line of it is changed.
+
+    \b
+        mpiexec -n 4 collwise run script.py --its --own arguments
+        collwise run -n 4 -m package.module
+
+    The script finds a collwise communicator in the place of MPI.COMM_WORLD and
+    MPI.COMM_SELF.  An exception that nobody catches ends all ranks, as with
+    python -m mpi4py.  COLLWISE_ALGORITHMS chooses by hand who serves.
+    """  # noqa: D301
+    if not words or words in (("-m",), ("-c",)):
+        raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")
+    if ranks is not None:
+        if (launcher := launched()) is None:
+            sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))
+        raise InvalidArgument(
+            f"{ranks} ranks (-n {ranks})",
+            f"a launcher has started {launcher.size}",
+            "leave out -n under a launcher",
+        )
+    from collwise.mpi.runtime.script import run_script
+
+    if json_path is not None:
+        json_path = json_path.absolute()  # the script may change the folder
+    records = summary or json_path is not None
+    worlds: list[Comm] = []
+    refusals: list[CollwiseError] = []
+
+    def loaded() -> None:
+        from collwise.comm import Comm
+        from collwise.comm.standing_in import stand_in
+        from collwise.mpi.runtime.world import world
+
+        try:
+            ours = Comm(world(), profile=profile_path, effort=effort, record=records)
+            stand_in(ours)
+            worlds.append(ours)
+        except CollwiseError as problem:
+            refusals.append(problem)
+            raise SystemExit(problem.exit_code) from None
+
+    code = run_script(words, loaded)
+    if refusals:
+        raise refusals[0]
+    if records and worlds and worlds[0].rank == 0:
+        _tell(worlds[0], summary, json_path)
+    raise ScriptEnd(code)
+
+
+def _again() -> list[str]:
+    """The same command without its -n, for ranks."""
+    words = list(sys.argv[1:])
+    place = next(n for n, word in enumerate(words) if word[:2] == "-n" or word[:7] == "--ranks")
+    taken = 2 if words[place] in ("-n", "--ranks") else 1
+    return [sys.executable, "-m", "collwise", *words[:place], *words[place + taken :]]
+
+
+def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
+    from collwise.mpi.runtime.world import library_line
+    from collwise.report.call_summary import calls_document, calls_lines, calls_table
+
+    calls, ranks = comm.calls(), len(comm._world.hosts)
+    tuning = f"collwise tune -n {ranks} --from-summary {shlex.quote(str(json_path or 'FILE'))}"
+    if summary:
+        output.table(calls_table(calls), stream="err")
+        output.write(*calls_lines(calls, tuning), stream="err")
+    if json_path is not None:
+        document = calls_document(calls, library_line(), ranks, tuning)
+        replace_file(json_path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")

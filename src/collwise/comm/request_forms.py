@@ -1,0 +1,55 @@
+"""METHOD_init and IMETHOD of a communicator: requests of ours, or the library's."""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.schedule.collectives import COLLECTIVES
+
+
+def add_request_forms(owner: type[Any]) -> None:
+    """Give a class these methods, beside its blocking ones."""
+    for collective in COLLECTIVES.values():
+        for method in collective.methods:
+            nonblocking = f"I{method[0].lower()}{method[1:]}"
+            for name, persistent in ((f"{method}_init", True), (nonblocking, False)):
+                setattr(owner, name, _request_form(owner, method, name, persistent))
+
+
+def _request_form(owner: type[Any], method: str, name: str, persistent: bool) -> Callable[..., Any]:
+    library = getattr(MPI.Intracomm, name)
+    form = signature(getattr(owner, method))
+    if persistent:
+        info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
+        form = form.replace(parameters=[*form.parameters.values(), info])
+
+    def make(*positional: Any, **named: Any) -> Any:
+        bound = form.bind(*positional, **named)
+        bound.apply_defaults()
+        comm, *arguments = bound.args
+        made = None
+        if method in comm._served and persistent:
+            made = comm._dispatch.persistent(method, *arguments[:-1])
+        elif method in comm._served:
+            made = comm._dispatch.nonblocking(method, *arguments)
+        return library(*bound.args) if made is None else made
+
+    make.__name__, make.__qualname__ = name, f"Comm.{name}"
+    make.__signature__ = form  # type: ignore[attr-defined]
+    make.__doc__ = _PERSISTENT.format(method) if persistent else _NONBLOCKING.format(method)
+    return make
+
+
+_PERSISTENT = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
+        must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
+        """
+_NONBLOCKING = """Start a {0}; its buffers belong to it until `Wait`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  An `MPI.Request`
+        where the MPI library calls collwise when it makes progress (MPICH from 4.2), and for what
+        the library serves; otherwise it has the same methods, and lists need `collwise.waitall`.
+        """

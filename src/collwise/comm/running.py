@@ -1,0 +1,34 @@
+"""Running any schedule by hand, on the buffers that the MPI method takes."""
+
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.comm.communicator import Comm
+from collwise.errors import InvalidArgument, shown
+from collwise.schedule.program import Schedule
+
+
+def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> None:
+    """Run a schedule once, of an algorithm or written by hand; `verify` proves it right.
+
+        schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, x.nbytes)
+        cw.run(schedule, comm, x)
+
+    buffers: as the MPI method takes them (`Bcast`, `Reduce`, `Allreduce`, `Allgatherv`,
+    `Reduce_scatter_block`), the same bytes as in the schedule's problem.   op: what combines.
+    Collective: all ranks run the same schedule.  A schedule that is used again should be kept.
+    Raises as the method does, InvalidArgument for other ranks or bytes than the schedule's, or for
+    what is no schedule or no communicator of collwise.
+    """
+    asked = "run a schedule"
+    if not isinstance(schedule, Schedule):
+        raise InvalidArgument(asked, f"it is {shown(schedule)}", "give a collwise.Schedule")
+    if not isinstance(comm, Comm):
+        raise InvalidArgument(asked, f"on {shown(comm)}", "wrap the communicator in collwise.Comm")
+    kind = schedule.problem.kind
+    wanted = 1 if not (kind.combines or kind.has_sources) else 2
+    if len(buffers) != wanted:
+        seen = f"{len(buffers)} buffers for {kind.methods[0]}"
+        raise InvalidArgument(asked, seen, f"give {wanted}, as to the MPI method")
+    comm._dispatch.run(schedule, op if kind.combines else None, buffers)

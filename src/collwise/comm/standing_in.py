@@ -1,0 +1,89 @@
+"""A collwise communicator in the place of `MPI.COMM_WORLD`, for scripts that know nothing of it.
+
+`MPI.COMM_SELF` is one, too; `MPI.Request` takes lists that hold requests of ours, and
+`MPI.Comm.fromhandle` finds communicators of ours.  Classes stay the same objects, since programs
+compare and pickle them.
+"""
+
+import copy
+import ctypes
+import gc
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.comm.communicator import Comm
+from collwise.comm.family import living
+from collwise.errors import InvalidArgument
+from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
+
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF
+"""mpi4py's own: pickle looks for them by these names, in any module."""
+_LISTS = [
+    name
+    for name in dir(MPI.Request)
+    if name.lower().endswith(("all", "any", "some")) and name[0] != "_"
+]
+
+
+def stand_in(ours: Comm) -> None:
+    """Put a communicator in the place of COMM_WORLD, which it wraps."""
+    vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._heir(MPI.COMM_SELF))
+    for kind in (MPI.Request, MPI.Prequest):
+        names = [name for name in (*_LISTS, "Startall") if name in vars(kind)]
+        _replace(kind, {name: _of_lists(getattr(kind, name)) for name in names})
+    makers = ("fromhandle", "fromint", "f2py")
+    _replace(
+        MPI.Comm,
+        {name: _as_ours(getattr(MPI.Comm, name)) for name in makers if name in vars(MPI.Comm)},
+    )
+
+
+def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
+    """Replace methods of a class that is compiled, and says that it cannot be changed."""
+    (namespace,) = (one for one in gc.get_referents(vars(kind)) if isinstance(one, dict))
+    namespace.update({name: staticmethod(method) for name, method in methods.items()})
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
+    """For a handle: the communicator of ours that has it, if one does."""
+
+    @wraps(theirs)
+    def found(handle: int) -> MPI.Comm:
+        made = theirs(handle)
+        ours = living.get(made.handle)
+        return made if ours is None or ours != made else copy.copy(ours)
+
+    return found
+
+
+def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A method for lists of requests: mpi4py's, unless there is one of ours among them."""
+    name: str = theirs.__name__
+
+    @wraps(theirs)
+    def complete(requests: Any, *statuses: Any, **named: Any) -> Any:
+        every = list(requests)
+        if not any(isinstance(one, PersistentCollective) for one in every):
+            return theirs(requests, *statuses, **named)
+        if name == "Startall":
+            return startall(every)
+        if name.lower() == "testall" and not all(one.Get_status() for one in every):
+            return (False, None) if name.islower() else False
+        if name.lower() not in ("testall", "waitall"):
+            raise InvalidArgument(
+                f"MPI.Request.{name}",
+                "the list holds a request of collwise's, which is none of MPI's",
+                "complete it by its own Wait or Test, or all by collwise.waitall",
+            )
+        if not name.islower():
+            waitall(every)
+            return True
+        waitall(one for one in every if isinstance(one, PersistentCollective))
+        objects = [one.wait() for one in every]
+        return objects if name == "waitall" else (True, objects)
+
+    return complete

@@ -1,0 +1,107 @@
+"""Algorithms chosen by hand: read from text, looked up by size, planned with their settings.
+
+    broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = ring
+
+Of a collective's choices, from left to right, the first counts whose size is not exceeded; where
+none is left, who serves is decided as if nothing had been said.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeAlias
+
+from collwise.algorithms.registry import find, written
+from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine
+from collwise.planner.choose import Score
+from collwise.planner.plans import Candidate, Plan
+from collwise.schedule.collectives import find_collective
+from collwise.schedule.problem import Problem
+from collwise.system.quantities import parse_size
+
+EXAMPLE = "broadcast=binomial<=4k,chain_segmented(segment=8k);allreduce=ring"
+_SIZE = re.compile(r"<=\s*(\w+)\s*(?:,|$)")
+
+
+class Choice(NamedTuple):
+    """An algorithm by its full name, or LIBRARY.
+
+    settings: its own, if they were given.   most: total bytes of the largest call; None: of any.
+    """
+
+    algorithm: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    most: int | None = None
+
+
+Choices: TypeAlias = Mapping[str, Sequence[Choice]]
+"""By collective."""
+
+
+def parse_choices(text: str, where: str) -> dict[str, str]:
+    """Choices by collective, as text.   where: they stand.   Raises InvalidArgument."""
+    chosen = {}
+    for one in filter(str.strip, text.split(";")):
+        collective, _, choices = (word.strip() for word in one.partition("="))
+        if not (collective and choices):
+            seen = f"{one.strip()!r} is no choice"
+            raise InvalidArgument(where, seen, f"write it as in {EXAMPLE}")
+        chosen[collective] = choices
+    return chosen
+
+
+def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]:
+    """Choices by collective, checked.   Raises InvalidArgument and UnknownName."""
+    if not isinstance(algorithms, Mapping):
+        raise InvalidArgument(
+            "a communicator with algorithms",
+            f"algorithms = {algorithms!r}",
+            'give them by collective, such as {"broadcast": "postal_tree"}',
+        )
+    return {
+        (kind := find_collective(collective)).name: _read(kind.name, text)
+        for collective, text in algorithms.items()
+    }
+
+
+def _read(collective: str, text: str) -> tuple[Choice, ...]:
+    if not isinstance(text, str):
+        return (Choice(find(text, collective).name),)  # which refuses it
+    pieces: list[str] = _SIZE.split(text.strip())
+    choices: list[Choice] = []
+    for label, size in zip_longest(pieces[::2], pieces[1::2]):
+        if choices and not label:
+            continue  # nothing is said about larger calls
+        most = None if size is None else parse_size(size)
+        if label.strip() == LIBRARY:
+            choices.append(Choice(LIBRARY, (), most))
+            continue
+        algorithm, values = written(label, collective)
+        settings = algorithm.settings(values) if values else {}
+        choices.append(Choice(algorithm.name, tuple(settings.items()), most))
+    return tuple(choices)
+
+
+def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:
+    """The choice for calls of so many bytes in all."""
+    return next((one for one in choices if one.most is None or nbytes <= one.most), None)
+
+
+def planned(
+    problem: Problem, machine: Machine, choice: Choice, *, reason: str, score: Score
+) -> Plan:
+    """The plan that runs an algorithm with the settings of a choice.
+
+    Raises InvalidArgument, when its schedule is made, for settings that do not suit the problem.
+    """
+    algorithm, settings = find(choice.algorithm, problem.collective), dict(choice.settings)
+    if isinstance(machine, Levels):
+        problem = replace(problem, placement=machine.placement)
+    time = score(algorithm, problem, machine, settings, None)
+    chosen = Candidate(algorithm.name, settings, time, "chosen: it was named")
+    every, unsegmented = problem.lower_bounds(machine)
+    return Plan(problem, machine, None, chosen, (chosen,), every, unsegmented, {}, reason)

@@ -1,0 +1,79 @@
+"""What is known of machines: the saved profiles, the races of one, and the evidence for a call."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from collwise.errors import DamagedProfile
+from collwise.measure.race import LIBRARY
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import RaceResult
+from collwise.report.tables import Table
+from collwise.system import formatting
+
+
+def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Every saved profile, as JSON; of a damaged one, what is wrong with it."""
+    documents: list[dict[str, Any]] = []
+    for path in paths:
+        known: dict[str, Any] = {"name": path.stem, "path": str(path)}
+        try:
+            profile = Profile.load(path)
+        except DamagedProfile as problem:
+            documents.append({**known, "damaged": problem.seen})
+            continue
+        measured = (profile.measurements, *profile.other_placements)
+        races = Counter(race.ranks for race in profile.race_results)
+        documents.append(
+            {
+                **known,
+                "mpi_library": profile.fingerprint.mpi_library,
+                "layout": profile.fingerprint.layout,
+                "cpu_model": profile.fingerprint.cpu_model,
+                "measured": [one.provenance.placement for one in measured],
+                "races": {str(ranks): number for ranks, number in sorted(races.items())},
+                "created": profile.provenance.created,
+                "verdict": profile.verdict,
+            }
+        )
+    return documents
+
+
+def list_table(documents: Iterable[dict[str, Any]]) -> Table:
+    """The same as a table."""
+    rows = []
+    for one in documents:
+        races = ", ".join(f"{n} on {ranks}" for ranks, n in one.get("races", {}).items())
+        rows.append(
+            {
+                "name": one["name"],
+                "library": one.get("mpi_library", "-"),
+                "layout": one.get("layout", "-"),
+                "nodes x ranks": ", ".join(one.get("measured", ["-"])),
+                "races (on ranks)": races or "-",
+                "last change": one.get("created", "-"),
+                "verdict": one.get("verdict", f"damaged: {one.get('damaged')}"),
+            }
+        )
+    return Table("Saved profiles", rows, optional=("layout", "last change", "verdict"))
+
+
+def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
+    """Races, and who won them."""
+    rows = [
+        {
+            "collective": race.collective,
+            "form": race.form,
+            "ranks": str(race.ranks),
+            "size": formatting.size(race.nbytes),
+            "sources": str(race.sources or "-"),
+            "fastest of ours": race.algorithm,
+            "ours": formatting.time(race.ours_s),
+            "library": formatting.time(race.library_s),
+            "speed-up": f"{race.speedup_low:.2f} to {race.speedup_high:.2f}",
+            "serves": "the library" if race.decision == LIBRARY else "collwise",
+        }
+        for race in races
+    ]
+    return Table(title, rows, optional=("sources",))

@@ -1,0 +1,85 @@
+"""What to race for a program: the calls that it made, as `collwise run --json` told them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from collwise.comm.recording import FORMAT
+from collwise.errors import CollwiseError, InvalidArgument
+from collwise.planner.choose import problem_for
+from collwise.planner.operator_order import DTYPE, OP
+from collwise.planner.race_lookup import REACH
+from collwise.system.files import read_input
+from collwise.tuning.outcomes import Task
+from collwise.tuning.session import check_raceable
+
+MOST = 32
+"""Races, of the most frequent calls."""
+
+
+class _Call(msgspec.Struct):
+    ranks: int
+    times: int
+    collective: str = ""
+    nbytes: int = 0
+    root: int = 0
+    sources: tuple[tuple[int, int], ...] = ()
+    op: str | None = None
+    dtype: str | None = None
+
+
+class _Summary(msgspec.Struct):
+    format: str
+    ranks: int
+    calls: tuple[_Call, ...]
+
+
+def tasks_of(path: Path, ranks: int) -> list[Task]:
+    """The calls on so many ranks, the most frequent first, none of which decides about another.
+
+    Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
+    """
+    asked = f"tune for the calls in {path}"
+    try:
+        summary = msgspec.json.decode(read_input(path), type=_Summary)
+        if summary.format != FORMAT:
+            raise ValueError(f"its format is {summary.format!r}, not {FORMAT!r}")
+    except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
+        seen = getattr(problem, "strerror", None) or str(problem)
+        raise InvalidArgument(asked, seen, "write it with collwise run --json FILE") from None
+    calls = [one for one in summary.calls if one.collective and one.ranks == ranks > 1]
+    tasks: list[Task] = []
+    for call in sorted(calls, key=lambda one: -one.times):
+        task = _task(call)
+        if task is not None and len(tasks) < MOST and not any(_near(task, t) for t in tasks):
+            tasks.append(task)
+    if not tasks:
+        others = sorted({one.ranks for one in summary.calls if one.collective} - {1, ranks})
+        seen = f"it has no calls on {ranks} ranks that plans could serve"
+        remedy = f"try -n {others[0]}" if others else "nothing is to be tuned for this program"
+        raise InvalidArgument(asked, seen, remedy)
+    return tasks
+
+
+def _task(call: _Call) -> Task | None:
+    """The problem to race; None for what cannot be raced."""
+    about: dict[str, Any] = {"ranks": call.ranks, "nbytes": call.nbytes, "root": call.root}
+    if call.sources:
+        about["sources"] = [rank for rank, _ in call.sources]
+        about["nbytes"] = max(nbytes for _, nbytes in call.sources)
+    try:
+        problem, reason = problem_for(call.collective, op=call.op, dtype=call.dtype, **about)
+        task = Task(problem, call.op or OP, call.dtype or DTYPE, reason)
+        check_raceable(task)
+    except CollwiseError:
+        return None
+    return task
+
+
+def _near(one: Task, other: Task) -> bool:
+    """Whether a race of one would decide about the other, and not only just."""
+    a, b = one.problem, other.problem
+    low, high = sorted((a.nbytes, b.nbytes))
+    alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
+    return alike and high * high <= REACH * low * low

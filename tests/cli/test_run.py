@@ -1,0 +1,219 @@
+"""`collwise run`: scripts that know nothing of collwise, on each MPI library."""
+
+import json
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.running import Ended, alone, await_none, environment, launched, run
+from tests.mpi.launching import Library
+
+ALGORITHMS = "broadcast=chain; allreduce=ring; s_to_p=bruck"
+
+SCRIPT = """
+    import json, pickle, sys
+    import numpy as np
+    from helper import VALUE, size_of
+    import mpi4py
+    mpi4py.rc.threads = True
+    from mpi4py.MPI import *
+    from mpi4py import MPI
+
+    class Thing:
+        pass
+
+    def total(x, comm=COMM_WORLD):
+        result = np.zeros_like(x)
+        comm.Allreduce(x, result)
+        return result
+
+    assert pickle.loads(pickle.dumps(COMM_WORLD)) is MPI.COMM_WORLD is COMM_WORLD
+    assert isinstance(pickle.loads(pickle.dumps(Thing())), Thing)
+    assert isinstance(COMM_WORLD, MPI.Intracomm) and isinstance(COMM_SELF, MPI.Intracomm)
+    size, rank = COMM_WORLD.size, COMM_WORLD.rank
+    assert size_of() == size == 2 and COMM_SELF.size == 1
+    for comm in (COMM_WORLD, COMM_WORLD.Dup(), COMM_WORLD.Split(0, -rank), COMM_SELF):
+        assert (total(np.ones(100), comm) == comm.size).all()
+    data = np.full(50, rank)
+    ours, theirs = COMM_WORLD.Bcast_init(data), COMM_WORLD.Barrier_init()
+    plain = COMM_WORLD.isend(("an", "object"), rank)
+    for comm in (COMM_WORLD, COMM_WORLD.Create_cart([size]), COMM_SELF):
+        again = MPI.Comm.fromhandle(comm.handle)
+        assert type(again) is type(comm) and again == comm
+        assert (total(np.ones(100), again) == comm.size).all()
+    other = MPI.Intracomm(COMM_WORLD).Dup()
+    assert type(MPI.Comm.fromhandle(other.handle)) is MPI.Intracomm
+    for constant in (COMM_WORLD, COMM_SELF):
+        constant.free()
+        try:
+            constant.Free()
+            raise AssertionError
+        except MPI.Exception:
+            pass
+        assert (total(np.ones(100), constant) == constant.size).all()
+    for own in (MPI.Intracomm(COMM_WORLD), MPI.REQUEST_NULL, COMM_WORLD):
+        assert pickle.loads(pickle.dumps(own)) == own
+    MPI.Prequest.Startall([ours, theirs])
+    assert MPI.Request.Waitall([ours, theirs])
+    MPI.Prequest.Startall([ours, theirs])
+    while not MPI.Request.Testall([ours, theirs]):
+        pass
+    ours.Start()
+    received = COMM_WORLD.irecv(source=rank)
+    assert MPI.Request.waitall([ours, received, plain]) == [None, ("an", "object"), None]
+    assert not data.any()
+    try:
+        MPI.Request.Waitany([ours, theirs])
+        told = ""
+    except ValueError as problem:
+        told = str(problem)
+    assert MPI.Request.Waitany([COMM_WORLD.Ibarrier()]) == 0
+    told = COMM_WORLD.gather(told)
+    if rank == 0:
+        print(json.dumps({"argv": sys.argv, "name": __name__, "file": __file__, "value": VALUE,
+                          "told": told, "kind": type(COMM_WORLD).__name__}))
+    sys.exit()
+"""
+HELPER = """
+    from mpi4py import MPI
+    VALUE = 3
+    def size_of(comm=MPI.COMM_WORLD):
+        return comm.size
+    if __name__ == "__main__":
+        import sys
+        print("module", sys.argv[1:], MPI.COMM_WORLD.size, flush=True)
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    (tmp_path / "script.py").write_text(dedent(SCRIPT), encoding="utf-8")
+    (tmp_path / "helper.py").write_text(dedent(HELPER), encoding="utf-8")
+    return tmp_path
+
+
+def served(library: Library, folder: Path, *arguments: str) -> Ended:
+    """`collwise run` on 2 ranks of a launcher, where everything is served by plans."""
+    variables = environment(library, folder, COLLWISE_ALGORITHMS=ALGORITHMS)
+    del variables["COLLWISE_PROFILE"]
+    return run(launched(library, "run", *arguments), folder, variables)
+
+
+@pytest.mark.mpi
+def test_a_script_sees_ours_as_the_world(mpi: Library, scripts: Path) -> None:
+    ended = served(
+        mpi, scripts, "--summary", "--json", "calls.json", "script.py", "--summary", "-n", "x"
+    )
+    assert ended.code == 0, ended
+    told = json.loads(ended.out)
+    assert told["argv"] == ["script.py", "--summary", "-n", "x"]
+    assert (told["name"], told["value"], told["kind"]) == ("__main__", 3, "Comm")
+    assert Path(told["file"]).name == "script.py"
+    assert all("collwise.waitall" in one for one in told["told"])
+    ended.explained(
+        "Collectives, as rank 0 called them", "tune for these sizes: collwise tune -n 2"
+    )
+    document = json.loads((scripts / "calls.json").read_text(encoding="utf-8"))
+    calls = {(one["method"], one["form"], one["ranks"]): one for one in document["calls"]}
+    world = calls["Allreduce", "blocking", 2]
+    assert (world["times"], world["nbytes"], world["op"]) == (6, 800, "sum")
+    assert world["algorithm"] == "allreduce/ring"
+    assert calls["Allreduce", "blocking", 1]["algorithm"] == "library"
+    assert calls["Bcast", "persistent", 2]["algorithm"] == "broadcast/chain"
+    assert calls["gather", "blocking", 2]["why"] == "no plan is made for such calls"
+
+
+@pytest.mark.mpi
+def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
+    (scripts / "fails.py").write_text(
+        dedent("""
+            from mpi4py import MPI
+            def deep():
+                raise KeyError("lost")
+            if MPI.COMM_WORLD.rank == 1:
+                deep()
+            MPI.COMM_WORLD.Barrier()
+        """),
+        encoding="utf-8",
+    )
+    ended = served(mpi, scripts, "fails.py")
+    assert ended.code == 1, ended
+    assert "KeyError: 'lost'" in ended.err
+    assert 'fails.py", line 6, in <module>' in ended.err
+    for name in ("collwise", "runpy"):
+        assert f"{name}/" not in ended.err.partition("KeyError")[0], ended.err
+    assert await_none(f"XDG_DATA_HOME={scripts}") == []
+
+
+@pytest.mark.mpi
+def test_a_rank_that_is_killed_ends_the_job(mpi: Library, scripts: Path) -> None:
+    (scripts / "killed.py").write_text(
+        dedent("""
+            import os, signal, threading
+            import numpy as np
+            from mpi4py import MPI
+            if MPI.COMM_WORLD.rank == 1:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            total = np.zeros(100)
+            while True:
+                MPI.COMM_WORLD.Allreduce(np.ones(100), total)
+        """),
+        encoding="utf-8",
+    )
+    ended = served(mpi, scripts, "killed.py")
+    assert ended.code != 0
+    assert await_none(f"XDG_DATA_HOME={scripts}") == []
+
+
+@pytest.mark.mpi
+def test_ranks_started_here(mpi: Library, scripts: Path) -> None:
+    command = alone(mpi, "run", "-n", "2", "-m", "helper", "-n", "--json")
+    ended = run(command, scripts, environment(mpi, scripts) | {"COLLWISE_PROFILE": ""})
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "module ['-n', '--json'] 2\n" * 2
+
+
+@pytest.mark.mpi
+def test_an_exit_code_is_the_scripts(mpi: Library, scripts: Path) -> None:
+    command = alone(mpi, "run", "-c", "import sys; sys.exit(7)")
+    ended = run(command, scripts, environment(mpi, scripts))
+    assert (ended.code, ended.out, ended.err) == (7, "", "")
+
+
+@pytest.mark.mpi
+def test_a_profile_that_is_not_there(mpi: Library, scripts: Path) -> None:
+    ended = run(alone(mpi, "run", "helper.py"), scripts, environment(mpi, scripts))
+    ended.refused("there is no such file", "COLLWISE_PROFILE")
+
+
+@pytest.mark.mpi
+def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
+    (scripts / "late.py").write_text(
+        dedent("""
+            import mpi4py
+            mpi4py.rc.initialize = False
+            from mpi4py import MPI
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+            print(type(MPI.COMM_WORLD).__module__)
+        """),
+        encoding="utf-8",
+    )
+    variables = environment(mpi, scripts) | {"COLLWISE_PROFILE": ""}
+    ended = run(alone(mpi, "run", "late.py"), scripts, variables)
+    assert (ended.code, ended.out, ended.err) == (0, "collwise.comm.communicator\n", "")
+
+
+def test_what_is_no_script(collwise: Run) -> None:
+    collwise("run").refused("none is named; name a file, or -m and a module")
+    collwise("run", "-m").refused("none is named")
+    collwise("run", "--sumary", "x.py").refused("--sumary")
+
+
+def test_ranks_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    collwise("run", "-n", "4", "x.py").refused("leave out -n under a launcher")
+    assert "mpi4py.run" not in sys.modules

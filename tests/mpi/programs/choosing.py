@@ -1,0 +1,217 @@
+"""Checks of algorithms chosen by hand, and of what is told of the calls, on real MPI."""
+
+import os
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.comm.decision import ALGORITHMS, HINT
+from collwise.comm.recording import Calls
+from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from tests.mpi.programs.alike import run, works
+from tests.mpi.programs.checks import check, main
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
+LABELS = {
+    400: "broadcast/binomial",
+    401: "broadcast/chain_segmented(segment=100)",
+    4097: None,
+}
+
+
+def label(comm: cw.Comm, nbytes: int) -> str | None:
+    plan = comm.plan("broadcast", nbytes)
+    return None if plan is None else plan.choice.label
+
+
+@check
+def by_size_and_with_settings(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": BY_SIZE})
+    works(ours)
+    for nbytes, expected in LABELS.items():
+        assert label(ours, nbytes) == (expected if comm.size > 1 else None)
+        data = np.full(nbytes, comm.rank, "u1")
+        for _ in range(2):
+            ours.Bcast(data, comm.size - 1)
+        run(ours.Bcast_init(data, comm.size - 1))
+        assert (data == comm.size - 1).all()
+    assert comm.size == 1 or "chosen by hand" in ours.explain("broadcast", 401)
+    only = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "library<=4k"})
+    assert label(only, 4096) is None
+    assert "Bcast" not in only._served  # beyond 4k nothing says that a plan is better
+    model = {"machine": MACHINE, "effort": "estimate", "algorithms": {"broadcast": "library<=4k"}}
+    rest = cw.Comm(comm.Dup(), **model)  # type: ignore[arg-type]
+    assert (label(rest, 4096), label(rest, 4097) is None) == (None, comm.size == 1)
+    for one in (ours, only, rest):
+        one.Free()
+
+
+@check
+def by_the_environment(comm: MPI.Intracomm) -> None:
+    if comm.rank == 0:
+        os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"
+    try:
+        ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": "recursive_doubling"})
+        with pytest.raises(UnknownName, match="did you mean broadcast/chain"):
+            cw.Comm(comm, profile=False, algorithms={"broadcast": "chan"})
+    finally:
+        os.environ.pop(ALGORITHMS, None)
+    works(ours)
+    if comm.size > 1:
+        assert [label(ours, nbytes) for nbytes in LABELS] == list(LABELS.values())
+        plan = ours.plan("allreduce", 80)
+        assert plan is not None
+        assert plan.algorithm == "allreduce/recursive_doubling"  # what the program says wins
+    ours.Free()
+
+
+@check
+def by_an_info_key(comm: MPI.Intracomm) -> None:
+    info, other = (MPI.Info.Create({HINT: f"broadcast={b}"}) for b in (BY_SIZE, "chain"))
+    wrong = MPI.Info.Create({HINT: "broadcast"})
+    plain = cw.Comm(comm.Dup(), profile=False)
+    assert label(plain, 400) is None
+    begun, request = plain.Idup_with_info(info)
+    request.Wait()
+    group = comm.Get_group()
+    made: list[Any] = [
+        plain.Dup_with_info(info),
+        begun,
+        cw.Comm.Create_from_group(group, f"hint {comm.size}", info, profile=False),
+    ]
+    group.Free()
+    works(plain)
+    for one in made:
+        works(one)
+        if comm.size > 1:
+            assert [label(one, nbytes) for nbytes in LABELS] == list(LABELS.values())
+        kept = one.Bcast_init(np.zeros(10))
+        one.Set_info(other)
+        assert label(one, 401) == ("broadcast/chain" if comm.size > 1 else None)
+        works(one)
+        run(kept)  # requests stay as they were made
+        heir = one.Dup()
+        assert label(heir, 401) == label(one, 401)
+        with pytest.raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
+            one.Set_info(wrong)
+        works(one)
+        for which in (heir, one):
+            which.Free()
+    for each in (info, other, wrong):
+        each.Free()
+    plain.Free()
+
+
+@check
+def for_one_call(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"allreduce": "ring"}, record=True)
+    data = np.full(60, float(comm.rank))
+    for algorithm in ("chain", "binomial", "chain"):
+        for _ in range(3):
+            data[:] = comm.rank
+            ours.using(broadcast=algorithm).Bcast(data, comm.size - 1)
+            assert (data == comm.size - 1).all()
+            told = ours.last_call()
+            assert told is not None
+            expected = "library" if comm.size == 1 else f"broadcast/{algorithm}"
+            assert (told.method, told.algorithm, told.times) == ("Bcast", expected, 1)
+    view: Any = ours.using(broadcast="chain")
+    assert view is ours.using(broadcast="chain")
+    assert view == ours
+    assert view._dispatch.privacy is ours._dispatch.privacy  # no other duplicate
+    works(view)
+    works(ours)
+    assert label(ours, 480) is None
+    with pytest.raises(UnknownName):
+        ours.using(broadcast="chan")
+    ours.Free()
+
+
+@check
+def what_was_called(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "chain"}, record=True)
+    assert ours.calls() == []
+    assert ours.last_call() is None
+    part: Any = ours.Split(comm.rank % 2, comm.rank)
+    data, user = np.zeros(10), MPI.Op.Create(lambda a, b, t: None, commute=True)
+    for _ in range(3):
+        ours.Bcast(data)
+    part.Bcast(data)
+    ours.Ibcast(data).Wait()
+    run(ours.Bcast_init(data, root=0))
+    ours.Bcast(np.zeros(0))
+    ours.Allreduce(MPI.IN_PLACE, data, op=user)
+    ours.bcast("text")
+    with pytest.raises(TypeError):
+        ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
+    seen = [
+        (one.method, one.way, one.ranks, one.times, one.asked and one.asked.problem.nbytes)
+        for one in ours.calls()
+    ]
+    whole, some = comm.size, part.size
+    several: dict[Any, int] = {}
+    for key, times in [
+        (("Bcast", "blocking", whole, 80), 3),
+        (("Bcast", "blocking", some, 80), 1),
+        (("Bcast", "nonblocking", whole, 80), 1),
+        (("Bcast", "persistent", whole, 80), 1),
+        (("Bcast", "blocking", whole, None), 1),
+    ]:
+        several[key] = several.get(key, 0) + times
+    for (method, way, ranks, nbytes), times in several.items():
+        assert (method, way, ranks, times, nbytes) in seen, (method, way, seen)
+    objects = next(one for one in ours.calls() if one.method == "bcast")
+    assert objects == Calls(
+        "bcast", "blocking", whole, None, 1, "library", "no plan is made for such calls", None
+    )
+    first = ours.calls()[0]
+    assert first.algorithm == ("broadcast/chain" if whole > 1 else "library")
+    assert ours.last_call() is not None
+    assert cw.Comm(comm, profile=False).calls() == []
+    part.Free()
+    ours.Free()
+    user.Free()
+
+
+@check
+def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
+    ours, size, rank = cw.Comm(comm.Dup(), profile=False), comm.size, comm.rank
+    chain = cw.ALGORITHMS["broadcast/chain"].schedule(size, 80, size - 1)
+    ring = cw.ALGORITHMS["allreduce/ring"].schedule(size, 80, itemsize=8)
+    bruck = cw.ALGORITHMS["s_to_p/bruck"].schedule(size, 8, sources=range(size))
+    for _ in range(2):
+        data, total = np.full(10, float(rank)), np.zeros(10)
+        cw.run(chain, ours, data)
+        assert (data == size - 1).all()
+        cw.run(ring, ours, np.full(10, float(rank)), total, op=MPI.MAX)
+        assert (total == size - 1).all()
+        every = np.zeros(size)
+        cw.run(bruck, ours, np.full(1, float(rank)), [every, [1] * size])
+        assert np.array_equal(every, np.arange(size))
+    other = cw.ALGORITHMS["broadcast/chain"].schedule(size + 1, 80)
+    text: Any = "chain"
+    plain: Any = comm
+    odd: list[tuple[Any, str]] = [
+        (partial(cw.run, other, ours, data), f"the communicator has {size}"),
+        (partial(cw.run, chain, ours, np.zeros(3)), "a schedule for 80 bytes"),
+        (partial(cw.run, chain, ours), "0 buffers for Bcast; give 1"),
+        (partial(cw.run, ring, ours, data), "1 buffers for Allreduce; give 2"),
+        (partial(cw.run, text, ours, data), "it is 'chain'; give a collwise.Schedule"),
+        (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
+    ]
+    for act, told in odd:
+        with pytest.raises(CollwiseError) as refused:
+            act()
+        assert told in str(refused.value)
+    works(ours)
+    cw.run(chain, ours, data)
+    ours.Free()
+
+
+if __name__ == "__main__":
+    main()

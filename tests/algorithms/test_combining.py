@@ -11,6 +11,7 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.allreduce.multiplying import stages
+from collwise.algorithms.reduce import segmented
 from collwise.algorithms.reductions import (
     best_strategy,
     by_strategy,
@@ -26,6 +27,7 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Operation, Send, Slot, reads, size_of, writes
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.schedule.reduction import UpTree
 from collwise.timing import ideal
 from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
@@ -384,6 +386,24 @@ def cases() -> Iterator[tuple[Machine, int, int]]:
     for i, j, k in product(range(len(machines)), range(len(ranks)), range(len(counts))):
         if (i + j + k) % 3 == 0:
             yield machines[i], ranks[j], counts[k]
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, LOGGP], ids=str)
+def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
+    """What is not simulated could not have been faster."""
+    for name, p, count in product(("chain", "postal_tree"), (2, 3, 5), (3, 40)):
+        algorithm = ALGORITHMS[f"reduce/{name}_segmented"]
+        problem = Problem("reduce", p, count * ITEM, p - 1, ITEM)
+        [chosen] = algorithm.choices(problem, machine)
+        times = []
+        for number in (n for n in segmented.COUNTS if n <= count):
+            settings = {**chosen, "segment": -(-count // number) * ITEM}
+            program = algorithm.build(problem, settings)
+            times.append((simulated_time(problem, machine, program), number, settings))
+            assert isinstance(program, UpTree)
+            bound = segmented.least(problem, machine, program.tree, settings["segment"])
+            assert 0 <= bound <= times[-1][0]
+        assert chosen == min(times, key=lambda row: row[:2])[2]
 
 
 @each

@@ -163,6 +163,17 @@ def test_a_profile_of_this_machine(look: Look, tmp_path: Path) -> None:
     assert found.seen == f"{path}, of 2025-01-02T03:04:05+00:00: noisy: so so"
 
 
+def test_a_profile_of_another_engine(look: Look, tmp_path: Path) -> None:
+    old = profile(fingerprint=HERE)
+    for engine in ("compiled", "python"):
+        made = msgspec.structs.replace(old.provenance, engine=engine)
+        msgspec.structs.replace(old, provenance=made).save(tmp_path / "profile.json")
+        [found] = look()["profile"]
+        assert found.status == ("ok" if engine == "compiled" else "note")
+        unlike = "measured with the python engine, while compiled serves"
+        assert found.seen.endswith(unlike) == (engine == "python")
+
+
 def test_a_profile_of_another_machine(look: Look, tmp_path: Path) -> None:
     strange = msgspec.structs.replace(HERE, cpu_model="an abacus")
     profile(fingerprint=strange).save(tmp_path / "profile.json")

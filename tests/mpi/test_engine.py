@@ -142,27 +142,9 @@ def _served_by(library: Library, **environment: str) -> subprocess.CompletedProc
 
 
 LEAKS = """
-import resource
-import numpy as np
-import collwise as cw
 from mpi4py import MPI
-comm = MPI.COMM_WORLD
-ours = cw.Comm(comm, machine=cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9), effort="estimate")
-data, result = np.zeros(8), np.zeros(8)
-request = ours.Allreduce_init(data, result)
-for turn in range(11):
-    for _ in range(25000):
-        ours.Bcast(data, 0)
-        ours.Allreduce(data, result)
-        request.Start()
-        request.Wait()
-        ours.Allgather(data[:1], result[: comm.size])
-    for _ in range(500):
-        ours.Iallreduce(data, result).Wait()
-    if turn == 0:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-assert grown < 2048, f"{grown} KiB more after a million calls"
+from tests.mpi.programs.engines import grown_kib
+assert (grown := grown_kib(MPI.COMM_WORLD, 25000)) < 2048, f"{grown} KiB more after a million calls"
 """
 
 
@@ -189,3 +171,29 @@ def test_a_wheel_and_a_source_distribution_are_built(tmp_path: Path, compiler: s
     with tarfile.open(source) as archive:
         packed = archive.getnames()
     assert {path.name for path in CORE.glob("*.h")} <= {name.rsplit("/")[-1] for name in packed}
+    for number, built in enumerate((wheel, source)):
+        folder = tmp_path / f"installed{number}"
+        make = ["uv", "venv", "--quiet", "--python", str(mpich().python), str(folder)]
+        python = folder / "bin" / "python"
+        fill = ["uv", "pip", "install", "--quiet", "--python", str(python), str(built), "mpich"]
+        for command in (make, fill):
+            subprocess.run(command, env=environment, check=True, timeout=600)
+        installed = Library("mpich", python)
+        ran = _served_by(installed)
+        assert ran.stdout.split()[0] == ("python" if compiler else "compiled"), ran.stdout
+        ran = installed.run(2, "-c", WORKS)
+        assert (ran.returncode, ran.stdout) == (0, "55\n"), ran.stderr
+
+
+WORKS = """
+import numpy as np
+import collwise as cw
+from mpi4py import MPI
+machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+comm = cw.Comm(MPI.COMM_WORLD, machine=machine, effort="estimate")
+result = np.zeros(1, int)
+for _ in range(3):
+    comm.Allreduce(np.array([5 + 45 * comm.rank]), result)
+if comm.rank == 0:
+    print(result[0])
+"""

@@ -97,6 +97,7 @@ def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
     return value(tree.root_shape)
 
 
+@lru_cache(maxsize=64)
 def simulated_time(problem: Problem, machine: Machine, program: Program) -> Fraction:
     """Exact seconds, from simulating every rank's list."""
     return ideal(_schedule(problem, program), machine).completion

@@ -66,6 +66,7 @@ class Decision:
     placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
+    engine: which one executes plans on rank 0.
     """
 
     profile: Profile | None = None
@@ -77,6 +78,7 @@ class Decision:
     order: Order | None = None
     progress: bool = True
     check_limit_s: float = 0.0
+    engine: str = ""
     on_one_node: Profile | None = None
 
     @staticmethod
@@ -125,6 +127,7 @@ class Decision:
             order,
             world.thread_multiple,
             check_limit_s(),
+            world.engine,
             near,
         ).on(world._replace(placed=placement))
 
@@ -231,7 +234,7 @@ class Decision:
         elif problem.ranks == 1:
             said = Verdict(LIBRARY, "there is one rank")
         if said is not None and said.algorithm == LIBRARY:
-            return None, f"{unsuited}{said}"
+            return None, f"{unsuited}{said}{self._unlike(said)}"
         named = None if said is None else said.algorithm
         asks = timed or not problem.kind.has_sources or named is None
         if machine is None:
@@ -254,8 +257,19 @@ class Decision:
             return None, f"{unsuited}the library's own: {nothing}"
         if said is None or said.race is None:
             why = plan.choice.verdict.removeprefix("chosen: ")
-            return plan, f"{unsuited}{plan.choice.label}: {why}"
-        return settled(plan, said), str(said)
+            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(said)}"
+        return settled(plan, said), f"{said}{self._unlike(said)}"
+
+    def _unlike(self, said: Verdict | None) -> str:
+        """A clause where what decided was measured with another engine than executes plans."""
+        measured = ""
+        if said is not None:
+            measured = said.race.engine if said.race is not None else ""
+        elif self.profile is not None and self.machine is None:
+            measured = self.profile.provenance.engine
+        if measured in ("", self.engine):
+            return ""
+        return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
 
 
 def _legal(name: str, problem: Problem) -> bool:

@@ -79,7 +79,7 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[Finding]:
     yield _cores()
     if mpi is not None:
         path = default_path(here := local_fingerprint(mpi["library"], "one node"))
-        yield _profile(path, here)
+        yield _profile(path, here, mpi["engine"])
         yield _permissions(path)
     yield from _lab()
 
@@ -150,7 +150,7 @@ def _cores() -> Finding:
     return Finding("note", "cores", f"{cores} usable", remedy)
 
 
-def _profile(path: Path, here: Fingerprint) -> Finding:
+def _profile(path: Path, here: Fingerprint, engine: str) -> Finding:
     if not path.exists():
         return Finding(
             "note", "profile", f"none of this machine yet ({path})", "run `collwise tune`"
@@ -160,7 +160,11 @@ def _profile(path: Path, here: Fingerprint) -> Finding:
         profile.check(here)
     except CollwiseError as problem:
         return Finding("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
-    seen = f"{path}, of {profile.provenance.created}: {profile.verdict}"
+    made = profile.provenance
+    seen = f"{path}, of {made.created}: {profile.verdict}"
+    if made.engine not in ("", engine):
+        seen += f"; measured with the {made.engine} engine, while {engine} serves"
+        return Finding("note", "profile", seen, "tune again: `collwise tune`")
     return Finding("ok", "profile", seen)
 
 

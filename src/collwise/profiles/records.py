@@ -162,6 +162,8 @@ class Provenance(Record, frozen=True, kw_only=True):
     seed: int = 0
     budget_s: NotNegative = 0.0
     elapsed_s: NotNegative = 0.0
+    engine: str = ""
+    """Which one executed what was timed, "compiled" or "python"; empty in older profiles."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -236,6 +238,8 @@ class RaceResult(Record, frozen=True, kw_only=True):
     decision: Literal["collwise", "library"]
     placement: str = ""
     """How the ranks lay on nodes (`placement_of`); empty in profiles of version 1: any."""
+    engine: str = ""
+    """As in `Provenance`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -265,6 +269,7 @@ def local_provenance(
     mpi4py: str,
     command: str = "",
     usable_cores: int | None = None,
+    engine: str = "",
     notes: Iterable[str] = (),
 ) -> Provenance:
     """The provenance of a profile made now, here; the campaign's part is filled in later."""
@@ -277,5 +282,6 @@ def local_provenance(
         hosts=hosts,
         usable_cores=usable_cores,
         command=command,
+        engine=engine,
         notes=tuple(notes),
     )

@@ -41,6 +41,7 @@ def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> lis
         return []
     made = profile.provenance
     measured = f"measured on {formatting.count(made.ranks, 'rank')} at {made.created}"
+    measured += f" with the {made.engine} engine" * bool(made.engine)
     lines = [f"{form:<13}{said}" for form, said in served.items()]
     return [f"profile      {profile.verdict}; {measured}", *lines]
 

@@ -126,7 +126,7 @@ class Outcome:
     """One task: the plan after the race, and the race.
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
-    the same repetitions.   placement: how the ranks lay on nodes.
+    the same repetitions.   placement: how the ranks lay on nodes.   engine: which one ran plans.
     """
 
     task: Task
@@ -134,9 +134,12 @@ class Outcome:
     race: Race
     blocking: Race
     placement: str = ""
+    engine: str = ""
 
     @classmethod
-    def of(cls, task: Task, estimated: Plan, everything: Race, placement: str = "") -> "Outcome":
+    def of(
+        cls, task: Task, estimated: Plan, everything: Race, placement: str = "", engine: str = ""
+    ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
         estimated: the plan that named the candidates.
@@ -150,6 +153,7 @@ class Outcome:
             persistent,
             everything.among(blocking | {everything.libraries[0]}),
             placement,
+            engine,
         )
 
     @property
@@ -217,6 +221,7 @@ class Outcome:
             speedup_high=decision.speedup.high,
             decision=decision.used,
             placement=self.placement,
+            engine=self.engine,
         )
 
 

@@ -160,7 +160,7 @@ class Session:
             dtype=task.dtype,
             repetitions=repetitions,
         )
-        return Outcome.of(task, estimated, everything, self.world.placement)
+        return Outcome.of(task, estimated, everything, self.world.placement, self.world.engine)
 
     def compare(
         self,

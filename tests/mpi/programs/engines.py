@@ -1,12 +1,16 @@
 """Both engines walk the same plans, on real MPI: random ones, with all instructions."""
 
+import gc
 import random
+import resource
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
+import collwise as cw
 from collwise.mpi.buffers.memory import Memory, ScratchLayout, Unit
 from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator, exact_types
 from collwise.mpi.engine.compiled_plan import CompiledPlan
@@ -149,6 +153,37 @@ def _left_minus_twice_right(left: Any, right: Any, datatype: MPI.Datatype) -> No
     base = "q" if size % 8 == 0 else "i"
     a, b = np.frombuffer(left, base), np.frombuffer(right, base)
     b[:] = a - 2 * b
+
+
+def grown_kib(comm: MPI.Intracomm, calls: int) -> int:
+    """How much more memory this rank takes after ten turns of so many calls of each form."""
+    data, result = np.zeros(8), np.zeros(8)
+    machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+    ours = cw.Comm(comm.Dup(), machine=machine, effort="estimate")
+    request = ours.Allreduce_init(data, result)
+    sizes = []
+    for turn in range(11):
+        for _ in range(calls):
+            ours.Bcast(data, 0)
+            ours.Allreduce(data, result)
+            request.Start()
+            request.Wait()
+            ours.Allgather(data[:1], result[: comm.size])
+        for _ in range(calls // 50):
+            ours.Iallreduce(data, result).Wait()
+        if turn in (0, 10):
+            gc.collect()
+            sizes.append(int(Path("/proc/self/statm").read_text().split()[1]))
+    request.Free()
+    ours.Free()
+    return (sizes[1] - sizes[0]) * resource.getpagesize() // 1024
+
+
+@check
+def calls_leak_nothing(comm: MPI.Intracomm) -> None:
+    """Forty bytes a call would show; a million calls are made under `exhaustive`."""
+    if comm.size == 2 and Path("/proc/self/statm").exists():
+        assert grown_kib(comm, 1000) < 2048
 
 
 @check

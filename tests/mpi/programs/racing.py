@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -20,6 +21,7 @@ from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import Found, find_placement, pair_times, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import World, describe
 from collwise.papers import measured
@@ -63,6 +65,8 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
+    made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
+    assert made == {comm.bcast(SERVING.name)}
     assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
     ours = cw.Comm(comm, profile=learned)
     data = np.full(2048, comm.rank, np.uint8)
@@ -143,6 +147,13 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     )
     why = ours.explain("s_to_p", 20, sources=[0, 1])
     assert why == made.choice.verdict.replace("chosen", "s_to_p/bruck")
+    for engine, clause in (
+        (SERVING.name, ""),
+        ("abacus", f"; measured with the abacus engine, while {SERVING.name} serves: tune again"),
+    ):
+        other = msgspec.structs.replace(won, engine=engine)
+        again = cw.Comm(comm, profile=assumed(world, other))
+        assert again.explain("s_to_p", 20, sources=[0, 1]) == why + clause
     lost = ours.explain("s_to_p", 20, form="persistent", sources=[0, 1])
     assert lost.startswith("the library's own: persistent calls of s_to_p were not raced on ")
     far = ours.explain("s_to_p", 1000, sources=[0, 1])

@@ -6,6 +6,7 @@ there are.
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
@@ -16,11 +17,37 @@ from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
+from collwise.schedule.trees import Shape, Tree
 
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of segments worth a try."""
 LARGEST_SIMULATED = 4096
 """Messages of a schedule that is simulated for its time."""
+
+
+def least(problem: Problem, machine: Machine, tree: Tree, segment: int) -> Fraction:
+    """Seconds that a reduce up a tree takes at least; 0 where messages delay each other elsewhere.
+
+    The last segment leaves the deepest rank after all others, and then has to go all the way.  The
+    root receives all segments of all children, after the first one's way.
+    """
+    if not machine.independent_ports:
+        return Fraction(0)
+    count, rest = -(-problem.nbytes // segment), problem.nbytes % segment or segment
+    (gap, latency), (last_gap, last_latency) = machine.message(segment), machine.message(rest)
+    combine, last_combine = (machine.combine(n) or Fraction(0) for n in (segment, rest))
+
+    @cache
+    def height(shape: Shape) -> int:
+        return max((height(child) + 1 for child in tree.child_shapes(shape)), default=0)
+
+    children = [height(child) for child in tree.child_shapes(tree.root_shape)]
+    deepest = (count - 1) * gap + (max(children) + 1) * (last_latency + last_combine)
+    each = (count - 1) * (gap + combine) + last_gap + last_combine
+    first = min(latency - gap, last_latency - last_gap)
+    if count > 1:
+        first += min(children) * (latency + combine)
+    return max(deepest, len(children) * each + first)
 
 
 def _register(
@@ -47,7 +74,14 @@ def _register(
         if problem.ranks == 1 or not counts:
             return []
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
-        return [min(tried, key=lambda settings: predicted(problem, machine, settings))]
+        bounds = [least(problem, machine, tree(problem, one), one["segment"]) for one in tried]
+        best: tuple[Fraction, int] | None = None
+        for bound, n in sorted(zip(bounds, range(len(tried)), strict=True)):
+            if best is None or bound <= best[0]:  # others cannot be faster
+                found = predicted(problem, machine, tried[n]), n
+                best = found if best is None else min(best, found)
+        assert best is not None
+        return [tried[best[1]]]
 
     register_combining(
         f"reduce/{name}",

@@ -1,7 +1,7 @@
 """Runs a measuring campaign on MPI: rank 0 decides what to time next, all ranks time it."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,15 @@ from collwise.measure.port_campaign import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import Found
-from collwise.mpi.buffers.mpi_operators import OPERATORS
+from collwise.mpi.buffers.memory import BYTES, Memory, ScratchLayout, SharedScratch, Unit, allocate
+from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.execution.executor import Bound, bound_plan
+from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.agreement import in_team, on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
-from collwise.schedule.operations import Recv, Send, size_of
+from collwise.schedule.operations import Block, Combine, Message, Recv, Send
 
 COMBINING_SHARE = 0.1
 """The share of the time budget for timing operators."""
@@ -104,27 +108,33 @@ def time_cells(cells: Sequence[Cell], budget_s: float) -> dict[Cell, list[float]
 
 
 class _Run:
-    """One cell's operands, and how many calls make a sample."""
+    """One cell's operands, and how many calls make a sample; combined as plans combine."""
 
     def __init__(self, cell: Cell) -> None:
-        self.cell, self.op = cell, OPERATORS[cell.op]
-        count = cell.nbytes // np.dtype(cell.dtype).itemsize
-        self.left = np.ones(count, dtype=cell.dtype)
-        self.right = np.zeros(count, dtype=cell.dtype)
+        self.cell = cell
+        dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
+        count = cell.nbytes // dtype.itemsize
+        operands = np.ones(count, dtype), np.zeros(count, dtype)
+        unit = Unit.of(MPI.Datatype.fromcode(dtype.char))
+        slots = {slot: Memory(array.ctypes.data, unit) for slot, array in enumerate(operands)}
+        has_loop = None if COMPILED is None else COMPILED.has_loop
+        operator = Operator.of(OPERATORS[cell.op], unit, slots.values(), has_loop)
+        plan = RankPlan((), (Combine(0, 1, 1, (block,)),), 0)
+        self._bound = _bound(plan, slots, MPI.COMM_SELF, operator, keep=operands)
         self.calls = 1
         self.calls = max(1, min(1000, int(BATCH_S / max(min(self.sample(), self.sample()), 1e-8))))
 
     def sample(self) -> float:
         """Mean seconds of a call."""
-        combine, left, right = self.op.Reduce_local, self.left, self.right
+        combine = self._bound.run
         begin = time.perf_counter()
         for _ in range(self.calls):
-            combine(left, right)
+            combine()
         return (time.perf_counter() - begin) / self.calls
 
 
 class Prober:
-    """Times probes on a communicator, which should be private.
+    """Times probes on a communicator, which should be private, by the engine that runs plans.
 
     As in the execution of a plan, receives are posted and sends are prepared as persistent requests
     before the clock is read.
@@ -133,47 +143,67 @@ class Prober:
     def __init__(self, comm: MPI.Intracomm, largest: int) -> None:
         self._comm = comm
         self._rank = comm.Get_rank()
-        self._out = np.zeros(largest, dtype=np.uint8)
-        self._largest = largest
-        self._in: list[np.typing.NDArray[np.uint8]] = []  # one for each message on its way here
+        self._memory = [allocate(largest)]  # for what is sent, and for each message on its way here
 
     def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
         return [self._one(probe) for probe in probes]
 
     def _one(self, probe: AnyProbe) -> float:
-        comm = self._comm
         operations = probe.operations(self._rank)
-        coming = [(op.peer, size_of(op)) for op in operations if isinstance(op, Recv)]
-        while len(self._in) < len(coming):
-            self._in.append(np.zeros(self._largest, dtype=np.uint8))
-        receives = [
-            comm.Irecv(into[:nbytes], source, _TAG)
-            for (source, nbytes), into in zip(coming, self._in, strict=False)
-        ]
-        going = [(self._out[: size_of(op)], op.peer) for op in operations if isinstance(op, Send)]
-        sends: list[MPI.Prequest] = []
-        if not probe.blocking:
-            sends = [comm.Send_init(out, target, _TAG) for out, target in going]
-        comm.Barrier()
+        receives = self._bind([op for op in operations if isinstance(op, Recv)])
+        sends = self._bind([op for op in operations if isinstance(op, Send)], late=probe.blocking)
+        receives.begin()
+        self._comm.Barrier()
         if self._rank == 0:  # the others leave the barrier a little later: let them settle
             settled = time.perf_counter() + _SETTLING_S
             while time.perf_counter() < settled:
                 pass
         begin = time.perf_counter()
         if self._rank:  # P_k answers when everything has come; the others only listen
-            MPI.Request.Waitall(receives)
-        if probe.blocking:
-            for out, target in going:
-                comm.Send(out, target, _TAG)
-        elif sends:
-            MPI.Prequest.Startall(sends)
-        if self._rank == 0:
-            MPI.Request.Waitall(receives)
+            receives.end()
+            sends.run()
+        elif probe.blocking:
+            sends.run()
+            receives.end()
+        else:
+            sends.begin()
+            receives.end()
         answered = time.perf_counter() - begin
-        if sends:
-            MPI.Request.Waitall(sends)
+        if self._rank == 0 and not probe.blocking:
+            sends.end()
         elapsed = time.perf_counter() - begin if probe.until_sent else answered
-        for request in sends:
-            request.Free()
+        for bound in (receives, sends):
+            bound.Free()
         return elapsed if self._rank == 0 else 0.0
+
+    def _bind(self, messages: Sequence[Message], *, late: bool = False) -> Bound:
+        """Messages of one direction.   late: one after the other, by blocking calls."""
+        placed = tuple(
+            op._replace(slot=number if isinstance(op, Recv) else 0)
+            for number, op in enumerate(messages, 1)
+        )
+        while len(self._memory) <= max((op.slot for op in placed), default=0):
+            self._memory.append(allocate(len(self._memory[0])))
+        numbers = tuple(range(len(placed)))
+        groups = [(number,) for number in numbers] if late else [numbers] if numbers else []
+        instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
+        slots = {slot: Memory(memory.ctypes.data) for slot, memory in enumerate(self._memory)}
+        bound = _bound(RankPlan(placed, instructions, 0), slots, self._comm, late=late)
+        if late:
+            bound.aim(slots, SharedScratch())
+        return bound
+
+
+def _bound(
+    plan: RankPlan,
+    slots: Mapping[int, Memory],
+    comm: MPI.Intracomm,
+    operator: Operator | None = None,
+    *,
+    late: bool = False,
+    keep: Any = None,
+) -> Bound:
+    """A plan without scratch."""
+    scratch = ScratchLayout((), BYTES)
+    return bound_plan(plan, slots, scratch, comm, _TAG, operator, late=late, keep=keep)

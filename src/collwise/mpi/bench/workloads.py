@@ -16,6 +16,7 @@ from collwise.errors import UnknownName, WrongResult
 from collwise.measure.race import BLOCKING, BY_HAND, LIBRARY, LIBRARY_PERSISTENT
 from collwise.mpi.bench.bare_sends import BareSends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -107,23 +108,49 @@ class Workload:
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
-        operator = [] if self.op is None else [self.op]
-        arguments = [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
-        name = self.kind.methods[0]
+        name, arguments = self.kind.methods[0], self._arguments()
         call = partial(getattr(self.comm, name), *arguments)
+        blocking = Competitor(LIBRARY, self._as_comm(call, planned=False), _nothing)
         try:
             request = getattr(self.comm, f"{name}_init")(*arguments)
         except (NotImplementedError, MPI.Exception):  # a library older than MPI-4
-            return [Competitor(LIBRARY, call, _nothing)]
-        return [Competitor(LIBRARY, call, _nothing), _persistent(LIBRARY_PERSISTENT, request)]
+            return [blocking]
+        return [blocking, _persistent(LIBRARY_PERSISTENT, request)]
 
     def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
         """A schedule, as a persistent request and as a blocking call."""
         executor = executor_for(schedule, self.private, self.op)
+        call = partial(executor.run, *self.buffers)
         return [
             _persistent(label, executor.persistent(*self.buffers)),
-            Competitor(label + BLOCKING, partial(executor.run, *self.buffers), executor.Free),
+            Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
         ]
+
+    def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
+        """A blocking call as `Comm` makes it: C learns from the first one, where it can serve.
+
+        planned: `run` executes a plan, and is no call of the library's.
+        """
+        if COMPILED is None:
+            return run
+        name = self.kind.methods[0]
+        places = self.private.rank, self.private.size
+        calls = COMPILED.Calls([name] * planned, self.private.mark_broken, *places)
+        serve = partial(getattr(calls, name.lower()), self.comm, *self._arguments())
+
+        def call() -> None:
+            missed = serve()
+            if missed is not True:
+                lesson = run()
+                if missed is not None and lesson is not None:
+                    calls.learn(missed, *lesson)
+
+        return call
+
+    def _arguments(self) -> list[Any]:
+        """What the MPI method takes."""
+        operator = [] if self.op is None else [self.op]
+        return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
     def by_hand(self, label: str, schedule: Schedule) -> Competitor:
         """The same messages without us, of a schedule that gathers what sources have."""

@@ -6,7 +6,7 @@ operations suits them; executors of single collectives say only that.
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,6 +37,26 @@ LAYOUTS = 64
 """Layouts of buffers that an executor remembers."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan on memory, on either engine."""
+
+
+def bound_plan(
+    plan: RankPlan,
+    slots: Mapping[int, Memory],
+    scratch: ScratchLayout,
+    comm: MPI.Intracomm,
+    tag: int,
+    operator: Operator | None = None,
+    types: Iterable[MPI.Datatype] = (),
+    *,
+    late: bool = False,
+    keep: Any = None,
+) -> Bound:
+    """A rank's plan on memory, on the compiled engine if it can; parameters: see `BoundPlan`."""
+    given = plan, slots, scratch, comm, tag, operator, types
+    if COMPILED is not None and (operator is None or operator.given is None):
+        with contextlib.suppress(OverflowError):  # more than its functions can count
+            return CompiledPlan(*given, late=late, keep=keep)
+    return BoundPlan(*given, late=late, keep=keep)
 
 
 class BoundedCache(dict[K, V]):
@@ -208,10 +228,7 @@ class Executor(ABC):
         operator, types = operands.operator, operands.types
         keep = None if shared else (operands.keep, memory)
         given = plan, slots, scratch, self.private.comm, tag, operator, types
-        if COMPILED is not None and (operator is None or operator.given is None):
-            with contextlib.suppress(OverflowError):  # more than its functions can count
-                return CompiledPlan(*given, late=late, keep=keep)
-        return BoundPlan(*given, late=late, keep=keep)
+        return bound_plan(*given, late=late, keep=keep)
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
         """A user's buffer, which must have so many bytes."""

@@ -40,6 +40,8 @@ class World(NamedTuple):
     """Cores that the ranks of the most crowded node may use, all of them together."""
     emulated: str = ""
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
+    engine: str = ""
+    """Which engine executes plans on rank 0."""
     nodes: tuple[int, ...] = ()
     """The number of each rank's node: ranks that share memory and a processor name."""
     placed: Placement | None = None
@@ -80,15 +82,13 @@ class World(NamedTuple):
         """Where, when and how a profile made now in this world was made."""
         import mpi4py
 
-        from collwise.mpi.engine.loading import SERVING
-
-        emulated = [f"emulated network: {self.emulated}"] if self.emulated else []
         return local_provenance(
             hosts=dict(Counter(self.hosts)),
             mpi4py=mpi4py.__version__,
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
-            notes=[f"engine: {SERVING.name}", *emulated],
+            engine=self.engine,
+            notes=[f"emulated network: {self.emulated}"] if self.emulated else [],
         )
 
 
@@ -101,8 +101,10 @@ def library_line() -> str:
 
 def describe(comm: MPI.Intracomm) -> World:
     """Describe MPI; collective over `comm`."""
+    from collwise.mpi.engine.loading import SERVING
+
     places = comm.allgather((MPI.Get_processor_name(), affinity(), core_limit()))
-    emulated = comm.bcast(os.environ.get(LAB, ""))
+    emulated, engine = comm.bcast((os.environ.get(LAB, ""), SERVING.name))
     by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
     for host, mask, limit in places:  # emulated hosts are one node
         by_node.setdefault("" if emulated else host, []).append((mask, limit))
@@ -115,6 +117,7 @@ def describe(comm: MPI.Intracomm) -> World:
         hosts=hosts,
         cores=cores_together(most_crowded),
         emulated=emulated,
+        engine=engine,
         nodes=_nodes(comm, hosts),
     )
 

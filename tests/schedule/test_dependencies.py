@@ -12,6 +12,7 @@ from collwise.schedule.operations import (
     Recv,
     Send,
     Slot,
+    blocks_in,
     clobbers,
     reads,
     scratch,
@@ -53,7 +54,9 @@ operations = st.one_of(
     st.builds(Send, st.integers(0, 3), some, slots),
     st.builds(Recv, st.integers(0, 3), some, slots),
     st.builds(Combine, slots, slots, slots, some),
-    st.builds(Copy, slots, slots, some),
+    st.builds(Copy, slots, slots, some, st.integers(-3, 9)).map(
+        lambda op: op._replace(shift=0) if op.source == op.into else op  # none within a slot
+    ),
 )
 
 
@@ -61,16 +64,18 @@ operations = st.one_of(
 def test_dependencies(ops: list[Operation]) -> None:
     slow, waits = Bytes(), []
     for place, op in enumerate(ops):
-        asked = [slow.of(slot, block) for slot in reads(op) for block in op.blocks]
+        asked = [slow.of(slot, block) for slot in reads(op) for block in blocks_in(op, slot)]
         waits.append(tuple(sorted(set[int]().union(*asked))))
         if (slot := writes(op)) is not None:
-            for block in op.blocks:
+            for block in blocks_in(op, slot):
                 slow.write(slot, block, place)
     assert dependencies(ops) == waits
 
 
 def cells(op: Operation, slots_: tuple[int, ...]) -> set[tuple[int, int, int]]:
-    return {(s, b.owner, i) for s in slots_ for b in op.blocks for i in range(b.offset, b.end)}
+    return {
+        (s, b.owner, i) for s in slots_ for b in blocks_in(op, s) for i in range(b.offset, b.end)
+    }
 
 
 @given(st.lists(operations, max_size=20))

@@ -8,8 +8,8 @@ from tests.report.html_page import Page
 
 from collwise.errors import UnknownName
 from collwise.figures.style import note
-from collwise.papers.papers_page import page
-from collwise.papers.reproduction import PAPERS, Reproduction, chosen, reproduce, write
+from collwise.papers.papers_page import page, write
+from collwise.papers.reproduction import PAPERS, Reproduction, chosen, reproduce
 
 PAPER_FIGURES = {
     "bruck1996": [*(f"fig{n}" for n in range(1, 19)), "table1", "table2"],

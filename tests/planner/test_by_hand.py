@@ -18,7 +18,8 @@ from collwise.planner.by_hand import (
     planned,
     read_choices,
 )
-from collwise.planner.choose import plan, predicted
+from collwise.planner.candidates import predicted
+from collwise.planner.choose import plan
 from collwise.schedule.problem import Problem
 
 MACHINE = Machine.postal(t0_s="1e-6", lam=4)

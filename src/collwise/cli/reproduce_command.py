@@ -62,7 +62,8 @@ def command(
         collwise lab --hosts 8 -- collwise reproduce bruck1996 fig13
     """  # noqa: D301
     from collwise.papers.claims import counted
-    from collwise.papers.reproduction import chosen, measurable, measure, reproduce, write
+    from collwise.papers.papers_page import write
+    from collwise.papers.reproduction import chosen, measurable, measure, reproduce
     from collwise.report.tables import Table
 
     papers = chosen(paper, items)

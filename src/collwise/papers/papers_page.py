@@ -1,18 +1,18 @@
 """The page of the papers: claims, verdicts, figures and tables, in one self-contained file."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from collwise.errors import InvalidArgument
 from collwise.figures.page_templates import inline, template
 from collwise.figures.report_pictures import Picture
-from collwise.figures.style import svg
+from collwise.figures.style import save, svg
 from collwise.papers.claims import VERDICTS, Verdict, counted
 from collwise.papers.exhibits import HERE
-
-if TYPE_CHECKING:
-    from collwise.papers.reproduction import Reproduction
+from collwise.papers.reproduction import Reproduction
+from collwise.system.files import replace_file
 
 STYLES: dict[Verdict, str] = {
     "holds": "good",
@@ -24,7 +24,7 @@ STYLES: dict[Verdict, str] = {
 """The class of each verdict in the page's style."""
 
 
-def markdown(reproductions: Sequence["Reproduction"]) -> str:
+def markdown(reproductions: Sequence[Reproduction]) -> str:
     """All claims as tables, paper by paper."""
     lines = [
         "# The papers' claims",
@@ -45,7 +45,7 @@ def markdown(reproductions: Sequence["Reproduction"]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(reproductions: Sequence["Reproduction"]) -> str:
+def page(reproductions: Sequence[Reproduction]) -> str:
     """Everything as one HTML5 page."""
     papers = []
     number = 0
@@ -75,3 +75,26 @@ def page(reproductions: Sequence["Reproduction"]) -> str:
     return template("papers_page.html.jinja").render(
         papers=papers, styles=STYLES, verdicts=VERDICTS
     )
+
+
+def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
+    """A page with everything, the claims as Markdown, figures as SVG and PNG; returns their paths.
+
+    Raises InvalidArgument if a file cannot be written.
+    """
+    texts = {"index.html": page, "claims.md": markdown}
+    written = [folder / name for name in texts]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in zip(written, texts.values(), strict=True):
+            replace_file(path, text(reproductions).encode())
+    except OSError as error:
+        asked = f"write into {folder}"
+        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
+    for reproduction in reproductions:
+        for name, picture in reproduction.drawn.items():
+            if isinstance(picture, Figure):
+                for suffix in ("svg", "png"):
+                    path = folder / reproduction.paper.key / f"{name}.{suffix}"
+                    written.append(save(picture, path))
+    return written

@@ -1,20 +1,16 @@
-"""Runs papers again: claims one by one, pictures as files, all of it as one document."""
+"""Runs papers again: claims one by one, figures, what ranks have to measure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from matplotlib.figure import Figure
 
-from collwise.errors import InvalidArgument, UnknownName
-from collwise.figures.style import save
+from collwise.errors import UnknownName
 from collwise.papers import bruck1996, hambrusch1998, vandegeijn1991
 from collwise.papers.claims import Finding, Measure, Measured, counted
 from collwise.papers.exhibits import HERE, Paper, Rows
-from collwise.papers.papers_page import markdown, page
-from collwise.system.files import replace_file
 
 if TYPE_CHECKING:  # computing needs no MPI
     from collwise.tuning.session import Session
@@ -106,26 +102,3 @@ def reproduce(
             if here and here.draw:
                 drawn[exhibit.id + HERE] = here.draw()
         yield Reproduction(paper, findings, drawn)
-
-
-def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
-    """A page with everything, the claims as Markdown, figures as SVG and PNG; returns their paths.
-
-    Raises InvalidArgument if a file cannot be written.
-    """
-    texts = {"index.html": page, "claims.md": markdown}
-    written = [folder / name for name in texts]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(written, texts.values(), strict=True):
-            replace_file(path, text(reproductions).encode())
-    except OSError as error:
-        asked = f"write into {folder}"
-        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
-    for reproduction in reproductions:
-        for name, picture in reproduction.drawn.items():
-            if isinstance(picture, Figure):
-                for suffix in ("svg", "png"):
-                    path = folder / reproduction.paper.key / f"{name}.{suffix}"
-                    written.append(save(picture, path))
-    return written

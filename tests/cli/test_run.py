@@ -210,10 +210,12 @@ def test_what_is_no_script(collwise: Run) -> None:
     collwise("run").refused("none is named; name a file, or -m and a module")
     collwise("run", "-m").refused("none is named")
     collwise("run", "--sumary", "x.py").refused("--sumary")
+    collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
+    collwise("run", "").refused("there is no such file")
 
 
 def test_ranks_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "2")
-    collwise("run", "-n", "4", "x.py").refused("leave out -n under a launcher")
+    collwise("run", "-n", "4", __file__).refused("leave out -n under a launcher")
     assert "mpi4py.run" not in sys.modules

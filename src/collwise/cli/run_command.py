@@ -73,6 +73,10 @@ def command(
     """  # noqa: D301
     if not words or words in (("-m",), ("-c",)):
         raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")
+    if not words[0].startswith("-") and not (words[0] and Path(words[0]).exists()):
+        raise InvalidArgument(
+            f"run {words[0]}", "there is no such file", "name a script, or -m and a module"
+        )
     if ranks is not None:
         if (launcher := launched()) is None:
             sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))

@@ -140,7 +140,7 @@ class Comm(Inheritable):
         if decision.check_limit_s:
             self._meeting = check_calls(self, decision.check_limit_s, meeting, later=later)
         if self._record is not None:
-            self._record.watch(self, decision, ranks)
+            self._record.watch(self, self._dispatch, decision)
 
     @classmethod
     def Create_from_group(  # noqa: N802

@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mpi4py import MPI
 
 from collwise.comm.decision import Asked, Decision
+from collwise.comm.dispatch import Dispatch
 from collwise.measure.race import LIBRARY
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
-
-if TYPE_CHECKING:
-    from collwise.comm.communicator import Comm
 
 FORMAT = "collwise calls"
 """Of the document in which `collwise run --json` tells them."""
@@ -65,30 +63,28 @@ class Record:
         self._decisions: dict[_Key, Decision] = {}
         self._last: _Key | None = None
 
-    def watch(self, comm: "Comm", decision: Decision, ranks: int) -> None:
-        """From now on record the collectives of a communicator."""
+    def watch(self, comm: MPI.Comm, dispatch: Dispatch, decision: Decision) -> None:
+        """From now on record the collectives of a communicator, which dispatch reads."""
         for collective in COLLECTIVES.values():
             for method in collective.methods:
                 lower = method[0].lower() + method[1:]
-                self._wrap(comm, method, method, "blocking", decision, ranks)
-                self._wrap(comm, f"I{lower}", method, "nonblocking", decision, ranks)
-                self._wrap(comm, f"{method}_init", method, "persistent", decision, ranks)
+                self._wrap(comm, method, method, "blocking", decision, dispatch)
+                self._wrap(comm, f"I{lower}", method, "nonblocking", decision, dispatch)
+                self._wrap(comm, f"{method}_init", method, "persistent", decision, dispatch)
         for name in _OTHERS:
-            self._wrap(comm, name, name, "blocking", decision, ranks, planned=False)
+            self._wrap(comm, name, name, "blocking", decision, None)
 
     def _wrap(
         self,
-        comm: "Comm",
+        comm: MPI.Comm,
         name: str,
         method: str,
         way: Way,
         decision: Decision,
-        ranks: int,
-        *,
-        planned: bool = True,
+        dispatch: Dispatch | None,
     ) -> None:
-        call = getattr(comm, name)
-        asks = _asks(comm, call, method, way) if planned else lambda *_, **__: None
+        call, ranks = getattr(comm, name), comm.size
+        asks = _asks(dispatch, call, method, way) if dispatch else lambda *_, **__: None
 
         @wraps(call)
         def recorded(*arguments: Any, **named: Any) -> Any:
@@ -132,7 +128,7 @@ class Record:
 
 
 def _asks(
-    comm: "Comm", call: Callable[..., Any], method: str, way: Way
+    dispatch: Dispatch, call: Callable[..., Any], method: str, way: Way
 ) -> Callable[..., Asked | None]:
     """What a call asks for; None where it cannot be read, and for what plans know nothing of."""
     form = signature(call)
@@ -142,7 +138,7 @@ def _asks(
             bound = form.bind(*arguments, **named)
             bound.apply_defaults()
             given: Sequence[Any] = bound.args
-            return comm._dispatch.asked(method, given[:-1] if way == "persistent" else given)
+            return dispatch.asked(method, given[:-1] if way == "persistent" else given)
         except (TypeError, ValueError, BufferError, MPI.Exception):
             return None  # the call says what is wrong with it
 

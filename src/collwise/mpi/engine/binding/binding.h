@@ -32,9 +32,10 @@ typedef struct {
 extern PyTypeObject *program_type;
 extern PyType_Spec program_spec, calls_spec, persistent_spec;
 
-/* Set where predefined types and operators are known: `types` is a list of (handle, bytes of an
-   element, format), `operators` a list of handles, and the classes are mpi4py's. */
-int reader_setup(PyObject *types, PyObject *operators, PyObject *datatype, PyObject *op);
+/* Set where handles lie in objects of mpi4py's, and which types and operators are predefined: `types`
+   is a list of (handle, bytes of an element, format), `operators` a list of handles, and the classes
+   are mpi4py's. */
+int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *operators, PyObject *datatype, PyObject *op);
 
 /* Set NumPy's class of arrays, and its types of elements: a list of (dtype, handle, bytes). */
 int reader_arrays(PyObject *array, PyObject *dtypes);

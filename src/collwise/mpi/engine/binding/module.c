@@ -9,7 +9,6 @@
 struct library mpi;
 PyObject *mpi_exception, *mpi_in_place;
 void *mpi_in_place_value;
-static Py_ssize_t handle_offset; /* where it is in an object of mpi4py's */
 
 PyObject *mpi_error(int code) {
     PyObject *error = PyObject_CallFunction(mpi_exception, "i", code);
@@ -35,11 +34,6 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
         Py_XDECREF(trace);
     }
     return NULL;
-}
-
-handle handle_of(PyObject *object) {
-    const char *at = (const char *)object + handle_offset;
-    return handle_at(&mpi, at);
 }
 
 /* A function of MPI: first in the global scope, so that tools which were preloaded see the calls,
@@ -108,11 +102,12 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
 static PyObject *describe(PyObject *module, PyObject *given) {
     PyObject *exception, *in_place, *types, *operators, *datatype, *op;
     long long address;
+    Py_ssize_t handle_offset;
     (void)module;
     if (!PyArg_ParseTuple(given, "OOLnO!O!O!O!", &exception, &in_place, &address, &handle_offset,
                           &PyList_Type, &types, &PyList_Type, &operators, &PyType_Type, &datatype,
                           &PyType_Type, &op) ||
-        !reader_setup(types, operators, datatype, op)) {
+        !reader_setup(handle_offset, types, operators, datatype, op)) {
         return NULL;
     }
     Py_INCREF(exception);

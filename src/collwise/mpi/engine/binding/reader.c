@@ -21,6 +21,12 @@ static PyObject *dtype_name;
 static handle operators[64];
 static int operators_number;
 static PyTypeObject *datatype_class, *op_class;
+static Py_ssize_t handle_offset;
+
+handle handle_of(PyObject *object) {
+    const char *at = (const char *)object + handle_offset;
+    return handle_at(&mpi, at);
+}
 
 static struct known_type *entry_of(handle type) {
     unsigned place = (unsigned)((type * 0x9E3779B97F4A7C15u) >> 56);
@@ -63,8 +69,10 @@ int reader_arrays(PyObject *array, PyObject *dtypes) {
     return 1;
 }
 
-int reader_setup(PyObject *types, PyObject *given_operators, PyObject *datatype, PyObject *op) {
+int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, PyObject *datatype,
+                 PyObject *op) {
     Py_ssize_t known = PyList_Size(types);
+    handle_offset = offset;
     operators_number = (int)PyList_Size(given_operators);
     if (known < 0 || known > TABLE / 2 || operators_number < 0 || operators_number > 64) {
         PyErr_SetString(PyExc_ValueError, "too many types or operators");

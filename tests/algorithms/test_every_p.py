@@ -33,6 +33,7 @@ from tests.algorithms.examples import (
     fitting,
     root_of,
     roots,
+    settings_of,
     sources_for,
     stages_for,
     strategy_for,
@@ -63,25 +64,29 @@ def lengths(p: int) -> list[int]:
 
 
 class Settings:
-    """Values for the parameters of an algorithm: one for every name that a parameter has."""
+    """Values for the parameters of an algorithm: drawn ones where any will do."""
 
     def __init__(
         self, p: int, nbytes: int, segments: int, exactly: bool, lam: Fraction, seed: int
     ) -> None:
+        self.p = p
         self.segment = max(-(-nbytes // segments), 1)
         if not exactly:  # a last segment that is shorter, if that can be
             self.segment += (nbytes % self.segment == 0 < self.segment < nbytes) or 0
-        self.lam = lam
-        self.alpha = Fraction(50 + 7 * seed % 50, 100)
-        self.k = self.radix = 2 + seed % 7
-        self.latency = 1 + seed % 7
-        self.stages = stages_for(p, self.radix)
-        self.algorithms = self.reduces = self.broadcasts = "binomial"
-        self.trees, self.across, self.exchange = "chain", "recursive_doubling", "bruck"
-        self.strategy = strategy_for(p, Random(seed).getrandbits(8))
+        radix = 2 + seed % 7
+        self.drawn = {
+            "segment": self.segment,
+            "lam": lam,
+            "alpha": Fraction(50 + 7 * seed % 50, 100),
+            "k": radix,
+            "radix": radix,
+            "latency": 1 + seed % 7,
+            "stages": stages_for(p, radix),
+            "strategy": strategy_for(p, Random(seed).getrandbits(8)),
+        }
 
     def of(self, algorithm: Algorithm) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in algorithm.parameters}
+        return settings_of(algorithm, self.p, **self.drawn)
 
 
 def segmentings(algorithm: Algorithm, p: int, nbytes: int, seed: int) -> list[Settings]:

@@ -1,4 +1,4 @@
-"""Self-consistent performance guidelines [Traeff2010]: what no user should be able to improve on.
+"""Self-consistent performance guidelines (Träff, Gropp, Thakur): nobody should do better by hand.
 
 Each takes a problem as it was asked and returns a sentence that names both plans where it is
 violated, or None.  They compare predicted times, exactly.
@@ -6,10 +6,12 @@ violated, or None.  They compare predicted times, exactly.
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import collwise as cw
 from tests.guidelines.random_problems import Asked
 
+Guideline: TypeAlias = Callable[[Asked], str | None]
 SPLIT_GAIN = Fraction(102, 100)
 """A split vector may take 1/1.02 of the time of the whole: fixed choices of segments are coarse."""
 
@@ -58,7 +60,7 @@ def reduce_is_broadcast(asked: Asked) -> str | None:
 
 def allreduce_in_two(asked: Asked) -> str | None:
     """allreduce <= reduce + broadcast."""
-    combining = {"op": "sum", "dtype": "float64"}
+    combining: dict[str, Any] = {"op": "sum", "dtype": "float64"}
     return _at_most(
         asked.plan(collective="allreduce", **combining),
         asked.plan(collective="reduce", **combining),
@@ -68,16 +70,18 @@ def allreduce_in_two(asked: Asked) -> str | None:
 
 def reduce_scatter_in_allreduce(asked: Asked) -> str | None:
     """reduce-scatter <= allreduce."""
-    combining = {"op": "sum", "dtype": "float64"}
+    combining: dict[str, Any] = {"op": "sum", "dtype": "float64"}
     return _at_most(
         asked.plan(collective="reduce_scatter_block", **combining),
         asked.plan(collective="allreduce", **combining),
     )
 
 
-def _more_ranks(collective: str) -> Callable[[Asked], str | None]:
+def _more_ranks(collective: str) -> Guideline:
     def more_ranks(asked: Asked) -> str | None:
-        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        combining: dict[str, Any] = (
+            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        )
         return _at_most(
             asked.plan(collective=collective, **combining),
             asked.plan(collective=collective, ranks=asked.ranks + 1, **combining),
@@ -92,9 +96,11 @@ reduce_on_more_ranks = _more_ranks("reduce")
 allreduce_on_more_ranks = _more_ranks("allreduce")
 
 
-def _more_bytes(collective: str) -> Callable[[Asked], str | None]:
+def _more_bytes(collective: str) -> Guideline:
     def more_bytes(asked: Asked) -> str | None:
-        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        combining: dict[str, Any] = (
+            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        )
         nbytes = asked.more["nbytes"]
         return _at_most(
             asked.plan(collective=collective, **combining),
@@ -110,9 +116,11 @@ reduce_of_more_bytes = _more_bytes("reduce")
 allreduce_of_more_bytes = _more_bytes("allreduce")
 
 
-def _split(collective: str) -> Callable[[Asked], str | None]:
+def _split(collective: str) -> Guideline:
     def split(asked: Asked) -> str | None:
-        combining = {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        combining: dict[str, Any] = (
+            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+        )
         nbytes = asked.more["nbytes"]
         first = nbytes // 16 * 8
         if not first:
@@ -131,7 +139,7 @@ broadcast_split = _split("broadcast")
 reduce_split = _split("reduce")
 allreduce_split = _split("allreduce")
 
-GUIDELINES = (
+GUIDELINES: tuple[Guideline, ...] = (
     broadcast_is_one_source,
     sources_add_time,
     reduce_is_broadcast,

@@ -10,8 +10,8 @@ from collwise.model.measured_machine import measured
 from collwise.schedule.collectives import COLLECTIVES
 
 KINDS = ("postal", "hockney", "loggp", "exchange_only", "wormhole", "levels", "measured")
-MOST_RANKS = (4, 8, 12, 20)
-MORE_RANKS = (*MOST_RANKS, 40, 150)
+MOST_RANKS = (3, 4, 6, 8, 12)
+MORE_RANKS = (*MOST_RANKS, 24, 48)
 """The latter where formulas give most times."""
 
 

@@ -35,7 +35,7 @@ MOST_SIMULATED = 1 << 17
 collectives that combine count eight times, those of s-to-p broadcasts twice."""
 MOST_WITHOUT_LEVELS = 1 << 22
 """The same on other machines, counted likewise."""
-MOST_FOR_RUNNERS_UP = 1 << 13
+MOST_FOR_RUNNERS_UP = 1 << 14
 """The same, counted likewise, as long as candidates are simulated that cannot be the fastest."""
 MOST_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
@@ -168,8 +168,10 @@ def _simulate(
         tries.append(_Try(least, number, algorithm, settings, schedule))
     result.of = len(tries)
     fastest: Fraction | None = None
-    work, weight = 0, 8 if problem.kind.combines else 2 if problem.kind.has_sources else 1
-    most = MOST_SIMULATED if isinstance(machine, Levels) else MOST_WITHOUT_LEVELS
+    levels = isinstance(machine, Levels)
+    twice = levels and problem.kind.has_sources
+    work, weight = 0, 8 if problem.kind.combines else 2 if twice else 1
+    most = MOST_SIMULATED if levels else MOST_WITHOUT_LEVELS
     long: list[tuple[int, int]] = []
     tries.sort(key=lambda row: row[:2])
 

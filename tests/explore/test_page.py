@@ -63,6 +63,10 @@ def test_sliders_menus_and_export(page: Any, tmp_path: Path) -> None:
     page.get_by_text("s_to_p/").first.wait_for()
     page.get_by_label("machine").select_option("paragon")
     page.get_by_text("--preset paragon").wait_for()
-    assert page.get_by_role("slider").count() == 3  # ranks, bytes, sources: λ is the machine's
+    sliders = page.get_by_role("slider")
+    sliders.nth(3).wait_for()
+    assert sliders.count() == 4  # ranks, λ, bytes, sources; none took another's place
+    sliders.nth(2).press("ArrowRight")
+    page.get_by_text("--bytes 2048").wait_for()
     page.screenshot(path=tmp_path / "page.png", full_page=True)
     print("the page is", tmp_path / "page.png")

@@ -29,7 +29,9 @@ def _sliders(choices: Any, mo: Any) -> Any:
     collective = mo.ui.dropdown(lists["collective"], "broadcast", label="collective", **wide)
     machine = mo.ui.dropdown(lists["machine"], lists["machine"][0], label="machine", **wide)
     ranks = mo.ui.slider(2, 64, value=16, label="ranks", show_value=True, debounce=True)
-    lam = mo.ui.slider(1, 10, 0.25, value=2, label="λ", show_value=True, debounce=True)
+    lam = mo.ui.slider(
+        1, 10, 0.25, value=2, label="λ (postal model)", show_value=True, debounce=True
+    )
     nbytes = mo.ui.slider(
         steps=[8 * 4**k for k in range(9)], value=512, label="bytes", show_value=True, debounce=True
     )
@@ -84,7 +86,8 @@ def _page(
     from dataclasses import replace
 
     question = replace(asked, algorithm=algorithm.value)
-    controls = [collective, algorithm, machine, ranks, lam if asked.is_postal else nbytes]
+    # Each control keeps its place: marimo would hand its value to whatever takes that place.
+    controls = [collective, algorithm, machine, ranks, lam, nbytes]
     controls += [distribution, sources] if asked.has_sources else []
     parts = []
     for title, figure in question.figures().items():

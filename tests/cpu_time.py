@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-SHOWN = 15
+SHOWN = 60
 TABLE_FROM_S = 60
 """A run that takes less has no table."""
 _STARTED = pytest.StashKey[float]()

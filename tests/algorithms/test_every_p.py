@@ -85,8 +85,8 @@ class Settings:
             "strategy": strategy_for(p, Random(seed).getrandbits(8)),
         }
 
-    def of(self, algorithm: Algorithm) -> dict[str, Any]:
-        return settings_of(algorithm, self.p, **self.drawn)
+    def of(self, algorithm: Algorithm, **others: Any) -> dict[str, Any]:
+        return settings_of(algorithm, self.p, **(self.drawn | others))
 
 
 def segmentings(algorithm: Algorithm, p: int, nbytes: int, seed: int) -> list[Settings]:
@@ -356,8 +356,7 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
         if root:
             continue
         for machine in MACHINES:
-            settings.lam = machine.message(nbytes).lam
-            more = {**sources, **settings.of(algorithm)}
+            more = {**sources, **settings.of(algorithm, lam=machine.message(nbytes).lam)}
             if "lam" in more:
                 schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             predicted = algorithm.predict(machine, p, nbytes, root, itemsize=item, **more)
@@ -386,9 +385,10 @@ def check_all_settings(algorithm: Algorithm, p: int) -> None:
         for k in range(2, 9) if "radix" in algorithm.parameters else [2]:
             settings = Settings(p, 4 * p, 1, True, lam, k)
             for halvings in range(d + 1) if "strategy" in algorithm.parameters else [0]:
-                settings.radix, settings.strategy = k, (0,) * (d - halvings) + (1,) * halvings
+                strategy = (0,) * (d - halvings) + (1,) * halvings
+                chosen = settings.of(algorithm, radix=k, strategy=strategy)
                 nbytes, root = fitting(algorithm, p, 4 * (p - 1), 4), root_of(algorithm, p // 2)
-                schedule = algorithm.schedule(p, nbytes, root, itemsize=4, **settings.of(algorithm))
+                schedule = algorithm.schedule(p, nbytes, root, itemsize=4, **chosen)
                 check_flow(schedule)
         if "lam" not in algorithm.parameters:
             break

@@ -9,6 +9,7 @@ import pytest
 
 from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
+from collwise.profiles.profile import VERSION
 from tests.cli.conftest import Run
 from tests.cli.running import example
 
@@ -36,7 +37,10 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "empty": (lambda text: "", "it is empty"),
     "cut off": (lambda text: text[: len(text) // 2], "read the profile"),
     "another document": (lambda text: '{"a": 1}', "its format is None"),
-    "of a later version": (lambda text: text.replace('"version": 2', '"version": 7'), "update"),
+    "of a later version": (
+        lambda text: text.replace(f'"version": {VERSION}', '"version": 77'),
+        "update",
+    ),
     "λ is a word": (lambda text: text.replace('"lam": 3.0', '"lam": "three"'), "lam"),
     "t0 is negative": (lambda text: text.replace('"t0_s": 1e-6', '"t0_s": -1e-6'), "t0_s"),
     "no points": (lambda text: text[: text.index('"points"')].rstrip(", \n") + "}", "points"),
@@ -107,6 +111,6 @@ def test_a_save_that_fails_leaves_the_old_profile(
     assert error.value.seen == "No space left on device"
     assert "--save" in error.value.remedy
     assert path.read_bytes() == old
-    assert list(folder.iterdir()) == [path]
+    assert {one.name for one in folder.iterdir()} == {"it.json", ".it.json.lock"}
     profile_option.save(example("New MPI 1.0"), path)
     assert path.read_bytes() != old

@@ -139,10 +139,10 @@ def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction
     """Time of the recursive broadcast in which the source of m ranks keeps split_rule(m) of them.
 
     split_rule: from m, 2 <= m <= n, to the number kept, 1 … m−1; always the same for the same m.
-    n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
+    n: number of ranks, >= 1.   lam: latency in units of t0, >= SMALLEST_LATENCY, exact.
     Returns the time in units of t0, at least T_λ(n): T(m) = max(T(kept) + 1, T(given) + λ),
     T(1) = 0.  Each m that occurs is worked out once, and none by recursive calls.
-    Raises InvalidArgument if n < 1, lam < 1, or split_rule keeps fewer than 1 or more than m − 1.
+    Raises InvalidArgument if n < 1, lam is less, or split_rule keeps none or more than m − 1.
     Source: [Bruck1996] §2.4 (Fig 12).
 
     >>> tree_time(lambda m: (m + 1) // 2, 64, "1.8")
@@ -150,7 +150,7 @@ def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction
     """
     asked = "tree_time(split_rule, n, lam)"
     n = checked_integer(n, asked, "n")
-    num, den = latency(lam).as_integer_ratio()
+    num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
     if not callable(split_rule):
         remedy = "give a function from the number of ranks to the number kept"
         raise InvalidArgument(asked, f"split_rule is {shown(split_rule)}", remedy)

@@ -151,7 +151,7 @@ def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_many_saves_at_once_lose_nothing(tmp_path: Path) -> None:
-    save_at_once(tmp_path / "wisdom.json", 50, 10)
+    save_at_once(tmp_path / "wisdom.json", 50, 3)
 
 
 def test_a_lock_that_is_never_given_back(

@@ -73,33 +73,44 @@ def replace_file(path: Path, content: bytes) -> None:
 def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
     """Within this, no other process that does the same changes a file.
 
-    The lock is a file beside it, which stays.  Where the file system knows no locks, there is none.
+    The lock is a file beside it, which goes in the end; there is none where the file system
+    knows no locks.
     Raises TimeoutError if another process holds it for longer than the limit, and OSError.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
+    place = path.with_name(f".{path.name[:200]}.lock")
     deadline = time.monotonic() + limit_s
-    lock = os.open(
-        path.with_name(f".{path.name[:200]}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
-    )
+    while (lock := _taken(place)) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                errno.ETIMEDOUT, f"another process has been changing it for {limit_s:g} s"
+            )
+        time.sleep(0.005)
     try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(
-                        errno.ETIMEDOUT, f"another process has been changing it for {limit_s:g} s"
-                    ) from None
-                time.sleep(0.005)
-            except OSError as error:
-                if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-                    raise
-                break
         yield
     finally:
+        place.unlink(missing_ok=True)
         os.close(lock)
+
+
+def _taken(place: Path) -> int | None:
+    """The descriptor of a lock that is ours now; None while it is another's."""
+    lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Who had it before has removed the file: others make a new one, and lock that.
+        if os.fstat(lock).st_nlink:
+            return lock
+    except BlockingIOError:
+        pass
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return lock
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
 
 
 def _write_in_place(path: Path, kind: int, content: bytes) -> None:

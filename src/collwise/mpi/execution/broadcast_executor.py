@@ -30,7 +30,10 @@ class BroadcastExecutor(Executor):
         self._unread: BoundPlan | None = None
 
     def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
-        if COMPILED is not None or not self._unsegmented or type(buffers[0]) is not np.ndarray:
+        array = buffers[0]
+        if COMPILED is not None or not self._unsegmented or type(array) is not np.ndarray:
+            return super().run(*buffers)
+        if array.nbytes != self.problem.nbytes:  # a schedule that is run by hand
             return super().run(*buffers)
         # mpi4py reads it for every message: faster, and an array that it took, it takes again.
         if self.private.broken:
@@ -40,7 +43,7 @@ class BroadcastExecutor(Executor):
             unread = self._bind(operands, BLOCKING_TAG, late=True)
             assert isinstance(unread, BoundPlan)
             self._unread = unread
-        self._unread.pass_on(buffers[0])
+        self._unread.pass_on(array)
         try:
             self._unread.run()
         except BaseException as problem:

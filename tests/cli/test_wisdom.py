@@ -51,7 +51,7 @@ def store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 def test_nothing_is_saved(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLLWISE_PROFILE")
     assert collwise("wisdom", "list") == (0, "nothing is saved: run `collwise tune`\n", "")
-    collwise("wisdom", "show").refused("0 are meant (saved: none)")
+    collwise("wisdom", "show").refused("no saved profile matches (saved: none)")
 
 
 def test_a_list(collwise: Run, store: dict[str, Path]) -> None:
@@ -74,8 +74,12 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     document = json.loads(collwise("wisdom", "show", store["one"], "--json").out)
     assert Profile.from_json(json.dumps(document["profile"])) == Profile.load(store["one"])
     assert "Races" not in collwise("wisdom", "show", "two").out
-    for words in (["show"], ["show", "three"], ["why", "broadcast", "-n", "4", "--bytes", "8"]):
-        collwise("wisdom", *words).refused("are meant (saved: ", "wisdom list")
+    for words, seen in (
+        (["show"], "2 saved profiles match (saved: "),
+        (["show", "three"], "no saved profile matches (saved: "),
+        (["why", "broadcast", "-n", "4", "--bytes", "8"], "2 saved profiles match (saved: "),
+    ):
+        collwise("wisdom", *words).refused(seen, "wisdom list")
 
 
 def test_why(collwise: Run, store: dict[str, Path]) -> None:

@@ -37,9 +37,10 @@ def named(name: str | None) -> Path:
     if len(found) == 1:
         return found[0]
     listed = ", ".join(path.stem for path in found or every) or "none"
+    seen = f"{len(found)} saved profiles match" if found else "no saved profile matches"
     raise InvalidArgument(
         f"the profile {name}" if name else "a profile",
-        f"{len(found)} are meant (saved: {listed})",
+        f"{seen} (saved: {listed})",
         "give a file, or the beginning of a name that `collwise wisdom list` shows",
     )
 

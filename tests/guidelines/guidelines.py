@@ -79,9 +79,7 @@ def reduce_scatter_in_allreduce(asked: Asked) -> str | None:
 
 def _more_ranks(collective: str) -> Guideline:
     def more_ranks(asked: Asked) -> str | None:
-        combining: dict[str, Any] = (
-            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
-        )
+        combining = _combining(collective)
         return _at_most(
             asked.plan(collective=collective, **combining),
             asked.plan(collective=collective, ranks=asked.ranks + 1, **combining),
@@ -96,11 +94,13 @@ reduce_on_more_ranks = _more_ranks("reduce")
 allreduce_on_more_ranks = _more_ranks("allreduce")
 
 
+def _combining(collective: str) -> dict[str, Any]:
+    return {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
+
+
 def _more_bytes(collective: str) -> Guideline:
     def more_bytes(asked: Asked) -> str | None:
-        combining: dict[str, Any] = (
-            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
-        )
+        combining = _combining(collective)
         nbytes = asked.more["nbytes"]
         return _at_most(
             asked.plan(collective=collective, **combining),
@@ -118,9 +118,7 @@ allreduce_of_more_bytes = _more_bytes("allreduce")
 
 def _split(collective: str) -> Guideline:
     def split(asked: Asked) -> str | None:
-        combining: dict[str, Any] = (
-            {} if collective == "broadcast" else {"op": "sum", "dtype": "float64"}
-        )
+        combining = _combining(collective)
         nbytes = asked.more["nbytes"]
         first = nbytes // 16 * 8
         if not first:

@@ -81,6 +81,7 @@ class Settings:
             "k": radix,
             "radix": radix,
             "latency": 1 + seed % 7,
+            "pieces": 1 + seed % 5,
             "stages": stages_for(p, radix),
             "strategy": strategy_for(p, Random(seed).getrandbits(8)),
         }

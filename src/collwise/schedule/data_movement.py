@@ -208,7 +208,7 @@ class ProgramSequence(Program):
             done = done.copy()
             np.maximum.at(done, columns.source, at_source + 1)
             np.maximum.at(done, columns.target, at_target + 1)
-        return Columns.stack(stacked)
+        return Columns.stack(stacked or [_no_rows()])
 
 
 def _no_rows() -> Columns:

@@ -102,7 +102,7 @@ class Schedule:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
         columns = self.program.columns()
         if columns is None:
-            columns = tabulate(self.program.every(self.ranks))
+            columns = tabulate(self.program.every(self.ranks), self.problem.begins)
         root = self.problem.root
         return replace(
             columns,

@@ -1,0 +1,139 @@
+"""Long contributions in pieces: the broadcasts of all sources at once, round by round.
+
+A round's message has a piece of every source, so that it does not matter who gives how much: k
+pieces take k − 1 + ⌈log2 p⌉ rounds of a k-th of everything through a circulant graph [Traeff2022],
+and little more than k − 1 + T_λ(p) in rounds that go by the latency.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil, floor, lcm
+from typing import Any
+
+import numpy as np
+
+from collwise.algorithms.in_rounds import LARGEST_TICKS, MOST_PIECES, MOST_TABLED
+from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
+from collwise.algorithms.s_to_p.census import LATENCY
+from collwise.algorithms.s_to_p.spreading import all_give_alike
+from collwise.model.machine import Hockney, Machine
+from collwise.schedule.all_rounds import AllRounds
+from collwise.schedule.circulant import Circulant
+from collwise.schedule.postal_rounds import PostalRounds
+from collwise.schedule.problem import Problem
+
+PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
+MOST_WORK = 1 << 20
+"""Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
+MOST_COMPARED = 3
+"""So many numbers of pieces are compared exactly."""
+Rounding = tuple[int, int]
+"""A latency, 0 for a circulant graph, and a number of pieces."""
+
+
+def _program(problem: Problem, settings: Settings) -> AllRounds:
+    given = problem.ranks, settings["pieces"]
+    latency = settings.get("latency")
+    return AllRounds(problem, PostalRounds(*given, latency) if latency else Circulant(*given, 1))
+
+
+def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
+    """Exact seconds, by a recurrence over the rounds, all ranks at once."""
+    alike = all_give_alike(program.problem)
+    messages = program.messages(of_one=alike)
+    costs = {n: machine.message(n) for _, sizes, _ in messages for n in set(sizes.tolist()) if n}
+    grid = lcm(*(x.denominator for cost in costs.values() for x in cost))
+    ticks = {n: (int(gap * grid), int(lat * grid)) for n, (gap, lat) in costs.items()} | {0: (0, 0)}
+    rows = 1 if alike else program.problem.ranks
+    most = max(sum(pair) for pair in ticks.values()) * (len(messages) + 1) * rows
+    kind = np.dtype(np.int64 if most < LARGEST_TICKS else object)
+    send_free, receive_free = np.zeros(rows, kind), np.full(rows, -1, kind)
+    came = np.zeros((rows, len(messages) + 1), kind)  # the last column: what waits for nothing
+    ranks = np.arange(rows)
+    for number, (step, sizes, latest) in enumerate(messages):
+        gap, latency = np.array([ticks[n] for n in sizes.tolist()], kind).T
+        start, some = np.maximum(send_free, came[ranks, latest]), sizes > 0
+        to = (ranks + step) % rows
+        free = receive_free[to]
+        if isinstance(machine, Hockney):
+            start = np.maximum(start, free)
+            arrival = start + latency
+        else:
+            arrival = np.where(free >= 0, np.maximum(start + latency, free + gap), start + latency)
+        send_free = np.where(some, start + gap, send_free)
+        receive_free[to] = np.where(some, arrival, free)
+        came[:, number] = receive_free
+    return Fraction(int(max(0, send_free.max(), receive_free.max())), grid)
+
+
+def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    """Seconds if all gave alike, and every message took as long as if nobody waited."""
+    rounds = _program(problem, settings).rounds
+    each = Fraction(problem.nbytes, problem.ranks * rounds.count)
+    sizes = [ceil(len(target) * each) for _, target, _ in rounds.every()]
+    costs = [machine.message(n) for n in sizes if n]
+    wait = costs[-1].latency - costs[-1].gap
+    return sum((max(c.gap, c.latency / rounds.latency) for c in costs), wait)
+
+
+def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
+    """The best of the few that are best if all give alike."""
+    ranks, given = problem.ranks, problem.sources
+    if ranks < 2 or not given:
+        return []
+    received = ranks if all_give_alike(problem) else ranks * len(given)
+    tried: list[tuple[Fraction, int, dict[str, Any]]] = []
+    longest = max(source.nbytes for source in given)
+    for count in sorted({n for power in range(12) for n in (2**power, 3 * 2**power // 2)}):
+        most = min(longest, MOST_PIECES, MOST_WORK // received)
+        if count > min(most, MOST_TABLED // ranks if latencies else most):
+            break
+        settings: list[dict[str, Any]] = [{"pieces": count}]
+        if latencies:
+            lam = machine.planning_lam(-(-problem.nbytes // count))
+            roundings = {min(max(rounded(lam), 2), ranks) for rounded in (floor, ceil)}
+            settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
+        tried += [(_rough(problem, machine, one), len(tried), one) for one in settings]
+    best = [one for _, _, one in sorted(tried)[:MOST_COMPARED]]
+    return sorted(best, key=lambda one: rounds_time(_program(problem, one), machine))[:1]
+
+
+def _register(name: str, summary: str, time: str, source: str, **parameters: Parameter) -> None:
+    register(
+        Algorithm(
+            name=f"s_to_p/{name}",
+            summary=summary,
+            source=(source, "Traeff2022"),
+            time=time,
+            build=_program,
+            predicted=lambda problem, machine, one: rounds_time(_program(problem, one), machine),
+            simulated=lambda problem, one: (
+                problem.ranks
+                * (1 if all_give_alike(problem) else len(problem.sources))
+                * (one["pieces"] + problem.ranks.bit_length())
+                // 64
+            ),
+            choices=lambda problem, machine: _choices(
+                problem, machine, latencies="latency" in parameters
+            ),
+            parameters=parameters,
+            segmented=True,
+        )
+    )
+
+
+_register(
+    "circulant",
+    "pieces of all contributions together, through a circulant graph",
+    "(k − 1 + ⌈log2 p⌉) rounds of a k-th of everything",
+    "Traeff2024b",
+    pieces=PIECES,
+)
+_register(
+    "postal_rounds",
+    "pieces of all contributions together, in rounds of one distance each, for the latency",
+    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; found by playing it",
+    "BarNoyKipnis1994",
+    latency=LATENCY,
+    pieces=PIECES,
+)

@@ -56,6 +56,15 @@ def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[flo
     return {x / 100: 1e3 * broadcast_s(Fraction(x, 100), nbytes, orders) for x in range(50, 76, 2)}
 
 
+def model_sweep(nbytes: int) -> dict[float, float]:
+    """The same as the postal model has it, in which no message waits for a link."""
+    algorithm = cw.ALGORITHMS["broadcast/alpha"]
+    return {
+        x / 100: 1e3 * float(algorithm.predict(BLOCKING, 64, nbytes, alpha=Fraction(x, 100)))
+        for x in range(50, 76, 2)
+    }
+
+
 def best(times: dict[float, float]) -> float:
     """The α of the least time."""
     return min(times, key=times.__getitem__)

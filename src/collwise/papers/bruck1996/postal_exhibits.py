@@ -14,7 +14,7 @@ from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Line, line_chart
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
-from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, sweep
+from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
 from collwise.papers.bruck1996.postal_claims import alpha_steps
 from collwise.papers.exhibits import Exhibit, Rows
 from collwise.papers.measured import alpha_sweep, latencies
@@ -102,7 +102,10 @@ def _swept(nbytes: int) -> Figure:
     """Figs 10, 11, 13: the α-broadcast on 8 × 8, in random orders."""
     title = f"{formatting.size(nbytes)} to 64 ranks in random orders on a simulated mesh of 8 × 8"
     return line_chart(
-        [Line("with links", sweep(nbytes))],
+        [
+            Line("with links", sweep(nbytes)),
+            Line("the postal model alone", model_sweep(nbytes), "dashes"),
+        ],
         ALPHA,
         "broadcast time (ms)",
         title=title,

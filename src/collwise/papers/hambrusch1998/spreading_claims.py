@@ -91,8 +91,8 @@ def _copying(names: tuple[str, ...], low: int, high: int) -> str:
     bare = _growth(without_copies(), low, high, names)
     return (
         "Start-up is 100 µs; with the copies of the system and of programs, which the preset"
-        f" estimates, 1 KB takes 50 µs more. Without any copies the factor is {shown(bare)}: copying"
-        " bends the curve, so NX must have copied short messages less than assumed."
+        f" estimates, 1 KB takes 50 µs more. Without any copies the factor is {shown(bare)}: it is"
+        " copying that bends the curve, so NX must have copied short messages less than assumed."
     )
 
 

@@ -107,8 +107,8 @@ class Finding:
         because = self.claim.because
         if self.verdict == "not measured":
             return (
-                "Only ranks can tell: -n 2 measures it on the machine at hand. What came of it on one"
-                " machine is in benchmarks/results/."
+                "Only ranks can tell: -n 2 measures it on the machine at hand. What came of it once"
+                " is in benchmarks/results/."
             )
         return because(self.value) if callable(because) else because
 

@@ -113,7 +113,7 @@ def note(text: str, *, title: str = "") -> Figure:
 def _lay_out(figure: Figure) -> None:
     """Give everything its place, once: otherwise each file would draw the picture twice."""
     if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()  # type: ignore[no-untyped-call]
+        figure.draw_without_rendering()
         matplotlib.rcParams["figure.constrained_layout.use"] = False
         figure.set_layout_engine(None)
 

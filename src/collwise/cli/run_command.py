@@ -1,5 +1,6 @@
 """`collwise run`: a script with a collwise communicator in the place of `MPI.COMM_WORLD`."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -77,7 +78,8 @@ def command(
     """  # noqa: D301
     if not words or words in (("-m",), ("-c",)):
         raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")
-    if not words[0].startswith("-") and not (words[0] and Path(words[0]).exists()):
+    file = f"{words[0]}/__main__.py" if os.path.isdir(words[0]) else words[0]  # noqa: PTH112
+    if not words[0].startswith("-") and not os.path.exists(file):  # noqa: PTH110 - never raises
         raise InvalidArgument(
             f"run {words[0]}", "there is no such file", "name a script, or -m and a module"
         )

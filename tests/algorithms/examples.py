@@ -63,7 +63,10 @@ def settings_of(algorithm: Algorithm, ranks: int, /, **wanted: Any) -> dict[str,
         "exchange": "bruck",
         "costs": "2,5",
         "pieces": 3,
-        "algorithm": "chain_segmented(segment=100)",
+        "algorithm": {
+            "s_to_p": "chain_segmented(segment=100)",
+            "reduce_scatter_block": "postal_reduce_broadcast(lam=2)",
+        }.get(algorithm.collective),
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

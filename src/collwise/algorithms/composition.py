@@ -123,7 +123,7 @@ def check_order(algorithm: Algorithm, problem: Problem) -> None:
     """Raise InvalidArgument if it combines in a weaker order than is needed."""
     if not satisfies(algorithm.order(problem), problem.order):
         raise InvalidArgument(
-            f"{algorithm.name} in a team, in the order {problem.order!r}",
+            f"{algorithm.name} as a part, in the order {problem.order!r}",
             f"it combines in the order {algorithm.order(problem)!r}",
             "choose an algorithm that keeps the order, or ask for another order",
         )

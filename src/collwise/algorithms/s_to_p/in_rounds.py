@@ -7,16 +7,15 @@ and little more than k − 1 + T_λ(p) in rounds that go by the latency.
 
 from collections.abc import Iterable
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import ceil, floor
 from typing import Any
 
-import numpy as np
-
-from collwise.algorithms.in_rounds import LARGEST_TICKS, MOST_PIECES, MOST_TABLED
+from collwise.algorithms.in_rounds import MOST_PIECES, MOST_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
-from collwise.algorithms.s_to_p.census import LATENCY
+from collwise.algorithms.s_to_p.census import LATENCY, shifts
+from collwise.algorithms.s_to_p.round_recurrence import rounds_time
 from collwise.algorithms.s_to_p.spreading import all_give_alike
-from collwise.model.machine import Hockney, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.postal_rounds import PostalRounds
@@ -25,10 +24,8 @@ from collwise.schedule.problem import Problem
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
 MOST_WORK = 1 << 20
 """Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
-MOST_COMPARED = 3
+MOST_COMPARED = 2
 """So many numbers of pieces are compared exactly."""
-Rounding = tuple[int, int]
-"""A latency, 0 for a circulant graph, and a number of pieces."""
 
 
 def _program(problem: Problem, settings: Settings) -> AllRounds:
@@ -37,43 +34,18 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
     return AllRounds(problem, PostalRounds(*given, latency) if latency else Circulant(*given, 1))
 
 
-def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
-    """Exact seconds, by a recurrence over the rounds, all ranks at once."""
-    alike = all_give_alike(program.problem)
-    messages = program.messages(of_one=alike)
-    costs = {n: machine.message(n) for _, sizes, _ in messages for n in set(sizes.tolist()) if n}
-    grid = lcm(*(x.denominator for cost in costs.values() for x in cost))
-    ticks = {n: (int(gap * grid), int(lat * grid)) for n, (gap, lat) in costs.items()} | {0: (0, 0)}
-    rows = 1 if alike else program.problem.ranks
-    most = max(sum(pair) for pair in ticks.values()) * (len(messages) + 1) * rows
-    kind = np.dtype(np.int64 if most < LARGEST_TICKS else object)
-    send_free, receive_free = np.zeros(rows, kind), np.full(rows, -1, kind)
-    came = np.zeros((rows, len(messages) + 1), kind)  # the last column: what waits for nothing
-    ranks = np.arange(rows)
-    for number, (step, sizes, latest) in enumerate(messages):
-        gap, latency = np.array([ticks[n] for n in sizes.tolist()], kind).T
-        start, some = np.maximum(send_free, came[ranks, latest]), sizes > 0
-        to = (ranks + step) % rows
-        free = receive_free[to]
-        if isinstance(machine, Hockney):
-            start = np.maximum(start, free)
-            arrival = start + latency
-        else:
-            arrival = np.where(free >= 0, np.maximum(start + latency, free + gap), start + latency)
-        send_free = np.where(some, start + gap, send_free)
-        receive_free[to] = np.where(some, arrival, free)
-        came[:, number] = receive_free
-    return Fraction(int(max(0, send_free.max(), receive_free.max())), grid)
-
-
 def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """Seconds if all gave alike, and every message took as long as if nobody waited."""
-    rounds = _program(problem, settings).rounds
-    each = Fraction(problem.nbytes, problem.ranks * rounds.count)
-    sizes = [ceil(len(target) * each) for _, target, _ in rounds.every()]
-    costs = [machine.message(n) for n in sizes if n]
-    wait = costs[-1].latency - costs[-1].gap
-    return sum((max(c.gap, c.latency / rounds.latency) for c in costs), wait)
+    """About the seconds if all gave alike: a census of first pieces, then a round for each other.
+
+    That is as many pieces as a rank receives.
+    """
+    ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
+    widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
+    time = Fraction(0)
+    for width, times in (*widths, (ranks - 1, count - 1)):
+        cost = machine.message(-(-problem.nbytes * width // (ranks * count)))
+        time += times * max(cost.gap, cost.latency / latency)
+    return time + cost.latency - cost.gap
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:

@@ -24,8 +24,6 @@ from collwise.schedule.problem import Problem
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
 MOST_WORK = 1 << 20
 """Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
-MOST_COMPARED = 2
-"""So many numbers of pieces are compared exactly."""
 
 
 def _program(problem: Problem, settings: Settings) -> AllRounds:
@@ -49,25 +47,34 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The best of the few that are best if all give alike."""
+    """The best number of pieces: from the roughly best one on, as long as it gets better."""
     ranks, given = problem.ranks, problem.sources
     if ranks < 2 or not given:
         return []
     received = ranks if all_give_alike(problem) else ranks * len(given)
+    most = min(max(source.nbytes for source in given), MOST_PIECES, MOST_WORK // received)
+    if latencies:
+        most = min(most, MOST_TABLED // ranks)
+    counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})
     tried: list[tuple[Fraction, int, dict[str, Any]]] = []
-    longest = max(source.nbytes for source in given)
-    for count in sorted({n for power in range(12) for n in (2**power, 3 * 2**power // 2)}):
-        most = min(longest, MOST_PIECES, MOST_WORK // received)
-        if count > min(most, MOST_TABLED // ranks if latencies else most):
-            break
+    for place, count in enumerate(counts):
         settings: list[dict[str, Any]] = [{"pieces": count}]
         if latencies:
             lam = machine.planning_lam(-(-problem.nbytes // count))
-            roundings = {min(max(rounded(lam), 2), ranks) for rounded in (floor, ceil)}
+            roundings = {min(max(rounded(lam), 1), ranks) for rounded in (floor, ceil)}
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
-        tried += [(_rough(problem, machine, one), len(tried), one) for one in settings]
-    best = [one for _, _, one in sorted(tried)[:MOST_COMPARED]]
-    return sorted(best, key=lambda one: rounds_time(_program(problem, one), machine))[:1]
+        tried += [(_rough(problem, machine, one), place, one) for one in settings]
+    if not tried:
+        return []
+    _, place, best = min(tried, key=lambda row: row[:2])
+
+    def time(place: int) -> Fraction:
+        return rounds_time(_program(problem, {**best, "pieces": counts[place]}), machine)
+
+    for step in (1, -1, 2, -2):
+        while 0 <= place + step < len(counts) and time(place + step) < time(place):
+            place += step
+    return [{**best, "pieces": counts[place]}]
 
 
 def _register(name: str, summary: str, time: str, source: str, **parameters: Parameter) -> None:

@@ -7,7 +7,7 @@ In a loop the root of a broadcast may run ahead: that is throughput.  In a race 
 counts, from a common start.  All candidates are interleaved.  Rounds of a loop are short, so that
 some are undisturbed even on a busy machine; a row has the medians of all rounds, the ratio of the
 medians with its interval, that of the lower deciles, which others disturb least, and that of the
-medians without what it takes to time nothing at all: in a race, to come from the start to the clock.
+medians without what it takes to time nothing at all: in a race, from the start to the clock.
 Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default).
 """
 
@@ -96,7 +96,13 @@ def run_rank(out: Path, budget_s: float) -> None:
     text = []
     for title, samples in (("Loops", loops), ("Races", races)):
         nothing = np.median(samples[NOTHING]) * 1e6
-        text += [f"## {title}", "", f"Timing nothing takes {nothing:.2f} µs.", "", table_head(TITLES)]
+        text += [
+            f"## {title}",
+            "",
+            f"Timing nothing takes {nothing:.2f} µs.",
+            "",
+            table_head(TITLES),
+        ]
         for what, against, most in ROWS:
             if against not in samples:
                 continue

@@ -93,9 +93,9 @@ INTERPOSER = """
 #include <stdio.h>
 static int seen;
 int PMPI_Isend(const void *, int, HANDLE, int, int, HANDLE, void *);
-int MPI_Isend(const void *at, int count, HANDLE type, int peer, int tag, HANDLE comm, void *request) {
-    seen += count == 1;
-    return PMPI_Isend(at, count, type, peer, tag, comm, request);
+int MPI_Isend(const void *at, int n, HANDLE type, int peer, int tag, HANDLE comm, void *request) {
+    seen += n == 1;
+    return PMPI_Isend(at, n, type, peer, tag, comm, request);
 }
 __attribute__((destructor)) static void tell(void) {
     if (seen) {

@@ -19,9 +19,12 @@ COMPUTING_S = 1800.0
 
 
 def _check(options: dict[str, Any]) -> None:
+    from collwise.papers.papers_page import make_folder
     from collwise.papers.reproduction import chosen
 
     chosen(options["paper"], options["items"])
+    if not options["only_claims"]:
+        make_folder(options["folder"])
 
 
 @click.command("reproduce", cls=GroupedCommand)

@@ -43,15 +43,19 @@ class _ScriptCommand(click.Command):
     "--effort",
     type=click.Choice(["measure", "estimate"]),
     default="measure",
-    help="Replace the library's own where a race was won, or where the model says so.",
+    help="measure: replace the library's own only where a race was won. estimate: run what the"
+    " model predicts to be fastest, without comparing it with the library's own.",
 )
-@click.option("--summary", is_flag=True, help="In the end, tell on standard error what was called.")
+@click.option(
+    "--summary", is_flag=True, help="When the script ends, print on standard error what it called."
+)
 @click.option(
     "--json",
     "json_path",
     type=FILE,
     callback=writable,
-    help="In the end, write that to a file; collwise tune --from-summary reads it.",
+    help="When the script ends, write the summary to a file, as JSON; collwise tune"
+    " --from-summary reads it.",
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE [ARGUMENT]...")
 def command(

@@ -110,6 +110,14 @@ def note(text: str, *, title: str = "") -> Figure:
     return figure
 
 
+def _lay_out(figure: Figure) -> None:
+    """Give everything its place, once: otherwise each file would draw the picture twice."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        matplotlib.rcParams["figure.constrained_layout.use"] = False
+        figure.set_layout_engine(None)
+
+
 def svg(figure: Figure) -> str:
     """The picture as one <svg> element for an HTML page; equal figures give equal text.
 
@@ -118,13 +126,17 @@ def svg(figure: Figure) -> str:
     """
     file = StringIO()
     with look():
+        _lay_out(figure)
         unsigned = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=unsigned, transparent=True)
     text = file.getvalue()
     body = text[text.index(">", text.index("<svg")) + 1 :].strip()
     body = re.sub(r"<!--.*?-->\s*|<defs>\s*<style.*?</defs>\s*", "", body, flags=re.DOTALL)
-    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
-    body = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", body)
+    # matplotlib's identifiers are different every time
+    used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
+    names = {identifier: f"i{number}" for number, identifier in enumerate(used)}
+    body = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", body)
+    body = re.sub(r'(url\(|href=")#([^)"]+)', lambda m: f"{m[1]}#{names[m[2]]}", body)
     body = re.sub(r"<g>\s*</g>\s*", "", body).replace("xlink:href=", "href=")
     for name, (light, _) in THEME.items():
         body = body.replace(light, f"var(--{name}, {light})")
@@ -151,6 +163,7 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
         with look():
             undated = {"Date": None} if suffix == ".svg" else {}
             image = BytesIO()
+            _lay_out(figure)
             figure.savefig(image, format=suffix[1:], metadata=undated)
         replace_file(target, image.getvalue())
     except OSError as error:

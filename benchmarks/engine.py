@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, number, table_head, table_row, today
 
 CALLS = 20
 LIMIT_S = 900
@@ -59,8 +59,8 @@ def main() -> None:
     from collwise.system.launcher import start
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--budget", type=float, default=60)
+    parser.add_argument("--ranks", type=number(int), default=2)
+    parser.add_argument("--budget", type=number(float, 0.1), default=60)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.in_rounds import MOST_PIECES, MOST_TABLED
+from collwise.algorithms.in_rounds import MOST_PIECES, MOST_RANKS, MOST_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.algorithms.s_to_p.round_recurrence import rounds_time
@@ -49,7 +49,7 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
     """The best number of pieces: from the roughly best one on, as long as it gets better."""
     ranks, given = problem.ranks, problem.sources
-    if ranks < 2 or not given:
+    if not 2 <= ranks <= MOST_RANKS or not given:
         return []
     received = ranks if all_give_alike(problem) else ranks * len(given)
     most = min(max(source.nbytes for source in given), MOST_PIECES, MOST_WORK // received)
@@ -64,7 +64,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
             roundings = {min(max(rounded(lam), 1), ranks) for rounded in (floor, ceil)}
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
         tried += [(_rough(problem, machine, one), place, one) for one in settings]
-    if not tried:
+    if not tried:  # too many ranks or sources even for one piece
         return []
     _, place, best = min(tried, key=lambda row: row[:2])
 

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
         source, settings = random.randrange(p), settings_of(algorithm, p)
         label = describe(algorithm.short_name, algorithm.settings(settings))
         placement = cw.Placement.regular(3, 2) if p == 6 else None
-        given = {"placement": placement, "algorithm": label}
+        given: dict[str, Any] = {"placement": placement, "algorithm": label}
         schedule = ours.schedule(p, 1000, sources=[source], **given)
         broadcast = algorithm.schedule(p, 1000, source, placement=placement, **settings)
         assert schedule.lists == broadcast.lists
@@ -53,7 +54,7 @@ def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
 )
 def test_it_is_planned_as_fast(machine: cw.Machine) -> None:
     for nbytes in (8, 5000, 1 << 20):
-        given = {"ranks": 6, "machine": machine}
+        given: dict[str, Any] = {"ranks": 6, "machine": machine}
         broadcast = cw.plan("broadcast", nbytes=nbytes, root=4, **given)
         plan = cw.plan("s_to_p", nbytes=nbytes, sources=[4], **given)
         assert plan.choice.predicted == broadcast.choice.predicted
@@ -69,7 +70,7 @@ def test_many_ranks() -> None:
 
 
 def test_several_sources_one_after_another() -> None:
-    given = {"sources": [5, 0, 2], "algorithm": "binary_segmented(segment=30)"}
+    given: dict[str, Any] = {"sources": [5, 0, 2], "algorithm": "binary_segmented(segment=30)"}
     schedule = AS_BROADCAST.schedule(7, [100, 7, 65], **given)
     check_flow(schedule)
     machine = cw.Machine.postal(t0_s=1, lam=2)

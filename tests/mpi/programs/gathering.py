@@ -2,6 +2,7 @@
 
 import gc
 from functools import partial
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -153,7 +154,7 @@ def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
         send = given(types, mine, into, pairs, rank, number // KINDS + rank)
         calls = (ours.Allgatherv, ours.Iallgatherv, ours.Allgatherv_init)
         for call in calls:
-            request = call(send, into.spec)
+            request: Any = call(send, into.spec)
             if call == ours.Allgatherv_init:
                 request.Start()
             if request is not None:

@@ -87,7 +87,10 @@ class Settings:
         }
 
     def of(self, algorithm: Algorithm, **others: Any) -> dict[str, Any]:
-        return settings_of(algorithm, self.p, **(self.drawn | others))
+        drawn = self.drawn | others
+        if algorithm.kind.has_sources:
+            drawn["algorithm"] = f"chain_segmented(segment={self.segment})"
+        return settings_of(algorithm, self.p, **drawn)
 
 
 def segmentings(algorithm: Algorithm, p: int, nbytes: int, seed: int) -> list[Settings]:

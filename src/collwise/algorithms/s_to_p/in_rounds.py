@@ -49,7 +49,7 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
     """The best number of pieces: from the roughly best one on, as long as it gets better."""
     ranks, given = problem.ranks, problem.sources
-    if not 2 <= ranks <= MOST_RANKS or not given:
+    if ranks > MOST_RANKS or len(given) < 2:  # of one source it is a broadcast
         return []
     received = ranks if all_give_alike(problem) else ranks * len(given)
     most = min(max(source.nbytes for source in given), MOST_PIECES, MOST_WORK // received)

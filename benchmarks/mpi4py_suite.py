@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, listed, number, table_head, table_row, today
 
 from collwise.measure.race import LIBRARY
 from collwise.system.launcher import command_line, find_mpiexec, is_open_mpi
@@ -66,9 +66,9 @@ class Outcome(msgspec.Struct):
 def main() -> None:
     """Download, run, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", default="1,2,3,4,5")
-    parser.add_argument("--only", default=",".join(FILES))
-    parser.add_argument("--limit", type=float, default=LIMIT_S)
+    parser.add_argument("--ranks", type=listed(number(int)), default=[1, 2, 3, 4, 5])
+    parser.add_argument("--only", type=listed(str, FILES), default=FILES)
+    parser.add_argument("--limit", type=number(float), default=LIMIT_S)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--sources", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -79,8 +79,8 @@ def main() -> None:
     known = {(one.ranks, one.file) for one in outcomes}
     with tempfile.TemporaryDirectory() as name:
         tests = (options.sources or download(wanted, Path(name))) / "test" / "main.py"
-        for ranks in map(int, options.ranks.split(",")):
-            for file in options.only.split(","):
+        for ranks in options.ranks:
+            for file in options.only:
                 if (ranks, file) in known:
                     continue
                 outcome = run_file(tests, file, ranks, options.limit)

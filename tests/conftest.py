@@ -9,6 +9,19 @@ from tests.mpi import launching
 settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("collwise")
 
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let workers measure coverage once.
+
+    pytest-cov starts when a worker reads its options, and again with its session: two tracers, of
+    which `no_cover` stops one.
+    """
+    controller = getattr(session.config.pluginmanager.get_plugin("_cov"), "cov_controller", None)
+    if controller is not None and hasattr(session.config, "workerinput"):
+        controller.cov.stop()
+
+
 LIBRARIES = {"mpich": launching.mpich, "openmpi": launching.openmpi}
 
 

@@ -67,18 +67,16 @@ def test_near_names(name: str, near: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("bcast", "broadcast"),
-        ("Bcast", "broadcast"),
-        ("MPI_Bcast", "broadcast"),
-        ("allgather", "s_to_p"),
-        ("all_gather", "s_to_p"),
-        ("Allgatherv", "s_to_p"),
-        ("MPI_ALLGATHERV", "s_to_p"),
+        ("add", "sum"),
+        ("Maximum", "max"),
+        ("MPI_PRODUCT", "prod"),
+        ("MPI.SUM", "sum"),
+        ("bit_wise", "bitwise"),
     ],
 )
 def test_what_others_call_something(name: str, ours: str) -> None:
-    error = UnknownName.of("collective", name, ["broadcast", "reduce", "s_to_p"])
-    assert str(error) == f"collective {name!r}: there is none; write {ours}, as it is called here"
+    error = UnknownName.of("operator", name, ["sum", "max", "prod", "bitwise"])
+    assert str(error) == f"operator {name!r}: there is none; write {ours}, as it is called here"
     assert "as it is called" not in str(UnknownName.of("topology", name, ["mesh", "torus"]))
 
 

@@ -11,9 +11,6 @@ from types import MappingProxyType
 
 CALLED: Mapping[str, str] = MappingProxyType(
     {
-        "allgather": "s_to_p",
-        "allgatherv": "s_to_p",
-        "bcast": "broadcast",
         "add": "sum",
         "+": "sum",
         "plus": "sum",

@@ -56,6 +56,7 @@ def test_some_claim_to_be_optimal() -> None:
     assert {a.short_name for a in OPTIMAL} >= {"postal_tree", "alpha_table"}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", OPTIMAL, ids=lambda a: a.name)
 @pytest.mark.parametrize("lam", [*LATENCIES, F(27, 25), F(1293, 1000), F(39, 20)], ids=str)
 def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -> None:
@@ -217,6 +218,7 @@ def test_one_rank_of_a_million(algorithm: Algorithm) -> None:
         assert rank not in peers
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("_nothing_great")
 @pytest.mark.parametrize("algorithm", SCALABLE, ids=lambda a: a.name)
 def test_neighbours_of_a_million_agree(algorithm: Algorithm) -> None:

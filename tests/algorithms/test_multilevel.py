@@ -56,6 +56,7 @@ def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any
     assert schedule.columns().rows() == tabulate(schedule.lists, starts).rows()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", range(12))
 @each
 def test_any_placement(algorithm: Algorithm, seed: int) -> None:
@@ -94,6 +95,7 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     assert algorithm.name not in {*plain.excluded, *(c.name for c in plain.candidates)}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", sorted({a.collective for a in WITH_LEVELS}))
 @pytest.mark.parametrize("seed", range(4))
 def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:

@@ -66,6 +66,7 @@ def test_every_algorithm_has_a_twin() -> None:
     assert {a.short_name for a in S_TO_P} == {*ON_MESHES, *ON_RANKS}
 
 
+@pytest.mark.no_cover
 @each
 def test_the_messages_are_those_that_are_told(algorithm: Algorithm) -> None:
     """All of them, and every rank has its own in the order of the rounds."""

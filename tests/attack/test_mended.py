@@ -1,19 +1,24 @@
 """Odd inputs that once went wrong, one by one."""
 
 import contextlib
+import dataclasses
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import collwise as cw
 from collwise import __main__ as entry
+from collwise.cli.failures import failing_clearly
 from collwise.errors import InvalidArgument, LabUnavailable, UnknownName
 from collwise.lab import requirements
 from collwise.system.host import LAB
+from collwise.tuning.occurred import tasks_of
 from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run, collwise, folder  # noqa: F401
 from tests.cli.running import example
@@ -156,3 +161,86 @@ def test_too_many_segments(collwise: Run) -> None:  # noqa: F811
     """They were listed before they were counted."""
     asked = "simulate -n 8 --bytes 1G --t0 1 --lam 4 --algorithm chain_segmented --set segment=64"
     collwise(*asked.split()).refused("these are about 117,440,512 messages")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("tune -n 2 --report /", "/ is a folder"),
+        ("reproduce bruck1996 table1 --out=", "the name is empty; name a folder"),
+        (f"wisdom show {'x' * 5000}", "no saved profile matches"),
+        ("run sub", "run sub: there is no such file"),
+        (f"run {'x' * 5000}", "there is no such file"),
+        ("bench -n 2 --bytes 1048576G", "bytes are more than the memory here"),
+        (
+            "plan -n 4 --bytes 8 --levels ethernet:999999x999999",
+            "999998000001 ranks are too many; give at",
+        ),
+    ],
+)
+def test_refused(collwise: Run, words: str, told: str) -> None:  # noqa: F811
+    Path("sub").mkdir()
+    collwise(*words.split()).refused(told)
+
+
+def test_a_race_of_a_program_that_does_not_fit(tmp_path: Path) -> None:
+    """Whatever a file says that a program called."""
+    call = '{"ranks": 2, "times": 1, "collective": "broadcast", "nbytes": 1000000000000000}'
+    (tmp_path / "calls.json").write_text(
+        f'{{"format": "collwise calls", "ranks": 2, "calls": [{call}]}}'
+    )
+    with pytest.raises(InvalidArgument, match="no calls on 2 ranks that plans could serve"):
+        tasks_of(tmp_path / "calls.json", 2)
+
+
+def test_no_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, failing_clearly():
+        np.empty(1 << 60, np.uint8)
+    assert end.value.code == 1
+    assert re.fullmatch(
+        "collwise: no memory: Unable to allocate .*; ask for fewer bytes or ranks\n",
+        capsys.readouterr().err,
+    )
+
+
+ODD_NAMES = ["", "x", "nosuch/x", "broadcast/", "broadcast/a b", "broadcast/x/y", "s_to_p/library"]
+
+
+@pytest.mark.parametrize("name", [*ODD_NAMES, "allgatherv/mine", "broadcast/chain", 5, None])
+def test_an_algorithm_that_nobody_could_name(name: Any) -> None:
+    one = dataclasses.replace(cw.ALGORITHMS["broadcast/chain"], name=name)
+    with pytest.raises(InvalidArgument, match="register an algorithm"):
+        cw.register(one)
+
+
+def test_no_algorithm() -> None:
+    with pytest.raises(InvalidArgument, match="it is 5; give a"):
+        cw.register(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sizes", [(10**9, 10**9), (10**9,), (2, 3, 10**12)])
+def test_a_placement_of_more_ranks_than_there_are(sizes: tuple[int, ...]) -> None:
+    for make in (cw.Placement.regular, lambda *sizes: cw.Placement.nodes(sizes)):
+        with pytest.raises(InvalidArgument, match="are too many; give at most 1048576"):
+            make(*sizes)
+
+
+@pytest.mark.parametrize("name", ["broadcast/multilevel", "allreduce/multilevel"])
+def test_teams_of_more_ranks_than_there_are(name: str) -> None:
+    settings: dict[str, Any] = dict.fromkeys(cw.ALGORITHMS[name].parameters, "flat")
+    settings |= {"across": "census"} if "across" in settings else {}
+    with soon(name), pytest.raises(InvalidArgument, match="choose an algorithm that knows no"):
+        cw.ALGORITHMS[name].schedule(2**63, 512, **settings)
+
+
+@pytest.mark.parametrize("name", ["broadcast/circulant", "reduce/postal_rounds"])
+def test_more_pieces_than_there_are(name: str) -> None:
+    more: dict[str, Any] = {"latency": 2} if "postal" in name else {}
+    with soon(name), pytest.raises(InvalidArgument, match="pieces; choose longer ones"):
+        cw.ALGORITHMS[name].predict(MACHINE, 8, 2**63, segment=1, **more)
+
+
+def test_rows_that_are_no_list() -> None:
+    with pytest.raises(InvalidArgument, match="give a list of rows"):
+        cw.sources.rows_of((2, 4), 2, np.array("a"))

@@ -24,6 +24,10 @@ def test_only_claims(collwise: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-def test_a_wrong_request(collwise: Run) -> None:
+def test_a_wrong_request(collwise: Run, tmp_path: Path) -> None:
     collwise("reproduce", "bruck1997").refused("bruck1997")
     collwise("reproduce", "bruck1996", "fig19").refused("fig19")
+    (tmp_path / "file").touch()
+    ended = collwise("reproduce", "bruck1996", "fig2", "--out", tmp_path / "file" / "x")
+    ended.refused("file", "name another folder")
+    assert "computing" not in ended.err  # it is refused at once

@@ -50,6 +50,7 @@ def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dic
     return {name: data.draw(ways[name]) for name in algorithm.parameters}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "algorithm", [a for a in algorithms_for("broadcast") if not a.levels], ids=lambda a: a.name
 )

@@ -61,6 +61,9 @@ def test_the_first_whose_size_is_not_exceeded() -> None:
         ("", InvalidArgument, "that is no name with settings"),
         ("chan", UnknownName, "did you mean"),
         ("chain, binomial", InvalidArgument, "that is no name with settings"),
+        ("chain <= 4k, <= 8k", InvalidArgument, "that is no name with settings"),
+        ("chain <= 4k, flat <= 4k", InvalidArgument, "nothing is left for flat <= 4k"),
+        ("knomial(k=²)", InvalidArgument, "²"),
         ("chain <= much", InvalidArgument, "no size"),
         ("chain(segment=8k)", InvalidArgument, "it has no such parameter"),
         ("chain_segmented(segment=0)", InvalidArgument, "it is 0"),
@@ -78,7 +81,7 @@ def test_what_is_no_text() -> None:
     odd: list[tuple[Any, str]] = [
         ({"broadcast": 3}, r"algorithm \(3\)"),
         (["ring"], "give them by collective"),
-        ({"bcast": "ring"}, "write broadcast"),
+        ({"nope": "ring"}, "known: .*broadcast"),
     ]
     for algorithms, told in odd:
         with pytest.raises(CollwiseError, match=told):
@@ -91,6 +94,13 @@ def test_what_is_no_text() -> None:
 def test_what_is_no_choice(text: str) -> None:
     with pytest.raises(InvalidArgument, match=r"here: '.*' is no choice; write it as in"):
         parse_choices(text, "here")
+
+
+def test_a_collective_that_is_chosen_twice() -> None:
+    with pytest.raises(InvalidArgument, match="here: reduce is chosen twice; write its choices"):
+        parse_choices("reduce=flat <= 4k; reduce = binomial", "here")
+    with pytest.raises(InvalidArgument, match="algorithms for bcast: broadcast has some; write"):
+        read_choices({"broadcast": "flat", "bcast": "chain"})
 
 
 def test_the_plan_has_these_settings() -> None:

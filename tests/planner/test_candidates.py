@@ -42,6 +42,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
                 assert least <= ideal(schedule, asked.machine, topology).completion, asked
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -31,8 +31,7 @@ from tests.planner.machines import HOCKNEY, POSTAL
         ({"algorithm": ["chain"]}, UnknownName, r"algorithm \(a list\): there is none; known: "),
         ({"collective": "braodcast"}, UnknownName, "did you mean broadcast"),
         ({"collective": "sort"}, UnknownName, "collective 'sort': there is none; known: "),
-        ({"collective": "allgather"}, UnknownName, "write s_to_p, as it is called here"),
-        ({"collective": "bcast"}, UnknownName, "write broadcast, as it is called here"),
+        ({"collective": "alltoal"}, UnknownName, "did you mean allgather"),
         ({"collective": None}, UnknownName, r"collective \(None\): there is none; known: all"),
         ({"collective": ["reduce"]}, UnknownName, r"collective \(a list\): there is none; kno"),
     ],
@@ -74,7 +73,7 @@ def test_what_nobody_says_about_combining() -> None:
 def test_aliases_mean_the_same() -> None:
     asked: dict[str, Any] = {"ranks": 6, "nbytes": 8, "sources": [0, 4], "machine": POSTAL}
     expected = plan("s_to_p", **asked, algorithm="ring")
-    for collective in ("s_to_p", "allgatherv"):
+    for collective in ("s_to_p", "allgatherv", "Allgatherv", "MPI_Allgather"):
         for algorithm in ("ring", "s_to_p/ring", "allgatherv/ring"):
             made = plan(collective, **asked, algorithm=algorithm)
             assert made == expected

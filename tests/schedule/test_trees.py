@@ -18,14 +18,20 @@ from collwise.algorithms.broadcast import (
     postal_tree,
 )
 from collwise.model import postal
-from collwise.schedule.trees import Family, HeapTree, Part, SplitTree, Tree
+from collwise.schedule.trees import Family, HeapTree, LastFirst, Part, SplitTree, Tree
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 SIZES = [*range(1, 41), 63, 64, 65, 100, 127, 128, 130]
 
 
 def trees(n: int) -> list[Tree]:
-    found: list[Tree] = [binomial.tree(n), flat.tree(n), chain.tree(n), binary.tree(n)]
+    found: list[Tree] = [
+        binomial.tree(n),
+        flat.tree(n),
+        LastFirst(n),
+        chain.tree(n),
+        binary.tree(n),
+    ]
     found += [HeapTree(n, k) for k in (3, 4, 7)]
     found += [knomial.tree(n, k) for k in (2, 3, 4, 8)]
     found += [alpha_tree.fixed(n, Fraction(a, 100)) for a in (50, 62, 75, 99)]

@@ -29,6 +29,7 @@ def outputs(algorithm: Algorithm, schedule: Schedule, found: list[Any]) -> list[
     return found
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
 def test_every_algorithm_gives_what_numpy_gives(algorithm: Algorithm) -> None:
     for p in RANKS:

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import COMBINES, HOCKNEY, MEASURED, roots, settings_of
+from tests.algorithms.examples import (
+    COMBINES,
+    HOCKNEY,
+    MEASURED,
+    VAN_DE_GEIJN,
+    fitting,
+    root_of,
+    roots,
+    settings_of,
+)
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -20,11 +29,12 @@ from collwise.model.topology import Complete
 from collwise.schedule.operations import Block, Message, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, Schedule, Written
+from collwise.schedule.reduction import UpTree
 from collwise.simulator import simulate
 from collwise.timing import Timing, ideal
 from collwise.timing.port_queues import port_queues
 from collwise.timing.trace import VECTORISED_FROM
-from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
+from collwise.timing.vectorised import AlikeTiming, Vectorised, VectorisedTiming, vectorised_timing
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "3", "4", "7")]
 POSTAL = [Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES]
@@ -35,6 +45,8 @@ LOGGP = [
 ]
 FINE = Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846")
 """One message takes more ticks than int64 holds."""
+EXCHANGE_ONLY = Machine.hockney(alpha_s=1, beta_s=1, exchange_only=True)
+COMBINING = [a for a in ALGORITHMS.values() if a.kind.combines and not a.levels]
 SENDING = [a for a in ALGORITHMS.values() if not a.kind.combines]
 TREES = [a for a in SENDING if a.collective == "broadcast" and not a.segmented]
 A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
@@ -52,13 +64,13 @@ def schedule_of(
     return algorithm.schedule(p, lengths, sources=sources, **chosen)
 
 
-def vectorised(schedule: Schedule, machine: Machine) -> VectorisedTiming:
+def vectorised(schedule: Schedule, machine: Machine) -> Vectorised:
     timing = vectorised_timing(schedule, machine)
     assert timing is not None, schedule
     return timing
 
 
-def assert_same(timing: VectorisedTiming, expected: Timing) -> None:
+def assert_same(timing: Vectorised, expected: Timing) -> None:
     assert timing.finish == expected.finish
     assert timing.completion == expected.completion
     assert timing.completion_s == expected.completion_s
@@ -244,11 +256,55 @@ def test_empty_messages_wait_for_nothing(machine: Machine) -> None:
     assert_same(vectorised(inside, machine), ideal(inside, machine))
 
 
-def test_combining_is_refused() -> None:
-    for algorithm in ALGORITHMS.values():
-        if algorithm.kind.combines:
-            schedule = algorithm.schedule(8, 64, **settings_of(algorithm, 8))
-            assert vectorised_timing(schedule, POSTAL[0]) is None
+def combining(algorithm: Algorithm, p: int, itemsize: int, root: int = 0) -> Schedule:
+    """A schedule of whole elements, whose blocks are equally long where itemsize is 1."""
+    nbytes = fitting(algorithm, p, 64 * itemsize, itemsize) * (1 if itemsize > 1 else p)
+    settings = settings_of(algorithm, p, lam=LATENCIES[p % 8], segment=1 << 20)
+    return algorithm.schedule(p, nbytes, root_of(algorithm, root), itemsize=itemsize, **settings)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
+def test_combining(algorithm: Algorithm) -> None:
+    """Up trees, and where all ranks are alike, the same as event by event; else it is refused."""
+    for p in (1, 2, 3, 4, 5, 7, 8, 16, 27, 33, 64):
+        for i, machine in enumerate((*MACHINES, VAN_DE_GEIJN, FINE)):
+            if i % 4 != p % 4:
+                continue
+            schedule = combining(algorithm, p, (1, 8)[p % 3 == 0], 7 * p // 3 % p)
+            timing = vectorised_timing(schedule, machine)
+            tree = isinstance(schedule.program, UpTree)
+            assert (timing is not None) == (tree or schedule.program.is_alike())
+            if timing is not None:
+                assert_same(timing, ideal(schedule, machine))
+        for machine in (*LOGGP, EXCHANGE_ONLY):
+            assert vectorised_timing(schedule, machine) is None
+
+
+def test_segments_and_nothing_up_a_tree() -> None:
+    segmented = ALGORITHMS["reduce/chain_segmented"].schedule(9, 64, segment=16)
+    assert vectorised_timing(segmented, POSTAL[0]) is None
+    nothing = ALGORITHMS["reduce/binomial"].schedule(9, 0)
+    assert vectorised_timing(nothing, POSTAL[0]) is None
+
+
+def test_many_ranks_combine() -> None:
+    """What a trace says of them, pictures included, is what the event engine says."""
+    for name, kind in (
+        ("reduce/postal_tree", VectorisedTiming),
+        ("allreduce/recursive_doubling", AlikeTiming),
+    ):
+        algorithm = ALGORITHMS[name]
+        settings = settings_of(algorithm, VECTORISED_FROM)
+        schedule = algorithm.schedule(VECTORISED_FROM, 512, itemsize=8, **settings)
+        trace, expected = simulate(schedule, VAN_DE_GEIJN), ideal(schedule, VAN_DE_GEIJN)
+        assert isinstance(trace.simulated, kind)
+        assert_same(trace.simulated, expected)
+        assert trace.timing.combines == expected.combines
+        assert (trace.passages, trace.link_busy()) == ((), {})
+        sizes, times = trace.simulated.sizes
+        assert len(sizes) * times == len(expected.transfers)
+        assert set(sizes.tolist()) == {512}
 
 
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
@@ -333,7 +389,7 @@ def test_many_ranks_are_vectorised(machine: Machine) -> None:
 
 
 def test_what_cannot_be_vectorised_is_simulated_event_by_event() -> None:
-    reduce = ALGORITHMS["reduce/binomial"].schedule(VECTORISED_FROM, 64)
+    reduce = ALGORITHMS["reduce/halving_gather"].schedule(VECTORISED_FROM, 64)
     flat = ALGORITHMS["broadcast/flat"].schedule(VECTORISED_FROM, 64)
     by_hand = Schedule(flat.problem, Written(flat.lists))
     wormhole = Machine.wormhole(send_s=1, receive_s=1, hop_s=0, beta_s=0)

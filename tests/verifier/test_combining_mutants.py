@@ -556,6 +556,7 @@ def two_mutants(name: str, mutation: Mutation) -> list[bool | None]:
     return [judged(ALGORITHMS[name], mutation, first + seed) for seed in range(2)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", COMBINE, ids=lambda a: a.name)
 def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
     for mutation in MUTATIONS:

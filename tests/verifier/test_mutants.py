@@ -344,6 +344,7 @@ def test_what_is_broken_was_right(algorithm: Algorithm) -> None:
         verify(Broken(algorithm, seed).schedule(), POSTAL)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
 @each
 def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:

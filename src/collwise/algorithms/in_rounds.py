@@ -47,10 +47,12 @@ def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """The fields `build`, `predicted` and `simulated` of an algorithm in such rounds."""
+    """The fields `build` and `predicted` of an algorithm in such rounds."""
 
     def rounds(problem: Problem, settings: Settings) -> tuple[Rounds, tuple[Block, ...]]:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
+        if (count := -(-problem.nbytes // (items * problem.itemsize))) > MOST_EVER:
+            raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
         blocks = tuple(pieces(problem.nbytes, items * problem.itemsize))
         return rounds_of(problem, settings, len(blocks)), blocks
 

@@ -69,8 +69,7 @@ def register_circular(
         lambda problem, _: program(problem),
         predicted=lambda problem, machine, _: circular_time(problem, machine, program),
         estimated=lambda problem, _: (
-            problem.ranks > LARGEST_SIMULATED
-            and problem.nbytes % (problem.itemsize * problem.ranks) != 0
+            problem.ranks > LARGEST_SIMULATED and not program(problem).is_alike()
         ),
         order=lambda problem: "same",
         segmented=True,
@@ -153,7 +152,7 @@ def circular_time(
     to LARGEST_SIMULATED ranks; else the time for the next length where they are.
     """
     unit = problem.itemsize * problem.ranks
-    if problem.nbytes % unit and problem.ranks <= LARGEST_SIMULATED:
+    if not program(problem).is_alike() and problem.ranks <= LARGEST_SIMULATED:
         return simulated_time(problem, machine, program(problem))
     even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
     return ideal_alike(program(even).operations(0), machine)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument, UnknownName, shown
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement
@@ -196,9 +196,17 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 
 
 def register(algorithm: Algorithm) -> Algorithm:
-    """Enter an algorithm; its name must be new."""
-    if algorithm.name in _ALGORITHMS:
-        raise ValueError(f"two algorithms are named {algorithm.name}")
+    """Enter an algorithm; raises InvalidArgument unless its name is new and can be written."""
+    asked = "register an algorithm"
+    if not isinstance(algorithm, Algorithm):
+        raise InvalidArgument(asked, f"it is {shown(algorithm)}", "give a collwise.Algorithm")
+    name = algorithm.name
+    match = re.fullmatch(r"(\w+)/([A-Za-z_]\w*)", name) if isinstance(name, str) else None
+    if match is None or match[1] not in COLLECTIVES or match[2] == "library":
+        remedy = "name the collective and the algorithm, such as broadcast/two_arms; collectives: "
+        raise InvalidArgument(asked, f"its name is {shown(name)}", remedy + ", ".join(COLLECTIVES))
+    if name in _ALGORITHMS:
+        raise InvalidArgument(asked, f"two algorithms are named {name}", "choose another name")
     _ALGORITHMS[algorithm.name] = algorithm
     return algorithm
 
@@ -229,7 +237,7 @@ def find(name: str, collective: str | None = None) -> Algorithm:
     raise UnknownName.of("algorithm", name, by_name)
 
 
-WRITTEN = re.compile(r"\s*((?:\w+/)?[a-z_]+)\s*(?:\((.*)\))?\s*")
+WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 
 
 def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
@@ -246,7 +254,7 @@ def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
             values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix", "latency") and value.isdigit():
+            if name in ("k", "radix", "latency") and re.fullmatch("[0-9]+", value):
                 values[name] = int(value)
     return find(match[1], collective), values
 

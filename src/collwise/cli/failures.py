@@ -60,6 +60,8 @@ def failing_clearly() -> Iterator[None]:
             _interrupted()
         if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
             sys.stderr.write(f"collwise: write the result: {problem.strerror}; make room for it\n")
+        elif isinstance(problem, MemoryError):
+            sys.stderr.write(f"collwise: no memory: {problem}; ask for fewer bytes or ranks\n")
         else:
             sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
             traceback.print_exc()

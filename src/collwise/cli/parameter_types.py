@@ -40,12 +40,14 @@ class ParsedType(click.ParamType[T]):
 
 
 class FilePath(click.Path):
-    """The path of a file, which has a name."""
+    """The path of a file or folder, which has a name."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path; a usage error for an empty name."""
         if value == "":
-            self.fail("the name is empty; name a file", param, ctx)
+            self.fail(
+                f"the name is empty; name a {'file' if self.file_okay else 'folder'}", param, ctx
+            )
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
@@ -102,7 +104,8 @@ def writable(
     if path is None:
         return None
     absolute = Path(os.path.realpath(path))
-    folder = next(p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
+    above = (p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
+    folder = next(above, absolute)
     trouble = ""
     if os.path.isdir(absolute):  # noqa: PTH112
         trouble = "is a folder"
@@ -144,6 +147,7 @@ def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> P
 
 
 FILE = FilePath(path_type=Path)
+FOLDER = FilePath(file_okay=False, path_type=Path)
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,bytes,…", _parse_sizes)
 BUDGET = ParsedType("seconds", _parse_budget)

@@ -8,7 +8,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET
+from collwise.cli.parameter_types import BUDGET, FOLDER
 from collwise.cli.ranks_option import on_ranks
 
 if TYPE_CHECKING:  # only what is measured needs MPI
@@ -19,9 +19,12 @@ COMPUTING_S = 1800.0
 
 
 def _check(options: dict[str, Any]) -> None:
+    from collwise.papers.papers_page import make_folder
     from collwise.papers.reproduction import chosen
 
     chosen(options["paper"], options["items"])
+    if not options["only_claims"]:
+        make_folder(options["folder"])
 
 
 @click.command("reproduce", cls=GroupedCommand)
@@ -31,7 +34,7 @@ def _check(options: dict[str, Any]) -> None:
 @click.option(
     "--out",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("collwise-papers"),
     help="The folder for the page and the pictures.",
 )

@@ -1,5 +1,6 @@
 """`collwise run`: a script with a collwise communicator in the place of `MPI.COMM_WORLD`."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -42,15 +43,19 @@ class _ScriptCommand(click.Command):
     "--effort",
     type=click.Choice(["measure", "estimate"]),
     default="measure",
-    help="Replace the library's own where a race was won, or where the model says so.",
+    help="measure: replace the library's own only where a race was won. estimate: run what the"
+    " model predicts to be fastest, without comparing it with the library's own.",
 )
-@click.option("--summary", is_flag=True, help="In the end, tell on standard error what was called.")
+@click.option(
+    "--summary", is_flag=True, help="When the script ends, print on standard error what it called."
+)
 @click.option(
     "--json",
     "json_path",
     type=FILE,
     callback=writable,
-    help="In the end, write that to a file; collwise tune --from-summary reads it.",
+    help="When the script ends, write the summary to a file, as JSON; collwise tune"
+    " --from-summary reads it.",
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE [ARGUMENT]...")
 def command(
@@ -73,7 +78,8 @@ def command(
     """  # noqa: D301
     if not words or words in (("-m",), ("-c",)):
         raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")
-    if not words[0].startswith("-") and not (words[0] and Path(words[0]).exists()):
+    file = f"{words[0]}/__main__.py" if os.path.isdir(words[0]) else words[0]  # noqa: PTH112
+    if not words[0].startswith("-") and not os.path.exists(file):  # noqa: PTH110 - never raises
         raise InvalidArgument(
             f"run {words[0]}", "there is no such file", "name a script, or -m and a module"
         )

@@ -120,7 +120,7 @@ class Meeting:
         return message.recv()
 
     def free(self) -> None:
-        """Receive what nobody waited for, which would meet another communicator's.  Collective."""
+        """Receive what is still under way, so that no later communicator gets it.  Collective."""
         sent = [self._outgoing[rank] for rank in range(self.comm.size)]
         for rank, number in enumerate(self.comm.alltoall(sent)):
             for _ in range(number - self._incoming[rank]):

@@ -55,21 +55,23 @@ class Comm(ObjectForms):
     comm: any intracommunicator.   profile: rank 0's counts, the others' are not looked at; a
     `Profile` or its file, None for the one that `collwise tune` saved for this machine, or False
     for none.
-    machine: plan for this machine instead of a profile's.   effort: "measure" replaces the
-    library's own only where a race was won (the profile knows); "estimate" goes by the model.
+    machine: plan with these costs instead of the profile's.   effort: "measure" runs a plan only
+    where it won a race that the profile knows; "estimate" runs what the model predicts to be
+    fastest, without comparing it with the library's own.  A machine alone has no races: give it
+    with effort="estimate" or with algorithms.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
     allgathers are "s_to_p".  For others the environment counts,
     COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
-    placement: which ranks are near each other, if MPI's nodes and the profile do not say it.
+    placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: whether `calls` and `last_call` shall tell what was called; a call then takes some
-    microseconds more.
+    record: note every call, for `calls` and `last_call`; each then takes some microseconds more.
 
-    With COLLWISE_CHECK=1 in rank 0's environment the ranks compare what they ask for before every
-    collective that is served here, and all raise InvalidArgument where they would wait for ever,
-    also for a rank that does not come within a minute (or COLLWISE_CHECK_LIMIT, such as 90s).
+    With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
+    blocking call that is served here, and when a persistent request is made.  Where they would wait
+    for ever all raise InvalidArgument, also for a rank that does not come within a minute (or
+    COLLWISE_CHECK_LIMIT, such as 90s).
 
     Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
 
@@ -270,7 +272,7 @@ class Comm(ObjectForms):
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
-        All ranks end with the same bits, unless `order="any"` gave that up.
+        A plan of ours leaves the same bits on all ranks, unless `order="any"` gave that up.
         """
         missed = self._fast_allreduce(self, sendbuf, recvbuf, op)
         if missed is not True and not self._combined("Allreduce", missed, sendbuf, recvbuf, op):
@@ -336,9 +338,9 @@ class Comm(ObjectForms):
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
 
-        MPI keeps COMM_WORLD and COMM_SELF until it ends.  Of those only the duplicate is freed, and
-        persistent requests with it; what is left is a plain communicator of the library's.  What
-        stands in for them refuses, as they do.
+        Of COMM_WORLD and COMM_SELF, which MPI keeps, only the duplicate and its persistent requests
+        are freed; the library's own collectives serve from then on.  A communicator that replaces
+        MPI.COMM_WORLD raises, as that does.
         """
         if self._stands_in():
             super().Free()  # which raises
@@ -347,9 +349,9 @@ class Comm(ObjectForms):
             super().Free()
 
     def free(self) -> None:
-        """As mpi4py's: `Free`, but what MPI keeps is left alone, and so is what is freed.
+        """As mpi4py's: nothing happens to a null communicator, and MPI keeps its own two.
 
-        An object for COMM_WORLD or COMM_SELF is null then, unless it stands in for them.
+        An object for COMM_WORLD or COMM_SELF is null then, unless it replaces MPI.COMM_WORLD.
         """
         if self != MPI.COMM_NULL and not self._stands_in():
             self._end_service()

@@ -206,8 +206,8 @@ class Decision:
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for; None where the library's own collective serves.
 
-        timed: False if nobody will look at the predicted time; then a schedule whose time has to be
-        simulated is not, if the algorithm is known.
+        timed: False if nobody needs the predicted time; then nothing is simulated to find it, if
+        the algorithm is known.
         """
         plan, why = self.explained(asked, form, timed=timed)
         level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
@@ -232,7 +232,7 @@ class Decision:
         return verdict(self._races(problem.ranks), problem, form).race
 
     def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
-        """The same, and in one sentence who serves and why."""
+        """The plan as from `plan`, and one sentence that says who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
@@ -304,7 +304,10 @@ def _legal(name: str, problem: Problem) -> bool:
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
-    """What is known of such nodes where ranks are on one, or on several; None if that is here."""
+    """The saved profile of such nodes for the other layout, one node or several.
+
+    None if this is that layout, in a lab, and where COLLWISE_PROFILE names a file.
+    """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
     try:

@@ -1,8 +1,7 @@
 """Dispatch: what serves a call, an executor of ours or the library's own collective.
 
-For a call that was met before this is one lookup, by a key that determines what MPI guarantees to
-be equal on all ranks.  `Call.run`, and what `persistent` and `plan` return, is None where the
-library's own collective serves.
+A repeated call costs one lookup.  Its key holds only what MPI requires to be equal on all ranks, so
+that all ranks decide alike.  None always means that the library's own collective serves.
 """
 
 from collections.abc import Callable, Container, Hashable, Sequence
@@ -35,9 +34,10 @@ _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
 class Call(NamedTuple):
-    """What serves a call: runs it on its buffers; None: the library's own does.
+    """Who serves the calls of one key.
 
-    op: kept alive, for its id is part of the key.
+    run: executes one on its buffers; None: the library's own does.   op: kept alive, since its id
+    is part of the key.
     """
 
     run: Callable[..., Lesson | None] | None

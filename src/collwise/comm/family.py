@@ -1,4 +1,4 @@
-"""Communicators that MPI makes of ours plan as theirs did.
+"""Communicators that MPI derives from ours (`Dup`, `Split`, …) plan as theirs did.
 
 What plans depend on is inherited locally, without communication, so `Idup` does not block: a part
 has fewer ranks, and where they lie follows from its group.
@@ -25,7 +25,7 @@ CONSTANTS = ("COMM_WORLD", "COMM_SELF")
 
 
 class Inheritable(MPI.Intracomm):
-    """A communicator whose plans those inherit that MPI makes of it."""
+    """The base of `Comm`: communicators that MPI derives from it inherit its plans."""
 
     _bequeaths = False
     """Whether it has plans that others inherit."""

@@ -31,10 +31,10 @@ _OTHERS = (
 class Calls(NamedTuple):
     """Equal calls.
 
-    way: of persistent ones, requests that were made are counted; object: for one of objects, which
-    went by way of buffers.   asked: None where the library
-    serves whatever plans there are.   algorithm: who serves them, or LIBRARY, and why.   saved_s:
-    by the races that decided, in all; None where none did.
+    way: of persistent ones `times` counts requests, not starts; "object": made for one of objects.
+    asked: None for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a
+    sentence.   saved_s: seconds that all of them saved, by the race that decided; None where none
+    did.
     """
 
     method: str
@@ -107,7 +107,7 @@ class Record:
         setattr(comm, name, recorded)
 
     def calls(self) -> list[Calls]:
-        """Everything that was called, what came first first."""
+        """All calls, equal ones together, in the order of their first."""
         every: dict[Calls, Calls] = {}
         for key, times in self._times.items():  # of communicators that decide alike
             one = self._told(key, times)

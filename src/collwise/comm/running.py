@@ -31,4 +31,6 @@ def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> 
     if len(buffers) != wanted:
         seen = f"{len(buffers)} buffers for {kind.methods[0]}"
         raise InvalidArgument(asked, seen, f"give {wanted}, as to the MPI method")
+    if kind.combines and not isinstance(op, MPI.Op):
+        raise InvalidArgument(asked, f"op = {shown(op)}", "give an MPI.Op, such as MPI.SUM")
     comm._dispatch.run(schedule, op if kind.combines else None, buffers)

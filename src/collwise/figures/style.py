@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
@@ -110,21 +111,37 @@ def note(text: str, *, title: str = "") -> Figure:
     return figure
 
 
+def _lay_out(figure: Figure) -> None:
+    """Give everything its place, once: otherwise each file would draw the picture twice."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        matplotlib.rcParams["figure.constrained_layout.use"] = False
+        figure.set_layout_engine(None)
+
+
 def svg(figure: Figure) -> str:
     """The picture as one <svg> element for an HTML page; equal figures give equal text.
+
+    Its identifiers are no other picture's, so that a page can have several.
 
     Its background is transparent, and each colour of THEME is `var(--name, the light one)`, so that
     a dark page can redefine them.  Its natural width is `--natural`.
     """
     file = StringIO()
     with look():
+        _lay_out(figure)
         unsigned = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=unsigned, transparent=True)
     text = file.getvalue()
     body = text[text.index(">", text.index("<svg")) + 1 :].strip()
     body = re.sub(r"<!--.*?-->\s*|<defs>\s*<style.*?</defs>\s*", "", body, flags=re.DOTALL)
-    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
-    body = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", body)
+    # matplotlib's are different every time; ours only in every picture
+    used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
+    drawn = re.sub(r'(?: id="|url\(#|href="#)[^)"]*', "", body)
+    own = sha256(drawn.encode()).hexdigest()[:8]
+    names = {identifier: f"i{own}-{number}" for number, identifier in enumerate(used)}
+    body = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", body)
+    body = re.sub(r'(url\(|href=")#([^)"]+)', lambda m: f"{m[1]}#{names[m[2]]}", body)
     body = re.sub(r"<g>\s*</g>\s*", "", body).replace("xlink:href=", "href=")
     for name, (light, _) in THEME.items():
         body = body.replace(light, f"var(--{name}, {light})")
@@ -151,6 +168,7 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
         with look():
             undated = {"Date": None} if suffix == ".svg" else {}
             image = BytesIO()
+            _lay_out(figure)
             figure.savefig(image, format=suffix[1:], metadata=undated)
         replace_file(target, image.getvalue())
     except OSError as error:

@@ -25,6 +25,11 @@ MTU = 1500
 _QUEUE = 100
 """Packets that wait for the switch at most; a longer queue makes a second of delay."""
 
+_WINDOW = 256
+"""Packets that TCP sends before the first answer.  It counts packets, however short they are, and
+usually starts with 10: a message in many segments would wait for several round trips, which no
+model of a message's cost by its size can tell."""
+
 _BURST_S = 0.5e-3
 """How far a port may run ahead of its rate; the switch then times every packet exactly."""
 
@@ -99,6 +104,7 @@ def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, 
     kernel.configure(DEVICE, address, netmask, mtu=MTU, queue=_QUEUE)
     with contextlib.suppress(FileNotFoundError):  # kernels without tbf only drop more packets
         kernel.add_token_bucket(DEVICE, rate, 2 * MTU + round(rate / 8 * _BURST_S))
+        kernel.set_initial_windows(DEVICE, address, netmask, _WINDOW)
     host = Host(name, address, tun, own_namespaces())
     enter(base)
     return host

@@ -40,6 +40,11 @@ _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_BURST = 1, 6
 _LINK_LAYER_ETHERNET = 1  # count the bytes of a packet as they are
 
+_RTM_NEWROUTE = 24
+_RT_TABLE_MAIN, _RTPROT_KERNEL, _RT_SCOPE_LINK, _RTN_UNICAST = 254, 2, 253, 1
+_RTA_DST, _RTA_OIF, _RTA_PREFSRC, _RTA_METRICS = 1, 4, 7, 8
+_RTAX_INITCWND, _RTAX_INITRWND = 11, 14
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -112,14 +117,40 @@ def add_token_bucket(device: str, rate: int, burst: int) -> None:
     options += _attribute(_TCA_TBF_BURST, struct.pack("I", burst))
     body = struct.pack("BxxxiIII", 0, socket.if_nametoindex(device), 0, _TC_H_ROOT, 0)
     body += _attribute(_TCA_KIND, b"tbf\0") + _attribute(_TCA_OPTIONS, options)
+    _send_netlink(_RTM_NEWQDISC, body, f"tbf on {device}")
+
+
+def set_initial_windows(device: str, address: str, netmask: str, packets: int) -> None:
+    """Let TCP send and take so many packets on a new connection (`ip route … initcwnd initrwnd`).
+
+    address, netmask: of the device, whose route to its own network is replaced.
+    """
+    local, mask = socket.inet_aton(address), socket.inet_aton(netmask)
+    network = bytes(a & m for a, m in zip(local, mask, strict=True))
+    length = int.from_bytes(mask, "big").bit_count()
+    metrics = b"".join(
+        _attribute(kind, struct.pack("I", packets)) for kind in (_RTAX_INITCWND, _RTAX_INITRWND)
+    )
+    body = struct.pack(
+        *("BBBBBBBBI", socket.AF_INET, length, 0, 0, _RT_TABLE_MAIN),
+        *(_RTPROT_KERNEL, _RT_SCOPE_LINK, _RTN_UNICAST, 0),
+    )
+    body += _attribute(_RTA_DST, network) + _attribute(_RTA_PREFSRC, local)
+    body += _attribute(_RTA_OIF, struct.pack("I", socket.if_nametoindex(device)))
+    body += _attribute(_RTA_METRICS, metrics)
+    _send_netlink(_RTM_NEWROUTE, body, f"route of {device}")
+
+
+def _send_netlink(kind: int, body: bytes, what: str) -> None:
+    """Make or replace a kernel object, and raise OSError if the kernel refuses."""
     flags = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_REPLACE | _NLM_F_CREATE
-    message = struct.pack("IHHII", 16 + len(body), _RTM_NEWQDISC, flags, 1, 0) + body
+    message = struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
         link.send(message)
         answer = link.recv(4096)
-    kind, code = struct.unpack_from("4xH10xi", answer)
-    if kind == _NLMSG_ERROR and code:
-        raise OSError(-code, os.strerror(-code), f"tbf on {device}")
+    answered, code = struct.unpack_from("4xH10xi", answer)
+    if answered == _NLMSG_ERROR and code:
+        raise OSError(-code, os.strerror(-code), what)
 
 
 def _attribute(kind: int, content: bytes) -> bytes:

@@ -9,7 +9,6 @@ anybody notices.  A time may have a part per byte.
 
 import re
 from itertools import count
-from math import prod
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +25,6 @@ from collwise.system.quantities import parse_number, parse_time
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 FAR = 1 << 20
 """A line α + nβ is kept as its values for 0 and for so many bytes."""
-MOST_RANKS = 1 << 20
 
 
 def parse(text: str) -> Levels:
@@ -60,9 +58,6 @@ def parse_placement(text: str) -> Placement:
         raise InvalidArgument(asked, seen, remedy)
     counts, robin = list(map(int, around)), bool(order)
     ranks = [*map(int, sizes)]
-    total = sum(ranks) * (prod(counts) if len(ranks) == 1 else 1)
-    if total > MOST_RANKS:
-        raise InvalidArgument(asked, f"{total} ranks are too many", f"give at most {MOST_RANKS}")
     if len(ranks) > 1:
         return Placement.nodes(ranks, counts, round_robin=robin)
     return Placement.regular(*counts, *ranks, round_robin=robin)

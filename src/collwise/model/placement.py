@@ -16,6 +16,13 @@ from collwise.errors import InvalidArgument, shown
 from collwise.system.integers import Ints, checked_integer
 
 ASKED = "a placement of ranks"
+MOST_RANKS = 1 << 20
+"""Ranks that are placed one by one."""
+
+
+def _check_number(ranks: int) -> None:
+    if ranks > MOST_RANKS:
+        raise InvalidArgument(ASKED, f"{ranks} ranks are too many", f"give at most {MOST_RANKS}")
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Placement:
         ((0, 1, 0, 1),)
         """
         number = checked_integer(len(labels[0]) if ranks is None and labels else ranks, ASKED, "p")
+        _check_number(number)
         rows = []
         for level, row in enumerate(labels, 1):
             if len(row) != number:
@@ -83,6 +91,7 @@ class Placement:
             checked_integer(size, ASKED, "a number of groups or ranks")
         if len(sizes) < 2:
             return Placement.of(ranks=prod(sizes))
+        _check_number(prod(sizes))
         nodes = sizes[-1:] * prod(sizes[:-1])
         return Placement.nodes(nodes, sizes[:-2], round_robin=round_robin)
 
@@ -98,6 +107,7 @@ class Placement:
         for size in sizes:
             if checked_integer(size, ASKED, "the ranks of a node", 0) == 0:
                 raise InvalidArgument(ASKED, "a node has no ranks", "leave it out")
+        _check_number(sum(sizes))
         turns = range(max(sizes, default=0))
         node = [n for n, size in enumerate(sizes) for _ in range(size)]
         if round_robin:

@@ -106,7 +106,10 @@ class Finding:
         """Why it does not hold as printed; also what there is to know if it does."""
         because = self.claim.because
         if self.verdict == "not measured":
-            return "Only ranks can tell: -n 8 measures it on the machine at hand."
+            return (
+                "Only ranks can tell: -n 2 measures it on the machine at hand. What came of it once"
+                " is in benchmarks/results/."
+            )
         return because(self.value) if callable(because) else because
 
     @property

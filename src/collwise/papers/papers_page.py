@@ -1,6 +1,7 @@
 """The page of the papers: claims, verdicts, figures and tables, in one self-contained file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -77,6 +78,22 @@ def page(reproductions: Sequence[Reproduction]) -> str:
     )
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder, before anything is computed for it.  Raises InvalidArgument."""
+    with _written(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    """Raise InvalidArgument if writing into the folder fails."""
+    try:
+        yield
+    except OSError as error:
+        asked = f"write into {folder}"
+        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
+
+
 def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
     """A page with everything, the claims as Markdown, figures as SVG and PNG; returns their paths.
 
@@ -84,13 +101,10 @@ def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
     """
     texts = {"index.html": page, "claims.md": markdown}
     written = [folder / name for name in texts]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
+    with _written(folder):
         for path, text in zip(written, texts.values(), strict=True):
             replace_file(path, text(reproductions).encode())
-    except OSError as error:
-        asked = f"write into {folder}"
-        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
     for reproduction in reproductions:
         for name, picture in reproduction.drawn.items():
             if isinstance(picture, Figure):

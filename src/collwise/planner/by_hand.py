@@ -50,6 +50,9 @@ def parse_choices(text: str, where: str) -> dict[str, str]:
         if not (collective and choices):
             seen = f"{one.strip()!r} is no choice"
             raise InvalidArgument(where, seen, f"write it as in {EXAMPLE}")
+        if collective in chosen:
+            seen = f"{collective} is chosen twice"
+            raise InvalidArgument(where, seen, "write its choices together: binomial <= 4k, chain")
         chosen[collective] = choices
     return chosen
 
@@ -62,10 +65,13 @@ def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]
             f"algorithms = {algorithms!r}",
             'give them by collective, such as {"broadcast": "postal_tree"}',
         )
-    return {
-        (kind := find_collective(collective)).name: _read(kind.name, text)
-        for collective, text in algorithms.items()
-    }
+    chosen: dict[str, tuple[Choice, ...]] = {}
+    for collective, text in algorithms.items():
+        if (name := find_collective(collective).name) in chosen:
+            remedy = "write its choices together: binomial <= 4k, chain"
+            raise InvalidArgument(f"algorithms for {collective}", f"{name} has some", remedy)
+        chosen[name] = _read(name, text)
+    return chosen
 
 
 def _read(collective: str, text: str) -> tuple[Choice, ...]:
@@ -74,9 +80,12 @@ def _read(collective: str, text: str) -> tuple[Choice, ...]:
     pieces: list[str] = _SIZE.split(text.strip())
     choices: list[Choice] = []
     for label, size in zip_longest(pieces[::2], pieces[1::2]):
-        if choices and not label:
+        if choices and size is None and not label:
             continue  # nothing is said about larger calls
         most = None if size is None else parse_size(size)
+        if choices and most is not None and most <= (choices[-1].most or 0):
+            asked, seen = f"the choices {text!r}", f"nothing is left for {label.strip()} <= {size}"
+            raise InvalidArgument(asked, seen, "write the smaller sizes first")
         if label.strip() == LIBRARY:
             choices.append(Choice(LIBRARY, (), most))
             continue

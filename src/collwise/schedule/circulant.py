@@ -27,8 +27,10 @@ def skips(ranks: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def received(ranks: int, rank: int) -> tuple[int, ...]:
+def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     """The block that a rank receives in each round of a phase: −q … −1, or its first, 0 … q − 1.
+
+    most: so many of its rounds are enough.
 
     Block b >= 0 of a phase is sent by the root in round b; −j are blocks of the phase before, j
     rounds before its end.  Every residue modulo q occurs once.  Source: [Traeff2024b] §3.
@@ -36,26 +38,34 @@ def received(ranks: int, rank: int) -> tuple[int, ...]:
     numbers = skips(ranks)
     rounds, goal = len(numbers) - 1, ranks + rank
     first = _first_block(rank, numbers)
-    unused = [block for block in range(rounds, -1, -1) if block != first]
+    enough = rounds if most is None else most
+    lower = list(range(-1, rounds))  # of every index, the next lower one that is unused
+    higher = list(range(1, rounds + 2))
     found: list[int] = []
 
-    def search(reached: int, below: int, largest: int) -> None:
-        """Go on from the rank `reached`, by skips of at most this index, to ranks `below`."""
-        for index in [index for index in unused if index <= largest]:
-            if len(found) == rounds:
-                return
-            at = reached + numbers[index]
-            if index not in unused or at > goal - numbers[len(found)] or at >= below:
-                continue
-            if at <= goal - numbers[len(found) + 1]:
-                search(at, below, index)
-            if len(found) == rounds or reached > goal - numbers[len(found) + 1]:
-                return
-            below = at
-            found.append(index)
-            unused.remove(index)
+    def use(index: int) -> None:
+        below, above = lower[index], higher[index]
+        if above <= rounds:
+            lower[above] = below
+        if below >= 0:
+            higher[below] = above
 
-    search(0, 2 * ranks, rounds)
+    def search(reached: int, below: int, index: int) -> None:
+        """Go on from the rank `reached`, by skips of at most this index, to ranks `below`."""
+        while index >= 0 and len(found) < enough:
+            at = reached + numbers[index]
+            if at <= goal - numbers[len(found)] and at < below:
+                if at <= goal - numbers[len(found) + 1]:
+                    search(at, below, index)
+                if len(found) >= enough or reached > goal - numbers[len(found) + 1]:
+                    return
+                below = at
+                found.append(index)
+                use(index)
+            index = lower[index]
+
+    use(first)
+    search(0, 2 * ranks, rounds if first < rounds else rounds - 1)
     return tuple(first if index == rounds else index - rounds for index in found)
 
 
@@ -86,7 +96,7 @@ class Circulant(Rounds):
         steps, last = skips(self.ranks)[:-1], self.count - 1
         own = received(self.ranks, rank)
         ends = [(rank + step) % self.ranks for step in steps]
-        theirs = [received(self.ranks, end)[k] for k, end in enumerate(ends)]
+        theirs = [received(self.ranks, end, k + 1)[k] for k, end in enumerate(ends)]
         for number in numbers:
             k = number % phase
             shift = number - k - numbers.start

@@ -21,7 +21,7 @@ LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
 class Collective:
     """What one collective is.
 
-    name: as in the names of its algorithms.   aliases: other names that users may write.
+    name: as in the names of its algorithms; users may write that of a method instead.
     methods: the methods of an MPI communicator that it serves, the most general first; each has a
     persistent form, METHOD_init.
     input: who has data at the start: the root, everyone (vectors of one length), or the sources,
@@ -34,7 +34,6 @@ class Collective:
     """
 
     name: str
-    aliases: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     input: Literal["root", "everyone", "sources"] = "root"
     output: Literal["root", "everyone", "own block"] = "everyone"
@@ -102,7 +101,6 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
             ),
             Collective(
                 name="s_to_p",
-                aliases=("allgatherv",),
                 methods=("Allgatherv", "Allgather"),
                 input="sources",
                 output="everyone",
@@ -116,9 +114,9 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
 """Every collective by its name."""
 
 _NAMES = {
-    alias: collective.name
+    name.lower(): collective.name
     for collective in COLLECTIVES.values()
-    for alias in (collective.name, *collective.aliases)
+    for name in (collective.name, *collective.methods)
 }
 
 _COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
@@ -139,18 +137,26 @@ ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def find_collective(name: str) -> Collective:
-    """A collective by its name or an alias; raises UnknownName."""
-    if not isinstance(name, str) or name not in _NAMES:
+    """A collective by its name or by that of its MPI method: s_to_p, allgatherv, MPI_Allgatherv.
+
+    Raises UnknownName.
+    """
+    known = _NAMES.get(_plain(name)) if isinstance(name, str) else None
+    if known is None:
         raise UnknownName.of("collective", name, _NAMES)
-    return COLLECTIVES[_NAMES[name]]
+    return COLLECTIVES[known]
 
 
 def kind_of(name: str) -> Collective:
-    """The collective of a schedule: the table's, by name or alias, or one without any methods.
+    """The collective of a schedule: the table's, by any of its names, or one without any methods.
 
     Schedules written by hand may solve something that the table does not have.
     """
-    return COLLECTIVES.get(_NAMES.get(name, ""), Collective(name=name))
+    return COLLECTIVES.get(_NAMES.get(_plain(name), ""), Collective(name=name))
+
+
+def _plain(name: str) -> str:
+    return name.lower().removeprefix("mpi_")
 
 
 def check_about(

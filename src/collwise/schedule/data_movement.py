@@ -60,7 +60,7 @@ class DownTree(Program):
                 )
                 for s, piece in enumerate(pieces(self.nbytes, self.segment))
             ]
-            or [_no_rows()]
+            or [no_rows()]
         )
 
 
@@ -171,7 +171,7 @@ class Collect(Program):
         p, span = self.tree.size, self.tree.spans()
         target = np.arange(p, dtype=np.int64)
         place = np.zeros(p, dtype=np.int64)
-        parts = [_no_rows()]
+        parts = [no_rows()]
         for step in self.steps:
             source = (target + step.distance) % p
             ranges = self.received(span, step)
@@ -197,7 +197,7 @@ class ProgramSequence(Program):
         return [op for part in self.parts for op in part.operations(rank)]
 
     def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # operations, of which the last is a message
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations; the last of a part is a message
         stacked = []
         for part in self.parts:
             if (columns := part.columns()) is None:
@@ -206,10 +206,12 @@ class ProgramSequence(Program):
             at_target = columns.place_at_target + done[columns.target]
             stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
             done = done.copy()
+            done[0] += len(part.operations(0))  # but of a reduce's root, which combines last
             np.maximum.at(done, columns.source, at_source + 1)
             np.maximum.at(done, columns.target, at_target + 1)
         return Columns.stack(stacked)
 
 
-def _no_rows() -> Columns:
+def no_rows() -> Columns:
+    """The columns of a schedule without messages."""
     return Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))

@@ -26,8 +26,12 @@ class Writers:
         """From now on `writer` is the latest writer of the block."""
         if not block.length:
             return
-        starts, ends, writers = self._maps.setdefault((slot, block.owner), ([], [], []))
-        begin, end = block.offset, block.offset + block.length
+        owner, begin, length = block
+        end = begin + length
+        if (written := self._maps.get((slot, owner))) is None:  # most are written once, whole
+            self._maps[slot, owner] = ([begin], [end], [writer])
+            return
+        starts, ends, writers = written
         first = bisect_right(ends, begin)
         last = bisect_left(starts, end)
         if last - first == 1 and starts[first] == begin and ends[first] == end:
@@ -52,11 +56,11 @@ class Writers:
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
         """The latest writers of the block's bytes, some more than once; none where nobody wrote."""
-        if not block.length or (slot, block.owner) not in self._maps:
+        owner, begin, length = block
+        if not length or (written := self._maps.get((slot, owner))) is None:
             return ()
-        starts, ends, writers = self._maps[slot, block.owner]
-        end = block.offset + block.length
-        return writers[bisect_right(ends, block.offset) : bisect_left(starts, end)]
+        starts, ends, writers = written
+        return writers[bisect_right(ends, begin) : bisect_left(starts, begin + length)]
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:

@@ -66,8 +66,7 @@ class Exchange(Program):
         """How many ranks there are beyond the product of the radices."""
         return self.problem.ranks - prod(stage.radix for stage in self.stages)
 
-    def is_alike(self) -> bool:
-        """Whether all ranks do the same, each relative to its own place."""
+    def is_alike(self) -> bool:  # noqa: D102
         divisor = prod(stage.radix for stage in self.stages if stage.divided)
         items = self.problem.nbytes // self.problem.itemsize
         return items % divisor == 0 and not self.extra and not self.to_root

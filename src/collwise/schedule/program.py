@@ -61,6 +61,10 @@ class Program(ABC):
         """All messages at once, where that is quicker than going through the lists; or None."""
         return None
 
+    def is_alike(self) -> bool:
+        """Whether all ranks do the same, each relative to its own place: one stands for all."""
+        return False
+
     def every(self, ranks: int) -> list[list[Operation]]:
         """The lists of all virtual ranks."""
         return [self.operations(rank) for rank in range(ranks)]

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from collwise.schedule.data_movement import pieces
+import numpy as np
+
+from collwise.schedule.data_movement import no_rows, pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
+from collwise.schedule.program import Columns, Program
 from collwise.schedule.trees import Tree
 
 Blocks: TypeAlias = tuple[Block, ...]
@@ -47,6 +49,17 @@ class SingleRank(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         vector = self.problem.vector
         return [Copy(Slot.INPUT, Slot.OUTPUT, vector)] if vector else []
+
+
+@dataclass(frozen=True)
+class Circular(Program):
+    """p blocks of the vector, as equal as can be, which go around a circle of all ranks."""
+
+    problem: Problem
+
+    def is_alike(self) -> bool:
+        """Whether all blocks are equally long."""
+        return self.problem.nbytes % (self.problem.itemsize * self.problem.ranks) == 0
 
 
 def receive_and_combine(
@@ -98,3 +111,24 @@ class UpTree(Program):
             if rank:
                 operations.append(Send(parent, (piece,), value))
         return operations
+
+    def columns(self) -> Columns:  # noqa: D102
+        parent, place = self.tree.edges()
+        child = np.arange(1, self.tree.size, dtype=np.int64)
+        heard = 2 * np.bincount(parent, minlength=self.tree.size)  # operations before it sends
+        turn = heard + (np.arange(self.tree.size) > 0)
+        at_target = heard[parent] - 2 * place - 2
+        return Columns.stack(
+            [
+                Columns(
+                    child,
+                    parent,
+                    s * turn[child] + heard[child],
+                    s * turn[parent] + at_target,
+                    np.full_like(child, piece.offset),
+                    np.full_like(child, piece.length),
+                )
+                for s, piece in enumerate(pieces(self.nbytes, self.segment))
+            ]
+            or [no_rows()]
+        )

@@ -195,6 +195,30 @@ def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
 
 
 @dataclass(frozen=True)
+class LastFirst(Tree):
+    """The flat tree in which the last rank is served first: a tree of intervals, as `SplitTree`."""
+
+    size: int
+
+    def family(self, rank: int) -> Family:  # noqa: D102
+        if rank:
+            return Family(0, self.size - 1 - rank, ())
+        return Family(-1, 0, range(self.size - 1, 0, -1))
+
+    def edges(self) -> Edges:  # noqa: D102
+        place = np.arange(self.size - 2, -1, -1, dtype=np.int64)
+        return Edges(np.zeros_like(place), place)
+
+    @property
+    def root_shape(self) -> Shape:  # noqa: D102
+        return self.size
+
+    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:  # noqa: D102
+        assert isinstance(shape, int)
+        return (1,) * (shape - 1)
+
+
+@dataclass(frozen=True)
 class HeapTree(Tree):
     """The complete k-ary heap: rank v serves kv + 1 … kv + k.  1 is a chain, n − 1 is flat."""
 

@@ -17,16 +17,11 @@ LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class PortQueues:
-    """All messages of a schedule, in send order; one row of int64 columns for each.
+class Messages:
+    """All messages of a schedule, one row of int64 columns for each.
 
     source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
     nbytes: bytes.
-    send_begins, receive_begins: per rank, and one more: where its queue begins in send order, in
-    receive order.   receive_order: the messages in receive order.   receive_position: the position
-    of each message there.
-    ready_at: the position in receive order to which its source has to come before it can send the
-    message: everything that it and the sends before it read was received at earlier positions.
     """
 
     source: Ints
@@ -34,6 +29,19 @@ class PortQueues:
     place_at_source: Ints
     place_at_target: Ints
     nbytes: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class PortQueues(Messages):
+    """The same in send order, and the queues.
+
+    send_begins, receive_begins: per rank, and one more: where its queue begins in send order, in
+    receive order.   receive_order: the messages in receive order.   receive_position: the position
+    of each message there.
+    ready_at: the position in receive order to which its source has to come before it can send the
+    message: everything that it and the sends before it read was received at earlier positions.
+    """
+
     send_begins: Ints
     receive_begins: Ints
     receive_order: Ints

@@ -142,16 +142,16 @@ class RankState:
 
     def next_send(self, port: Port) -> tuple[int, Send] | None:
         """The step at the head of a send port, if it is a send whose data is there."""
-        if (step := port.head()) is None or self.missing[step]:
+        if port.position == len(port.queue) or self.missing[step := port.queue[port.position]]:
             return None
         op = self.operations[step]
         return (step, op) if isinstance(op, Send) else None
 
     def next_receive(self, port: Port) -> tuple[int, Recv] | None:
         """The step at the head of a receive port, if it is a receive."""
-        if (step := port.head()) is None:
+        if port.position == len(port.queue):
             return None
-        op = self.operations[step]
+        op = self.operations[step := port.queue[port.position]]
         return (step, op) if isinstance(op, Recv) else None
 
     def combine_ready(self) -> None:

@@ -15,7 +15,7 @@ from collwise.timing.events import (
     ideal,
     ideal_completion,
 )
-from collwise.timing.vectorised import VectorisedTiming, vectorised_timing
+from collwise.timing.vectorised import Vectorised, vectorised_timing
 
 QUICKER_FROM = 24
 """Ranks from which on the vectorised engine is quicker, if only the times are wanted."""
@@ -29,7 +29,7 @@ class Trace:
 
     schedule: Schedule
     machine: Machine
-    simulated: Timing | VectorisedTiming
+    simulated: Timing | Vectorised
     topology: Topology | None = None
     """The network's shape; None if every pair of ranks had a link of its own."""
 
@@ -38,6 +38,8 @@ class Trace:
         """All of it, message by message, as `ideal` gives it; for pictures."""
         if isinstance(self.simulated, Timing):
             return self.simulated
+        if self.schedule.problem.kind.combines:
+            return ideal(self.schedule, self.machine)
         return Timing(self.simulated.finish, self.simulated.transfers)
 
     @property
@@ -84,7 +86,7 @@ def fastest_timing(
     topology: Topology | None = None,
     *,
     vectorised_from: int = QUICKER_FROM,
-) -> Timing | VectorisedTiming:
+) -> Timing | Vectorised:
     """The ideal times by the faster engine; arguments and errors are those of `ideal`.
 
     vectorised_from: from so many ranks on, the vectorised engine is tried first.
@@ -119,9 +121,9 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     """Run a schedule on an assumed machine: every rank goes on as early as it can.
 
     topology: the network, on whose links messages wait for each other.
-    From 1,024 ranks on, schedules without combining and links take the vectorised engine: about a
-    second for 10^6 messages (`vectorised_timing` says what is slower).  All others are simulated
-    event by event: 10 to 60 µs for each message.
+    From 1,024 ranks on, schedules without links take the vectorised engine: about a second for 10^6
+    messages (`vectorised_timing` says what is slower, and what of those that combine it does not
+    know).  All others are simulated event by event: 10 to 60 µs for each message.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """

@@ -8,48 +8,95 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
+from typing import TypeAlias
 
 import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
+from collwise.schedule.data_movement import pieces
+from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import Schedule
+from collwise.schedule.reduction import UpTree
+from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
-from collwise.timing.events import Passage, Transfer
+from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
-from collwise.timing.port_queues import PortQueues, port_queues
+from collwise.timing.port_queues import Messages, PortQueues, port_queues
 from collwise.timing.vectorised_laws import Ticks
 
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float, and the quotient of two is the nearest float."""
 
 
+class _WithoutLinks:
+    """What timings without links have in common."""
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """Empty: there are no links."""
+        return ()
+
+    def link_busy(self) -> dict[int, Fraction]:
+        """Empty: there are no links."""
+        return {}
+
+
 @dataclass(frozen=True, eq=False)
-class VectorisedTiming:
+class AlikeTiming(_WithoutLinks):
+    """The ideal times of a schedule in which all ranks do the same: one was simulated for all."""
+
+    schedule: Schedule
+    machine: Machine
+
+    @cached_property
+    def completion(self) -> Fraction:
+        """When all ranks finish, in exact seconds."""
+        return ideal_alike(self.schedule.program.operations(0), self.machine)
+
+    @property
+    def completion_s(self) -> float:
+        """`completion` as a float, in seconds."""
+        return seconds(self.completion)
+
+    @property
+    def finish(self) -> tuple[Fraction, ...]:
+        """Per rank: when its last operation completes, in exact seconds."""
+        return (self.completion,) * self.schedule.ranks
+
+    @property
+    def finish_s(self) -> tuple[float, ...]:
+        """`finish` as floats, in seconds."""
+        return (self.completion_s,) * self.schedule.ranks
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Every message, in the order of receipt: simulated event by event when asked for."""
+        return ideal(self.schedule, self.machine).transfers
+
+    @property
+    def sizes(self) -> tuple[Ints, int]:
+        """The bytes of one rank's messages, and how many ranks send the like."""
+        sent = [size_of(op) for op in self.schedule.rank(0) if isinstance(op, Send)]
+        return np.array(sent, np.int64), self.schedule.ranks
+
+
+@dataclass(frozen=True, eq=False)
+class VectorisedTiming(_WithoutLinks):
     """The ideal times of a schedule, as in `Timing`, computed when asked for.
 
     start, sent, received: per message, as in `Transfer`, in ticks of `unit` seconds.
+    ticks: per rank, when its last operation completes.
     """
 
-    messages: PortQueues
+    messages: Messages
     start: Ticks
     sent: Ticks
     received: Ticks
+    ticks: Ticks
     unit: Fraction
-
-    @cached_property
-    def ticks(self) -> Ticks:
-        """Per rank: when its last operation completes, in ticks."""
-        q = self.messages
-        done = np.zeros(len(q.send_begins) - 1, dtype=self.start.dtype)
-        sending = np.flatnonzero(np.diff(q.send_begins))
-        receiving = np.flatnonzero(np.diff(q.receive_begins))
-        done[sending] = self.sent[q.send_begins[sending + 1] - 1]  # the last of a queue is latest
-        received = self.received[q.receive_order[q.receive_begins[receiving + 1] - 1]]
-        done[receiving] = np.maximum(done[receiving], received)
-        return done
 
     @cached_property
     def finish(self) -> tuple[Fraction, ...]:
@@ -88,13 +135,9 @@ class VectorisedTiming:
         return tuple(map(Transfer, *columns))
 
     @property
-    def passages(self) -> tuple[Passage, ...]:
-        """Empty: there are no links."""
-        return ()
-
-    def link_busy(self) -> dict[int, Fraction]:
-        """Empty: there are no links."""
-        return {}
+    def sizes(self) -> tuple[Ints, int]:
+        """The bytes of all messages, and how many times there are such."""
+        return self.messages.nbytes, 1
 
     def _exact(self, ticks: Ticks) -> list[Fraction]:
         """Ticks as exact seconds, equal ones made once."""
@@ -106,17 +149,23 @@ class VectorisedTiming:
         return exact
 
 
-def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming | None:
-    """The exact ideal times of a schedule that only sends and receives.
+Vectorised: TypeAlias = VectorisedTiming | AlikeTiming
+
+
+def vectorised_timing(schedule: Schedule, machine: Machine) -> Vectorised | None:
+    """The exact ideal times of a schedule.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
     whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
     with several messages each are slow.  Some hundred bytes of memory per message.
-    None for what it cannot do and `ideal` can: links, one partner at a time, combining, bytes that
-    a rank receives twice, LogGP other than down a tree (there messages are processed in the order
-    in which they arrive); also if ranks wait for each other in a circle.
+    Combining: up a tree with whole vectors, and where all ranks do the same.
+    None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
+    that a rank receives twice, LogGP other than down a tree (there messages are processed in the
+    order in which they arrive); also if ranks wait for each other in a circle.
     """
-    if isinstance(machine, Wormhole | ExchangeOnly) or schedule.problem.kind.combines:
+    if schedule.problem.kind.combines:
+        return _combining(schedule, machine) if machine.independent_ports else None
+    if isinstance(machine, Wormhole | ExchangeOnly):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
@@ -132,7 +181,38 @@ def vectorised_timing(schedule: Schedule, machine: Machine) -> VectorisedTiming 
     except OverflowError:
         columns = [np.array(row, object)[which] for row in costs]
         times = _times(messages, machine, columns)
-    return None if times is None else VectorisedTiming(messages, *times, unit)
+    if times is None:
+        return None
+    return VectorisedTiming(messages, *times, _finish(messages, *times[1:]), unit)
+
+
+def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
+    """Per rank: when its last message has left or come in."""
+    done = np.zeros(len(queues.send_begins) - 1, dtype=sent.dtype)
+    sending = np.flatnonzero(np.diff(queues.send_begins))
+    receiving = np.flatnonzero(np.diff(queues.receive_begins))
+    done[sending] = sent[queues.send_begins[sending + 1] - 1]  # the last of a queue is latest
+    last = queues.receive_order[queues.receive_begins[receiving + 1] - 1]
+    done[receiving] = np.maximum(done[receiving], received[last])
+    return done
+
+
+def _combining(schedule: Schedule, machine: Machine) -> Vectorised | None:
+    """The times of a schedule that combines, on a machine with independent ports."""
+    program = schedule.program
+    if program.is_alike():
+        return AlikeTiming(schedule, machine)
+    if not isinstance(program, UpTree) or len(pieces(program.nbytes, program.segment)) != 1:
+        return None
+    rows, nbytes = schedule.columns(), program.nbytes
+    costs, unit = _in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
+    step, reach, adding = (column[0] for column in costs)
+    rendezvous = isinstance(machine, Hockney)
+    times = vectorised_laws.up_tree(rows, step, reach, adding, rendezvous=rendezvous)
+    messages = Messages(
+        rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
+    )
+    return VectorisedTiming(messages, *times, unit)
 
 
 def _meet_at_ports(
@@ -180,6 +260,11 @@ def _costs_in_ticks(
         else:
             gap, latency = numbers
             rows.append((gap, latency, gap))
+    return _in_ticks(rows)
+
+
+def _in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
+    """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
     ratios = [x.as_integer_ratio() for row in rows for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
     return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit

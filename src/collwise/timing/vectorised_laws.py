@@ -8,11 +8,13 @@ Every function returns per message when it is sent and when it is received, or N
 tell; it raises OverflowError where int64 might not do.
 """
 
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collwise.schedule.program import Columns
 from collwise.system.integers import Ints
 from collwise.timing.port_queues import LARGEST, PortQueues
 
@@ -51,6 +53,42 @@ def down_trees(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
         above[below] = above[above[below]]
         below = below[above[below] >= 0]
     return None
+
+
+def up_tree(
+    rows: Columns, step: int, reach: int, adding: int, *, rendezvous: bool
+) -> tuple[Ticks, Ticks, Ticks, Ticks]:
+    """Whole vectors combined up a tree, all ranks of one depth at once, the deepest first.
+
+    adding: ticks that a combine keeps both ports busy.   rendezvous: as in Hockney's law.
+    Returns per row when it starts, is sent and received; and per rank, when it finishes.
+    """
+    child, parent = rows.source, rows.target
+    ranks = len(rows) + 1
+    depth, above = np.ones(ranks, dtype=np.int64), np.empty(ranks, dtype=np.int64)
+    root = int(np.flatnonzero(np.bincount(child, minlength=ranks) == 0)[0])
+    above[child], above[root], depth[root] = parent, root, 0
+    while (above != root).any():
+        depth += depth[above]
+        above = above[above]
+    order = np.lexsort((rows.place_at_target, parent, -depth[child]))
+    most = int(np.bincount(parent).max())
+    fits = int(depth.max()) * most * (step + reach + adding) <= LARGEST
+    ready = np.zeros(ranks, np.int64 if fits else object)  # when all below has been combined
+    received = np.zeros(len(rows), ready.dtype)
+    gap = np.full(len(rows), step + adding, ready.dtype)
+    bounds = np.flatnonzero(np.diff(depth[child[order]], prepend=-1, append=-1))
+    for begin, end in pairwise(bounds.tolist()):
+        edges = order[begin:end]
+        begins = np.flatnonzero(np.diff(parent[edges], prepend=-1))
+        lengths = np.diff(begins, append=len(edges))
+        combined = _chained(ready[child[edges]] + (reach + adding), gap[edges], begins, lengths)
+        received[edges] = combined - adding
+        ready[parent[edges[begins]]] = combined[begins + lengths - 1]
+    start = received - reach if rendezvous else ready[child]
+    finish = ready.copy()
+    finish[child] = np.maximum(finish[child], start + step)
+    return start, start + step, received, finish
 
 
 def postal(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:

@@ -154,24 +154,27 @@ class Network:
     def _request(self, number: int) -> None:
         """Do the combines that are ready, then request what can be sent to or from a rank."""
         rank = self.ranks[number]
-        rank.combine_ready()
+        if rank.combines:
+            rank.combine_ready()
         for port in rank.send_ports.values():
-            self._request_send(number, port)
+            if not port.requested:
+                self._request_send(number, port)
         for port in rank.receive_ports.values():
             if receive := rank.next_receive(port):
                 source = receive[1].peer
                 sending = self.ranks[source].send_ports.get(self.routes[source, number].send_port)
-                if sending is not None:
+                if sending is not None and not sending.requested:
                     self._request_send(source, sending)
 
     def _request_send(self, source: int, port: Port) -> None:
         """Request the head of a send port, if its receiver has come to the receive."""
         rank = self.ranks[source]
-        if port.requested or (send := rank.next_send(port)) is None:
+        if (send := rank.next_send(port)) is None:
             return
         step, target = send[0], send[1].peer
-        at = self.ranks[target].receive_ports.get(self.routes[source, target].receive_port)
-        receive = None if at is None else self.ranks[target].next_receive(at)
+        receiver = self.ranks[target]
+        at = receiver.receive_ports.get(self.routes[source, target].receive_port)
+        receive = None if at is None else receiver.next_receive(at)
         if at is None or receive is None or receive[1].peer != source:
             return
         port.requested = True
@@ -212,6 +215,9 @@ class Network:
         sender.send_ports[out].advance(sent)
         receiver.receive_ports[into].advance(received)
         receiver.complete(at_target, received)
-        self._request(source)
+        if sender.combines:
+            self._request(source)
+        else:  # nothing but its sending has changed
+            self._request_send(source, sender.send_ports[out])
         self._request(target)
         return received

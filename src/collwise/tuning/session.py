@@ -1,6 +1,7 @@
 """A tuning session: measure this machine, plan, race the best few against the library, learn."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -20,6 +21,7 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.profiles.profile import Profile
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.system import formatting
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
 
@@ -35,7 +37,11 @@ Progress = Callable[[str, float], None]
 
 
 def check_raceable(task: Task) -> None:
-    """Refuse an operator whose result races cannot check: InvalidArgument."""
+    """Refuse what does not fit, and an operator whose result races cannot check."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if (nbytes := task.problem.nbytes) > memory:
+        seen = f"{nbytes} bytes are more than the memory here ({formatting.size(memory)})"
+        raise InvalidArgument(f"a race of {task.problem}", seen, "race smaller messages")
     if task.problem.kind.combines and task.op not in RACED:
         raise InvalidArgument(
             f"a race with the operator {task.op}",

@@ -101,11 +101,13 @@ class Simulation:
         simulated = self.trace.simulated
         if isinstance(simulated, Timing):
             sizes: Ints = np.array([t.nbytes for t in simulated.transfers], dtype=np.int64)
+            times = 1
         else:
-            sizes = simulated.messages.nbytes
+            sizes, times = simulated.sizes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
-        return Traffic(len(sizes), int(sizes.sum()), int(sizes.min()), int(sizes.max()))
+        total = times * int(sizes.sum())
+        return Traffic(times * len(sizes), total, int(sizes.min()), int(sizes.max()))
 
     @cached_property
     def loads(self) -> tuple[LinkLoad, ...]:

@@ -487,7 +487,7 @@ def threads_with_a_communicator_each(comm: MPI.Intracomm) -> None:
             size = comm.size
             data, total = np.zeros(20), np.zeros(20)
             requests = [ours.Bcast_init(data, seed % size), ours.Allreduce_init(data, total)]
-            for again in range(25):
+            for again in range(25 if size <= 3 else 8):  # what hung did so on few ranks, too
                 data[:] = again + comm.rank
                 requests[0].Start()
                 requests[0].Wait()

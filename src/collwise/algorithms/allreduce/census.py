@@ -31,6 +31,9 @@ class Census(Program):
     problem: Problem
     k: int
 
+    def is_alike(self) -> bool:  # noqa: D102
+        return True
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
         if not (vector := self.problem.vector):

@@ -31,6 +31,9 @@ class CensusInOrder(Program):
     problem: Problem
     k: int
 
+    def is_alike(self) -> bool:  # noqa: D102
+        return True
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, nbytes, vector = self.problem.ranks, self.problem.nbytes, self.problem.vector
         if not vector:

@@ -14,12 +14,7 @@ from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
-from collwise.schedule.trees import SplitTree, keeping
-
-
-def everybody(ranks: int) -> SplitTree:
-    """The flat tree, as a tree of intervals: what comes in is in the order of the ranks."""
-    return keeping(ranks, lambda n: n - 1)
+from collwise.schedule.trees import LastFirst
 
 
 def _flat_time(problem: Problem, machine: Machine, _: Settings) -> Fraction:
@@ -52,7 +47,7 @@ _register(
     "flat",
     "flat tree: every rank sends its vector to the root itself",
     "(p − 2 + λ)·t0, and combining at the root",
-    lambda problem, _: everybody(problem.ranks),
+    lambda problem, _: LastFirst(problem.ranks),
     source=("BarNoyKipnis1994",),
     predicted=_flat_time,
 )

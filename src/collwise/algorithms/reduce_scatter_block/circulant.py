@@ -9,23 +9,19 @@ from itertools import pairwise
 
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
-from collwise.schedule.reduction import run_of_parts
+from collwise.schedule.reduction import Circular, run_of_parts
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""
 
 
 @dataclass(frozen=True)
-class Circulant(Program):
+class Circulant(Circular):
     """Block j, of p blocks of nearly equal length, is completed by rank j.
 
     After a round to `left` blocks, rank r has parts of the blocks r … r + left − 1 (modulo p), to
     which every rank has contributed that will not send to it any more.
     """
-
-    problem: Problem
 
     @property
     def rounds(self) -> list[tuple[int, int]]:

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
+from collwise.schedule.reduction import Circular
 
 
 @dataclass(frozen=True)
-class Pairwise(Program):
+class Pairwise(Circular):
     """Each rank combines its own contribution and those of r − 1, r − 2, …, as they come."""
-
-    problem: Problem
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, operations = self.problem.ranks, list[Operation]()

@@ -9,16 +9,12 @@ from functools import cached_property
 from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
-from collwise.schedule.reduction import Blocks, equal_parts
+from collwise.schedule.reduction import Blocks, Circular, equal_parts
 
 
 @dataclass(frozen=True)
-class Ring(Program):
+class Ring(Circular):
     """Block j, of p blocks of nearly equal length, is completed by rank j."""
-
-    problem: Problem
 
     @cached_property
     def parts(self) -> list[Blocks]:

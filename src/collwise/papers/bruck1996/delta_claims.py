@@ -26,8 +26,8 @@ FITTED = (
 )
 
 
-def _lams() -> dict[int, float]:
-    return {fit.nbytes: float(fit.law.lam) for fit in curve()}
+def _lams(blocking: bool = True) -> dict[int, float]:
+    return {fit.nbytes: float(fit.law.lam) for fit in curve(blocking)}
 
 
 def _differences() -> list[float]:
@@ -164,13 +164,16 @@ CLAIMS = (
     Claim(
         id="B-c20a",
         where="§2.2, Fig 5",
-        says="non-blocking sends give a larger λ at all sizes (λ and t0 of non-blocking sends over"
-        " those of blocking ones, by size)",
-        paper="λ: > 1",
-        measure=latencies,
-        holds=lambda ratios: min(lam for lam, _ in ratios.values()) > 1,
-        shape=lambda ratios: median(lam for lam, _ in ratios.values()) > 1,
-        because=_who_waits,
+        says="non-blocking sends give a larger λ at all sizes (over that of blocking ones, if links"
+        " carry a message while the next is copied)",
+        paper="> 1",
+        ours=lambda: {f"{n} B": x / _lams()[n] for n, x in _lams(False).items()},
+        holds=lambda ratios: min(ratios.values()) > 1,
+        because=lambda _: (
+            "The overlap is the paper's explanation, put into the preset. It makes λ"
+            f" {_lams(False)[512]:.2f} at 512 bytes and {_lams(False)[16384]:.2f} at 16 KB. That of"
+            " small messages, for which the paper suspects the making of identifiers, hardly grows."
+        ),
     ),
     Claim(
         id="B-c20b",
@@ -181,6 +184,17 @@ CLAIMS = (
         holds=lambda differences: max(differences) - min(differences) < 0.01 * max(differences),
         because="It is the law of the preset, which takes it from the paper.",
         unit="µs",
+    ),
+    Claim(
+        id="B-c20c",
+        where="§2.2, Fig 5",
+        says="so they do on the machine at hand (λ and t0 of non-blocking sends over those of"
+        " blocking ones, by size)",
+        paper="λ: > 1",
+        measure=latencies,
+        holds=lambda ratios: min(lam for lam, _ in ratios.values()) > 1,
+        shape=lambda ratios: median(lam for lam, _ in ratios.values()) > 1,
+        because=_who_waits,
     ),
 )
 

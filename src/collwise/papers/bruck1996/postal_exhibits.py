@@ -14,7 +14,7 @@ from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Line, line_chart
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
-from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, sweep
+from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
 from collwise.papers.bruck1996.postal_claims import alpha_steps
 from collwise.papers.exhibits import Exhibit, Rows
 from collwise.papers.measured import alpha_sweep, latencies
@@ -72,14 +72,16 @@ def _sizes() -> dict[float, str]:
     return {fit.nbytes: f"{fit.nbytes:,}" for fit in curve()[::2]}
 
 
-def _latencies() -> Figure:
-    """Figs 3 and 5: λ over the message size, by each experiment."""
+def _latencies(*ways: bool) -> Figure:
+    """Figs 3 and 5: λ over the message size, by each experiment; for blocking sends, and others."""
     lines = [
         Line(
-            f"experiment {i + 1}",
-            {f.nbytes: float(law.lam) for f in curve() if (law := f.experiments[i])},
+            f"{'' if len(ways) == 1 else way}experiment {i + 1}",
+            {f.nbytes: float(law.lam) for f in curve(blocking) if (law := f.experiments[i])},
             ("line", "points")[i],
         )
+        for blocking in ways
+        for way in ["blocking, " if blocking else "non-blocking, "]
         for i in (0, 1)
     ]
     title = "λ of the simulated Delta, as both experiments measure it"
@@ -100,7 +102,10 @@ def _swept(nbytes: int) -> Figure:
     """Figs 10, 11, 13: the α-broadcast on 8 × 8, in random orders."""
     title = f"{formatting.size(nbytes)} to 64 ranks in random orders on a simulated mesh of 8 × 8"
     return line_chart(
-        [Line("with links", sweep(nbytes))],
+        [
+            Line("with links", sweep(nbytes)),
+            Line("the postal model alone", model_sweep(nbytes), "dashes"),
+        ],
         ALPHA,
         "broadcast time (ms)",
         title=title,
@@ -207,7 +212,7 @@ EXHIBITS = (
         title="λ over the message size",
         caption="Largest at a packet of 512 bytes, then λ falls to 1. Both experiments agree.",
         kind="simulated",
-        draw=_latencies,
+        draw=lambda: _latencies(True),
         measure=latencies,
     ),
     Exhibit(
@@ -221,9 +226,10 @@ EXHIBITS = (
     Exhibit(
         id="fig5",
         title="λ of blocking and of non-blocking sends",
-        caption="The simulated Delta has one law for both; on MPI (-n) both are measured.",
+        caption="Non-blocking sends as the paper explains them: links carry a message while the"
+        " next is copied, so that t0 is shorter, and λ larger. On MPI (-n) both are measured.",
         kind="simulated",
-        draw=_latencies,
+        draw=lambda: _latencies(False, True),
         measure=latencies,
     ),
     Exhibit(

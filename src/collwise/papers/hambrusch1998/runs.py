@@ -7,11 +7,15 @@ which of its numbers are estimates.  Times are in milliseconds.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from random import Random
 from typing import TypeAlias
 
 import collwise as cw
+from collwise.model.exact import seconds
+from collwise.schedule.operations import Send
+from collwise.timing.trace import completion
 
 Shape: TypeAlias = tuple[int, int]
 
@@ -44,9 +48,29 @@ def time_from(
 
     network: the topology of the ranks, if it is not the mesh in which algorithms see them.
     """
-    algorithm, ranks = cw.ALGORITHMS[f"s_to_p/{name}"], shape[0] * shape[1]
-    schedule = algorithm.schedule(ranks, nbytes, sources=sources, shape=shape)
-    return 1e3 * cw.simulate(schedule, machine, network or cw.topology.Mesh(*shape)).completion_s
+    time = completion(
+        _schedule(name, shape, sources, nbytes), machine, network or cw.topology.Mesh(*shape)
+    )
+    assert time is not None  # there is no limit
+    return 1e3 * seconds(time)
+
+
+@lru_cache(maxsize=64)  # the next machine often follows at once
+def _schedule(
+    name: str, shape: Shape, sources: tuple[int, ...], nbytes: int | tuple[int, ...]
+) -> cw.Schedule:
+    algorithm = cw.ALGORITHMS[f"s_to_p/{name}"]
+    return algorithm.schedule(shape[0] * shape[1], nbytes, sources=sources, shape=shape)
+
+
+def busiest(name: str, shape: Shape, distribution: str, count: int) -> tuple[int, int]:
+    """How many contributions the busiest rank sends, and how many the largest message has."""
+    sources = cw.sources.distribute(distribution, shape, count)
+    sent = [
+        [len(op.blocks) for op in operations if isinstance(op, Send)]
+        for operations in _schedule(name, shape, sources, 1).lists
+    ]
+    return max(map(sum, sent)), max(chain.from_iterable(sent))
 
 
 def time_on(
@@ -138,9 +162,9 @@ def saved_from(
     return plain - moved, 100 * (1 - moved / plain)
 
 
-def gain(distribution: str, s: int, nbytes: int = 6144, shape: Shape = (16, 16)) -> float:
-    """Percent saved for sources by a distribution."""
-    return saved_from(shape, cw.sources.distribute(distribution, shape, s), nbytes)[1]
+def gain(distribution: str, s: int, nbytes: int = 6144) -> float:
+    """Percent saved for sources by a distribution on 16 × 16."""
+    return saved_from((16, 16), cw.sources.distribute(distribution, (16, 16), s), nbytes)[1]
 
 
 @cache

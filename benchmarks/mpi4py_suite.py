@@ -92,11 +92,11 @@ def main() -> None:
                         page.write(line + "\n")
     library = "openmpi" if is_open_mpi(find_mpiexec()) else "mpich"
     path = options.out / f"mpi4py-suite-{library}-{today()}.md"
-    path.write_text("\n".join(page_lines(wanted, outcomes)) + "\n", encoding="utf-8")
+    path.write_text("\n".join(page_lines(wanted, library, outcomes)) + "\n", encoding="utf-8")
     print(path.read_text(encoding="utf-8"))
 
 
-def page_lines(wanted: str, outcomes: Sequence[Outcome]) -> list[str]:
+def page_lines(wanted: str, library: str, outcomes: Sequence[Outcome]) -> list[str]:
     """The page: a row for each number of ranks, and what failed."""
     rows = []
     for ranks in sorted({one.ranks for one in outcomes}):
@@ -107,12 +107,12 @@ def page_lines(wanted: str, outcomes: Sequence[Outcome]) -> list[str]:
             (ranks, *map(sum, zip(*counts, strict=True)), *map(sum, zip(*calls, strict=True)))
         )
     failures = [
-        f"- {one.ranks} ranks: {test}" + " (plain, too)" * (test in (one.plain or ()))
+        f"- on {one.ranks}: {test}" + " (plain, too)" * (test in (one.plain or ()))
         for one in outcomes
         for test in one.failed
     ]
     return [
-        f"# The tests of {wanted} under `collwise run`, {today()}",
+        f"# The tests of {wanted} under `collwise run` with {library}, {today()}",
         "",
         "Made by `uv run python benchmarks/mpi4py_suite.py`: the files "
         f"{', '.join(sorted({f'`test_{one.file}`' for one in outcomes}))}.",

@@ -196,11 +196,13 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
     other = cw.ALGORITHMS["broadcast/chain"].schedule(size + 1, 80)
     text: Any = "chain"
     plain: Any = comm
+    none: Any = None
     odd: list[tuple[Any, str]] = [
         (partial(cw.run, other, ours, data), f"the communicator has {size}"),
         (partial(cw.run, chain, ours, np.zeros(3)), "a schedule for 80 bytes"),
         (partial(cw.run, chain, ours), "0 buffers for Bcast; give 1"),
         (partial(cw.run, ring, ours, data), "1 buffers for Allreduce; give 2"),
+        (partial(cw.run, ring, ours, data, total, op=none), "op = None; give an MPI.Op"),
         (partial(cw.run, text, ours, data), "it is 'chain'; give a collwise.Schedule"),
         (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
     ]

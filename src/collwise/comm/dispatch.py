@@ -13,8 +13,7 @@ from mpi4py import MPI
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
-from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
-from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.buffers.vector_layout import SPECS, lengths_of, vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
@@ -36,11 +35,10 @@ _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 class Call(NamedTuple):
     """Who serves the calls of one key.
 
-    run: executes one on its buffers; None: the library's own does.   op: kept alive, since its id
-    is part of the key.
+    executor: None if the library's own does.   op: kept alive, since its id is part of the key.
     """
 
-    run: Callable[..., Lesson | None] | None
+    executor: Executor | None
     op: MPI.Op | None = None
 
 
@@ -63,6 +61,20 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
     if other is not vector and other.dtype != vector.dtype:
         return None
     return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+
+
+def _key(method: str, arguments: Sequence[Any]) -> Hashable:
+    """The key of a blocking call with these arguments, all that the MPI method takes."""
+    collective = _BY_METHOD[method]
+    if collective.has_sources:
+        return vector_key(method, arguments[1])
+    if collective.combines:
+        return combine_key(method, *arguments)
+    return broadcast_key(*arguments)
+
+
+def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
+    return arguments[: 1 if method == "Bcast" else 2]
 
 
 class _Run(NamedTuple):
@@ -135,14 +147,14 @@ class Dispatch:
         arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, *arguments)
-        buffers = arguments[: 1 if method == "Bcast" else 2]
-        lesson = None if call.run is None else call.run(*buffers)
+        buffers = _buffers(method, arguments)
+        lesson = None if call.executor is None else call.executor.run(*buffers)
         if missed is not None and self.fast is not None:
             if lesson is not None:
                 self.fast.learn(missed, *lesson)
-            elif call.run is None and call is not _LIBRARY:
+            elif call.executor is None and call is not _LIBRARY:
                 self.fast.learn(missed, None, ())
-        return call.run is not None
+        return call.executor is not None
 
     def find(self, method: str, key: Hashable, *arguments: Any) -> Call:
         """What serves a blocking call whose key, if it has one, is not among `calls`.
@@ -156,34 +168,30 @@ class Dispatch:
         if plan is None:
             self._decision.hand_over(asked, "blocking")
         op = arguments[2] if asked.problem.kind.combines else None
-        call = Call(None if plan is None else self._executor(method, plan, op).run, op)
+        call = Call(None if plan is None else self._executor(method, plan, op), op)
         return call if key is None else self.calls.remember(key, call)
 
     def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
         """A persistent request for the arguments of an MPI method."""
-        made = self._request("persistent", method, arguments)
-        return None if made is None else made[0].persistent(*made[1])
+        asked = self.asked(method, arguments)
+        if asked is None:
+            return None
+        plan = self.plan(asked, "persistent", timed=False)
+        if plan is None:
+            self._decision.hand_over(asked, "persistent")
+            return None
+        op = arguments[2] if plan.problem.kind.combines else None
+        return self._executor(method, plan, op).persistent(*_buffers(method, arguments))
 
     def nonblocking(
         self, method: str, *arguments: Any
     ) -> MPI.Request | PersistentCollective | None:
         """A request that is started, for the arguments of an MPI method."""
-        made = self._request("blocking", method, arguments)
-        return None if made is None else made[0].nonblocking(*made[1])
-
-    def _request(
-        self, form: Form, method: str, arguments: Sequence[Any]
-    ) -> tuple[Executor, Sequence[Any]] | None:
-        """The executor of a call, and its buffers."""
-        asked = self.asked(method, arguments)
-        if asked is None:
+        key = _key(method, arguments)
+        call = self.calls.get(key) or self.find(method, key, *arguments)
+        if call.executor is None:
             return None
-        plan = self.plan(asked, form, timed=False)
-        if plan is None:
-            self._decision.hand_over(asked, form)
-            return None
-        op = arguments[2] if plan.problem.kind.combines else None
-        return self._executor(method, plan, op), arguments[: 1 if method == "Bcast" else 2]
+        return call.executor.nonblocking(*_buffers(method, arguments))
 
     def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""

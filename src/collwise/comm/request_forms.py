@@ -25,16 +25,23 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
         info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
         form = form.replace(parameters=[*form.parameters.values(), info])
 
+    defaults = tuple(parameter.default for parameter in form.parameters.values())
+    fewest = defaults.count(Parameter.empty)
+
     def make(*positional: Any, **named: Any) -> Any:
-        bound = form.bind(*positional, **named)
-        bound.apply_defaults()
-        comm, *arguments = bound.args
+        if not named and fewest <= len(positional) <= len(defaults):
+            every = positional + defaults[len(positional) :]
+        else:  # takes longer
+            bound = form.bind(*positional, **named)
+            bound.apply_defaults()
+            every = bound.args
+        comm, *arguments = every
         made = None
         if method in comm._served and persistent:
             made = comm._dispatch.persistent(method, *arguments[:-1])
         elif method in comm._served:
             made = comm._dispatch.nonblocking(method, *arguments)
-        return library(*bound.args) if made is None else made
+        return library(*every) if made is None else made
 
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]

@@ -50,6 +50,7 @@ class CompiledPlan:
         keep: Any,
     ) -> None:
         assert COMPILED is not None
+        self.scratch_bytes = scratch.nbytes
         self.types = list(types)
         self._slots, self._scratch, self._operator, self._keep = slots, scratch, operator, keep
         self._numbers = {slot: number for number, slot in enumerate(slots)}
@@ -114,18 +115,28 @@ class CompiledPlan:
         """Whether an error interrupted it, with messages under way."""
         return self.program.left_over()
 
-    def fly(self, private: PrivateCommunicator) -> MPI.Request:
-        """Begin, as a request of MPI's; where the library has hooks, and nobody executes it again.
+    def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
+        """Prepare a plan with memory of its own for another call.   keep: what lives until then."""
+        for slot, memory in buffers.items():
+            self.program.aim(self._numbers[slot], memory.address)
+        self.program.retag(tag)
+        self._keep = keep, self._keep[1]
 
-        What it holds is given back when somebody completed the request.
+    def fly(self, private: PrivateCommunicator, landed: Callable[[], None]) -> MPI.Request:
+        """Begin, as a request of MPI's, where the library has hooks.
+
+        landed: is called when somebody completed the request; the plan can be executed again then.
         """
 
-        def landed() -> None:
+        def over() -> None:
+            self._keep = None, self._keep[1]
             if self.left_over:
                 private.mark_broken(RuntimeError("a non-blocking collective failed"))
-            self.Free()
+                self.Free()
+            else:
+                landed()
 
-        return MPI.Request.fromhandle(self.program.fly(landed))
+        return MPI.Request.fromhandle(self.program.fly(over))
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

@@ -8,6 +8,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from mpi4py import MPI
@@ -35,6 +36,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 LAYOUTS = 64
 """Layouts of buffers that an executor remembers."""
+IDLE, IDLE_BYTES = 8, 1 << 20
+"""Plans of non-blocking calls that an executor keeps for later ones; scratch of each at most."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan on memory, on either engine."""
 
@@ -139,6 +142,7 @@ class Executor(ABC):
         self._operations = schedule.rank(private.rank)
         self._plans: dict[Hashable, RankPlan] = {}
         self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
+        self._idle: dict[Hashable, list[CompiledPlan]] = {}
         private.own(self)
 
     @abstractmethod
@@ -177,19 +181,42 @@ class Executor(ABC):
         cannot be called, so operators of the user's need ours.   Raises as `run`.
         """
         operands = self._operands(*buffers)
-        operands.own_types()
         operator, tag = operands.operator, self.private.take_tag()
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
-            bound = self._bind(operands, tag, late=True, alone=True)
+            key = None if operands.layout is None else (operands.variant, operands.layout)
+            bound = self._idle_plan(key, operands, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    return bound.fly(self.private)
+                    return bound.fly(self.private, partial(self._landed, bound, key))
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
                     raise
             bound.Free()
+        operands.own_types()
         return request_of(self.private, self._bind(operands, tag), once=True)
+
+    def _idle_plan(self, key: Hashable, operands: Operands, tag: int) -> Bound:
+        """A plan with memory of its own that nobody executes: an earlier call's, or a new one."""
+        if idle := self._idle.get(key):
+            bound = idle.pop()
+            bound.reuse(operands.slots, operands.keep, tag)
+            return bound
+        operands.own_types()
+        return self._bind(operands, tag, late=True, alone=True)
+
+    def _landed(self, bound: CompiledPlan, key: Hashable) -> None:
+        """Keep a plan for the next call of its kind, if it is small and there are few."""
+        count = sum(map(len, self._idle.values()))
+        if (
+            key is None
+            or count >= IDLE
+            or bound.scratch_bytes > IDLE_BYTES
+            or self.private.comm == MPI.COMM_NULL
+        ):
+            bound.Free()
+        else:
+            self._idle.setdefault(key, []).append(bound)
 
     def _execute(self, operands: Operands) -> Lesson | None:
         key = None if operands.layout is None else (operands.variant, operands.layout)
@@ -247,3 +274,6 @@ class Executor(ABC):
     def Free(self) -> None:  # noqa: N802
         """Give back what MPI holds for it; the next call makes it anew."""
         self._bound.forget()
+        while self._idle:
+            for bound in self._idle.popitem()[1]:
+                bound.Free()

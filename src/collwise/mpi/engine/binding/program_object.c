@@ -240,6 +240,15 @@ static PyObject *program_aim(Program *self, PyObject *given) {
     Py_RETURN_NONE;
 }
 
+static PyObject *program_retag(Program *self, PyObject *given) {
+    long tag = PyLong_AsLong(given);
+    if ((tag == -1 && PyErr_Occurred()) || !usable(self)) {
+        return NULL;
+    }
+    self->program->tag = (int)tag;
+    Py_RETURN_NONE;
+}
+
 static PyObject *executed(Program *self, enum outcome (*act)(struct program *)) {
     if (!usable(self)) {
         return NULL;
@@ -365,6 +374,7 @@ static PyObject *program_left_over(Program *self, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
+    {"retag", (PyCFunction)program_retag, METH_O, "Set the tag of its messages."},
     {"run", (PyCFunction)program_run_object, METH_NOARGS, "Execute everything."},
     {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},

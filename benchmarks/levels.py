@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from bench_support import RESULTS, misprediction, table_head, table_row, today
+from bench_support import MPIS, RESULTS, listed, misprediction, number, table_head, table_row, today
 
 ROOT = RESULTS.parents[1]
 LIMIT_S = 300.0
@@ -70,16 +70,16 @@ def main() -> None:
         print(json.dumps(run_row(sys.argv[2], sys.argv[3], sys.argv[4])))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS))
-    parser.add_argument("--mpi", default="mpich,openmpi")
+    parser.add_argument("--rows", type=listed(str, ROWS), default=list(ROWS))
+    parser.add_argument("--mpi", type=listed(str, MPIS), default=MPIS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--openmpi-python", type=Path, default=ROOT / ".venv-ompi/bin/python")
-    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--scale", type=number(float, 0.01), default=1.0)
     options = parser.parse_args()
     pythons = {"mpich": Path(sys.executable), "openmpi": options.openmpi_python}
-    for mpi in options.mpi.split(","):
+    for mpi in options.mpi:
         rows = []
-        for row in options.rows.split(","):
+        for row in options.rows:
             command = [str(pythons[mpi]), __file__, "row", mpi, row, str(options.scale)]
             ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
             rows.append(json.loads(ran.stdout))

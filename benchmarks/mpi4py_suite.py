@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, listed, number, table_head, table_row, today
 
 from collwise.measure.race import LIBRARY
 from collwise.system.launcher import command_line
@@ -42,7 +42,7 @@ TITLES = ("ranks", "tests", "skipped", "failed", "failed with plain mpi4py", "pl
 def main() -> None:
     """Download, run, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", default="1,2,3,4,5")
+    parser.add_argument("--ranks", type=listed(number(int)), default=[1, 2, 3, 4, 5])
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     wanted = f"mpi4py=={version('mpi4py')}"
@@ -51,7 +51,7 @@ def main() -> None:
         folder = Path(name)
         download(wanted, folder)
         (tests,) = folder.glob("mpi4py-*/test/main.py")
-        for ranks in map(int, options.ranks.split(",")):
+        for ranks in options.ranks:
             plain = run_suite(tests, ranks, ["-m", "mpi4py"])
             record = folder / f"calls-{ranks}.json"
             ours = run_suite(tests, ranks, ["-m", "collwise", "run", "--json", str(record)])

@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench_support import RESULTS, table_head, table_row, today
+from bench_support import RESULTS, listed, number, table_head, table_row, today
 
 SIZES = (8, 512, 4096, 16384)
 TITLES = ("ranks", "bytes of each", "by hand, µs", "collwise, persistent, µs", "ratio")
@@ -27,8 +27,8 @@ def main() -> None:
     from collwise.system.launcher import start
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", default="2,4")
-    parser.add_argument("--repetitions", type=int, default=1500)
+    parser.add_argument("--ranks", type=listed(number(int)), default=[2, 4])
+    parser.add_argument("--repetitions", type=number(int), default=1500)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     path = options.out / f"overhead-{today()}.md"
@@ -39,7 +39,7 @@ def main() -> None:
         f"{table_head(TITLES)}\n",
         encoding="utf-8",
     )
-    for ranks in map(int, options.ranks.split(",")):
+    for ranks in options.ranks:
         command = [sys.executable, __file__, "rank", str(path), str(options.repetitions)]
         if code := start(ranks, command, {}, LIMIT_S):
             raise SystemExit(f"{ranks} ranks ended with {code}")

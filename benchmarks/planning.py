@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 
-from bench_support import run_fresh, settings_of
+from bench_support import number, run_fresh, settings_of
 
 import collwise as cw
 
@@ -48,12 +48,16 @@ def main() -> None:
     """Print a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--ranks", type=int, default=1 << 20)
+    parser.add_argument("--ranks", type=number(int, 2), default=1 << 20)
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     for name, algorithm in cw.ALGORITHMS.items():
         # The ring has p - 1 steps on each of p ranks: 10^12 messages.
-        if algorithm.collective != "broadcast" or name == "broadcast/scatter_ring":
+        if (
+            algorithm.collective != "broadcast"
+            or algorithm.levels
+            or name == "broadcast/scatter_ring"
+        ):
             continue
         one_s, operations = run_fresh(__file__, "one-rank", name, options.ranks, runs=5)
         all_s, memory = run_fresh(__file__, "all-ranks", name, options.ranks)

@@ -17,6 +17,8 @@ from itertools import product
 from math import exp, log
 from typing import Any
 
+from bench_support import number
+
 import collwise as cw
 from collwise.model.measured_machine import measured
 
@@ -88,8 +90,8 @@ def row(name: str, sample: int) -> dict[str, Any]:
     begin = time.process_time()
     bounds, references = [], []
     worst, estimates = (0.0, ""), 0
-    for number, ((label, machine), ranks, nbytes) in enumerate(product(machines(), RANKS, BYTES)):
-        if number % sample:
+    for place, ((label, machine), ranks, nbytes) in enumerate(product(machines(), RANKS, BYTES)):
+        if place % sample:
             continue
         plan = planned(name, ranks, nbytes, machine)
         took = plan.choice.predicted
@@ -116,7 +118,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--collective", choices=COLLECTIVES, action="append")
-    parser.add_argument("--sample", type=int, default=1, help="take every so-manieth problem only")
+    parser.add_argument(
+        "--sample", type=number(int), default=1, help="take every so-manieth problem only"
+    )
     options = parser.parse_args()
     rows = []
     if not options.json:

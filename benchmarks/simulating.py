@@ -16,7 +16,7 @@ import time
 from fractions import Fraction
 
 import numpy as np
-from bench_support import run_fresh, settings_of, table_head, table_row
+from bench_support import number, run_fresh, settings_of, table_head, table_row
 
 import collwise as cw
 from collwise.timing.events import Timing
@@ -66,14 +66,14 @@ def main() -> None:
     """Print a table in Markdown, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--ranks", type=int, default=1 << 20)
+    parser.add_argument("--ranks", type=number(int, 2), default=1 << 20)
     options = parser.parse_args()
     rows = []
     if not options.json:
         print(f"Python {platform.python_version()}, NumPy {np.__version__}\n")
         print(table_head(TITLES))
     for name, algorithm in cw.ALGORITHMS.items():
-        if algorithm.collective != "broadcast":
+        if algorithm.collective != "broadcast" or algorithm.levels:
             continue
         ranks = options.ranks // FEWER.get(name, 1 << 4 if algorithm.segmented else 1)
         nbytes = 1 << 20 if name in FEWER else 4096 if algorithm.segmented else 512

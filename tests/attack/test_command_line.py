@@ -110,7 +110,7 @@ def generated(chance: random.Random) -> list[str]:
         match chance.randrange(4):
             case 0:
                 words[place] = chance.choice(ODD)
-            case 1:
+            case 1 if len(words) > 1:
                 del words[place]
             case 2 if words[place].startswith("-") and place + 1 < len(words):
                 words[place + 1] = chance.choice(ODD)

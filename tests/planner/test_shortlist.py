@@ -7,9 +7,10 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm
 from collwise.model.machine import Machine
-from collwise.planner.choose import plan, shortlist
+from collwise.planner.choose import plan, shortlist, with_coarser
 from collwise.planner.plans import Candidate, Plan
-from tests.planner.machines import MACHINES, MEASURED, POSTAL
+from collwise.timing.events import ideal
+from tests.planner.machines import HOCKNEY, MACHINES, MEASURED, POSTAL
 
 
 def rows(estimate: Plan, candidate: Candidate) -> list[tuple[int, ...]]:
@@ -71,3 +72,19 @@ def test_nobody_is_as_close_as_asked() -> None:
     estimate = plan("broadcast", ranks=8, nbytes=100, machine=MEASURED)
     assert shortlist(estimate, most=0) == ()
     assert shortlist(estimate, within=0.5) == ()
+
+
+def test_the_best_in_fewer_segments_is_raced_too() -> None:
+    """What many messages cost hosts and switches besides t0, no law knows."""
+    plain = plan("broadcast", ranks=8, nbytes=1 << 20, machine=HOCKNEY)
+    segment = plain.choice.settings["segment"]
+    estimate = with_coarser(plain)
+    (coarser,) = set(estimate.candidates) - set(plain.candidates)
+    assert coarser.name == plain.choice.name
+    assert coarser.settings == {**plain.choice.settings, "segment": 4 * segment}
+    assert coarser.predicted == ideal(coarser.schedule(plain.problem), HOCKNEY).completion
+    assert coarser.verdict.endswith("slower: the best, in fewer segments")
+    assert estimate.choice == plain.choice == estimate.candidates[0]
+    assert coarser in shortlist(estimate, most=20, within=4)
+    few = plan("broadcast", ranks=8, nbytes=8, machine=HOCKNEY)
+    assert with_coarser(few) == few

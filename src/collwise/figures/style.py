@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
@@ -121,6 +122,8 @@ def _lay_out(figure: Figure) -> None:
 def svg(figure: Figure) -> str:
     """The picture as one <svg> element for an HTML page; equal figures give equal text.
 
+    Its identifiers are no other picture's, so that a page can have several.
+
     Its background is transparent, and each colour of THEME is `var(--name, the light one)`, so that
     a dark page can redefine them.  Its natural width is `--natural`.
     """
@@ -132,9 +135,11 @@ def svg(figure: Figure) -> str:
     text = file.getvalue()
     body = text[text.index(">", text.index("<svg")) + 1 :].strip()
     body = re.sub(r"<!--.*?-->\s*|<defs>\s*<style.*?</defs>\s*", "", body, flags=re.DOTALL)
-    # matplotlib's identifiers are different every time
+    # matplotlib's are different every time; ours only in every picture
     used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
-    names = {identifier: f"i{number}" for number, identifier in enumerate(used)}
+    drawn = re.sub(r'(?: id="|url\(#|href="#)[^)"]*', "", body)
+    own = sha256(drawn.encode()).hexdigest()[:8]
+    names = {identifier: f"i{own}-{number}" for number, identifier in enumerate(used)}
     body = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", body)
     body = re.sub(r'(url\(|href=")#([^)"]+)', lambda m: f"{m[1]}#{names[m[2]]}", body)
     body = re.sub(r"<g>\s*</g>\s*", "", body).replace("xlink:href=", "href=")

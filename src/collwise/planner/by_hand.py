@@ -65,10 +65,13 @@ def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]
             f"algorithms = {algorithms!r}",
             'give them by collective, such as {"broadcast": "postal_tree"}',
         )
-    return {
-        (kind := find_collective(collective)).name: _read(kind.name, text)
-        for collective, text in algorithms.items()
-    }
+    chosen: dict[str, tuple[Choice, ...]] = {}
+    for collective, text in algorithms.items():
+        if (name := find_collective(collective).name) in chosen:
+            remedy = "write its choices together: binomial <= 4k, chain"
+            raise InvalidArgument(f"algorithms for {collective}", f"{name} has some", remedy)
+        chosen[name] = _read(name, text)
+    return chosen
 
 
 def _read(collective: str, text: str) -> tuple[Choice, ...]:

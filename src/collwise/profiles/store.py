@@ -31,7 +31,7 @@ def named(name: str | None) -> Path:
     None: the only one that is saved.   Raises InvalidArgument if it is not clear which is meant.
     """
     every = saved()
-    if name is not None and Path(name).is_file():
+    if name is not None and os.path.isfile(name):  # noqa: PTH113 - never raises
         return Path(name)
     found = [path for path in every if path.stem.startswith(name or "")]
     if len(found) == 1:

@@ -148,21 +148,13 @@ static int fake_error_class(int error, int *class) {
         (void)t; \
         return begin(1, b, n, peer, tag, comm, request); \
     } \
-    static int send_##H(const void *b, int n, H t, int peer, int tag, H comm) { \
-        uint64_t request; \
-        unsigned char status[24]; \
-        int error = isend_##H(b, n, t, peer, tag, comm, &request); \
-        return error ? error : fake_wait(&request, status); \
-    } \
-    static int recv_##H(void *b, int n, H t, int peer, int tag, H comm, void *status) { \
-        uint64_t request; \
-        int error = irecv_##H(b, n, t, peer, tag, comm, &request); \
-        return error ? error : fake_wait(&request, status); \
-    } \
     static int sendrecv_##H(const void *b, int n, H t, int to, int tag, void *c, int m, H u, \
                             int from, int tag2, H comm, void *status) { \
-        int error = send_##H(b, n, t, to, tag, comm); \
-        return error ? error : recv_##H(c, m, u, from, tag2, comm, status); \
+        uint64_t request; \
+        int error = isend_##H(b, n, t, to, tag, comm, &request); \
+        error = error ? error : fake_wait(&request, status); \
+        error = error ? error : irecv_##H(c, m, u, from, tag2, comm, &request); \
+        return error ? error : fake_wait(&request, status); \
     } \
     static int reduce_local_##H(const void *a, void *b, int n, H t, H op) { \
         const double *left = a; \
@@ -180,7 +172,6 @@ static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
 #define GIVE(H) \
     one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
-    one.Send = (function)send_##H, one.Recv = (function)recv_##H; \
     one.Sendrecv = (function)sendrecv_##H, one.Reduce_local = (function)reduce_local_##H;
     if (handle_width == 4) {
         GIVE(uint32_t)

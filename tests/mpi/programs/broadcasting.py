@@ -1,6 +1,7 @@
 """Checks of broadcasts, and of what all requests and communicators share, on real MPI."""
 
 import gc
+import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -246,6 +247,31 @@ def requests_can_be_freed_or_forgotten(comm: MPI.Intracomm) -> None:
     del gone
     gc.collect()
     comm.Barrier()  # never freed, nor the private: the end of the program must not complain
+
+
+@check
+def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
+    """Nobody can resize it, and who forgets it leaves it to the request."""
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "binomial"})
+    data, array = bytearray(64), np.full(8, comm.rank)
+    request = ours.Bcast_init(data, 0)
+    with pytest.raises(BufferError):
+        data.extend(bytes(1 << 20))
+    request.Free()
+    kept, request = weakref.ref(array), ours.Bcast_init(array, 0)
+    with pytest.raises(ValueError, match="cannot resize"):
+        array.resize(1 << 20)
+    del array
+    gc.collect()
+    for _ in range(2):
+        request.Start()
+        request.Wait()
+        assert np.asarray(kept()).tolist() == [0] * 8
+    request.Free()
+    if comm.size > 1:
+        gc.collect()
+        assert kept() is None
+    ours.Free()
 
 
 @check

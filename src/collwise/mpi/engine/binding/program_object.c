@@ -34,8 +34,7 @@ static int read_message(PyObject *given, struct message *message) {
     }
     message->count = count;
     message->type = type;
-    return !too_large(count, message->sends ? mpi.Send_c : mpi.Recv_c) &&
-           !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
+    return !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
 }
 
 static int read_messages_of(PyObject *numbers, struct program *program, int *used,

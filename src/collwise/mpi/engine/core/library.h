@@ -16,8 +16,7 @@ typedef uint64_t handle;
 #define START_ARGS(H, N) (void *)
 #define WAIT_ARGS(H, N) (void *, void *)
 #define TEST_ARGS(H, N) (void *, int *, void *)
-#define SEND_ARGS(H, N) (const void *, N, H, int, int, H)
-#define RECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
+#define IRECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
 #define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
 #define SENDRECV_ARGS(H, N) (const void *, N, H, int, int, void *, N, H, int, int, H, void *)
 #define PACK_SIZE_ARGS(H, N) (N, H, H, N *)
@@ -35,7 +34,7 @@ typedef uint64_t handle;
 /* Every function that is called: its name in MPI, and its parameters. */
 #define MPI_FUNCTIONS(_) \
     _(Start, START) _(Wait, WAIT) _(Test, TEST) \
-    _(Send, SEND) _(Recv, RECV) _(Isend, ISEND) _(Irecv, RECV) _(Sendrecv, SENDRECV) \
+    _(Isend, ISEND) _(Irecv, IRECV) _(Sendrecv, SENDRECV) \
     _(Pack_size, PACK_SIZE) _(Pack, PACK) _(Unpack, UNPACK) \
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \

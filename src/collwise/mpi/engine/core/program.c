@@ -44,16 +44,7 @@ static int known(const struct program *program, struct place place) {
     return place.slot >= 0 && place.slot < program->slots_number;
 }
 
-/* Whether the one message that is awaited was the last to be started, right before. */
-static int at_once(const struct program *program, int number) {
-    const struct instruction *await = &program->instructions[number], *start = await - 1;
-    if (number == 0 || await->number != 1 || start->kind != START || start->number == 0) {
-        return 0;
-    }
-    return program->order[await->first] == program->order[start->first + start->number - 1];
-}
-
-int program_check(struct program *program) {
+int program_check(const struct program *program) {
     for (int n = 0; n < program->messages_number; n++) {
         if (!known(program, program->messages[n].at) || program->messages[n].count < 0) {
             return 0;
@@ -65,13 +56,12 @@ int program_check(struct program *program) {
         }
     }
     for (int n = 0; n < program->instructions_number; n++) {
-        struct instruction *one = &program->instructions[n];
+        const struct instruction *one = &program->instructions[n];
         if (one->kind == START || one->kind == AWAIT) {
             if (one->first < 0 || one->number < 0 ||
                 one->first > program->order_number - one->number) {
                 return 0;
             }
-            one->at_once = !program->persistent && one->kind == AWAIT && at_once(program, n);
         } else if (!known(program, one->left) || !known(program, one->into) ||
                    !known(program, one->right) || one->count < 0) {
             return 0;

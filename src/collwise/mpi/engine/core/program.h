@@ -32,7 +32,6 @@ enum kind {
 struct instruction {
     enum kind kind;
     int first, number; /* START, AWAIT: which entries of `order` are the messages */
-    int at_once;       /* AWAIT: only of the message that was started last: one blocking call */
     struct place left, right, into;
     int64_t count;     /* elements, or bytes of a COPY */
     handle type;
@@ -67,8 +66,8 @@ struct program *program_new(const struct library *library, int messages, int ord
                             int instructions, int slots);
 void program_free(struct program *program);
 
-/* Whether all numbers in it are within their tables; it also finds what can be done at once. */
-int program_check(struct program *program);
+/* Whether all numbers in it are within their tables. */
+int program_check(const struct program *program);
 
 static inline void *program_request(const struct program *program, int message) {
     return program->requests + (int64_t)message * program->library->width;

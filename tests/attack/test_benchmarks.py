@@ -1,0 +1,37 @@
+"""Odd arguments of the programs in benchmarks/: usage errors, before anything is timed."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "engine.py --ranks 0",
+        "engine.py --budget nan",
+        "lab.py --rows nope",
+        "lab.py --mpi intel",
+        "levels.py --rows 4x4,",
+        "levels.py --scale inf",
+        "mpi4py_suite.py --ranks 2,-1",
+        "overhead.py --ranks x",
+        "planning.py --ranks 1",
+        "ratios.py --sample 0",
+        "simulating.py --ranks 1e6",
+    ],
+)
+def test_usage(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, *words = command.split()
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(sys, "argv", [program, *words])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(f"{FOLDER / program}", run_name="__main__")
+    assert end.value.code == 2
+    assert f"error: argument {words[0]}: " in capsys.readouterr().err

@@ -44,7 +44,7 @@ def stages_for(ranks: int, radix: int = 3) -> str:
     return " ".join(f"{k}{'d' * (place % 2)}" for place, k in enumerate(radices, radix))
 
 
-def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, Any]:
+def settings_of(algorithm: Algorithm, ranks: int, /, **wanted: Any) -> dict[str, Any]:
     """A value for every parameter of an algorithm: those that are wanted, and some."""
     values = {
         "segment": 100,
@@ -62,6 +62,11 @@ def settings_of(algorithm: Algorithm, ranks: int, **wanted: Any) -> dict[str, An
         "broadcasts": "binomial",
         "exchange": "bruck",
         "costs": "2,5",
+        "pieces": 3,
+        "algorithm": {
+            "s_to_p": "chain_segmented(segment=100)",
+            "reduce_scatter_block": "postal_reduce_broadcast(lam=2)",
+        }.get(algorithm.collective),
     }
     values.update(wanted)
     return {name: values[name] for name in algorithm.parameters}

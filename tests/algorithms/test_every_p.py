@@ -81,12 +81,16 @@ class Settings:
             "k": radix,
             "radix": radix,
             "latency": 1 + seed % 7,
+            "pieces": 1 + seed % 5,
             "stages": stages_for(p, radix),
             "strategy": strategy_for(p, Random(seed).getrandbits(8)),
         }
 
     def of(self, algorithm: Algorithm, **others: Any) -> dict[str, Any]:
-        return settings_of(algorithm, self.p, **(self.drawn | others))
+        drawn = self.drawn | others
+        if algorithm.kind.has_sources:
+            drawn["algorithm"] = f"chain_segmented(segment={self.segment})"
+        return settings_of(algorithm, self.p, **drawn)
 
 
 def segmentings(algorithm: Algorithm, p: int, nbytes: int, seed: int) -> list[Settings]:

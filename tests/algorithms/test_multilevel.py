@@ -77,6 +77,10 @@ def test_any_placement(algorithm: Algorithm, seed: int) -> None:
 @each
 def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     problem = problem_on(algorithm, TWO, Random(1), 1 << 14)
+    if algorithm.kind.has_sources:  # what is made for one source, as a broadcast, too
+        one = [problem.sources[0].rank]
+        ranks, placement = problem.ranks, problem.placement
+        problem = Problem.of("s_to_p", ranks, 1 << 14, sources=one, placement=placement)
     assert list(algorithm.choices(problem, TWO))
     assert not list(algorithm.choices(replace(problem, placement=None), TWO))
     assert not list(algorithm.choices(problem, ACROSS))

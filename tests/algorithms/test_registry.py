@@ -144,6 +144,7 @@ def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -
 BAD: dict[str, list[Any]] = {
     "segment": [0, -1, 1.5, "100", None, True],
     "k": [1, 0, -3, 2.0, None, True],
+    "pieces": [0, -3, 2.0, None, True],
     "latency": [0, -3, 2.0, None, True],
     "stages": [5, None, "", "1d", "2 x", "0", "d"],
     "lam": [0, 0.0009, "1/1025", -1, float("nan"), None, "much"],
@@ -151,7 +152,15 @@ BAD: dict[str, list[Any]] = {
     "radix": [1, 0, -3, 2.0, None, True],
     **{
         name: [3, None, "", "3x"]
-        for name in ("algorithms", "trees", "reduces", "across", "broadcasts", "exchange")
+        for name in (
+            "algorithm",
+            "algorithms",
+            "trees",
+            "reduces",
+            "across",
+            "broadcasts",
+            "exchange",
+        )
     },
     "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],
     "strategy": [5, None, (0, 2), "0x", ("a", 1), (None, 1)],

@@ -211,7 +211,7 @@ def test_any_sources_with_any_lengths(
         list(lengths.values()),
         sources=list(lengths),
         shape=shape,
-        **settings_of(algorithm, p, lam=lam),
+        **settings_of(algorithm, p, lam=lam, algorithm="chain_segmented(segment=400m)"),
     )
     check_flow(schedule)
     check_every_rank(schedule, {0, seed % p, p - 1})

@@ -2,14 +2,21 @@
 
 import json
 import os
+import random
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import collwise as cw
+from collwise.errors import CollwiseError
+from collwise.measure.race import LIBRARY
+from collwise.planner.choose import plan_for
+from collwise.planner.race_lookup import known_races, verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import RaceResult
 from collwise.profiles.store import default_path
+from collwise.schedule.problem import Problem
 from collwise.system.files import locked
 from collwise.tuning.saving import save_merged
 from tests.cli.conftest import Run
@@ -156,6 +163,55 @@ def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_many_saves_at_once_lose_nothing(tmp_path: Path) -> None:
     save_at_once(tmp_path / "wisdom.json", 50, 3)
+
+
+def damage(text: bytes, chance: random.Random) -> bytes:
+    """Somewhere, in one of several ways."""
+    start = chance.randrange(len(text))
+    end = min(len(text), start + chance.choice([1, 1, 8, 200]))
+    anywhere = chance.randrange(len(text))
+    return chance.choice(
+        [
+            text[:start],
+            text[:start] + text[end:],
+            text[:start] + bytes(chance.choices(range(256), k=end - start)) + text[end:],
+            text[:start]
+            + bytes(chance.choices(b'0123456789-.eE",{}[]', k=end - start))
+            + text[end:],
+            text[:start] + text[anywhere : anywhere + end - start] + text[end:],
+            text[:start] + text[start:end] * 2 + text[end:],
+        ]
+    )
+
+
+def check_damaged(path: Path, count: int) -> None:
+    """What was damaged is refused in a sentence, or it is a profile; plans by it are right."""
+    chance, refusals = random.Random(count), list[str]()
+    races = [race(ranks, 8 << ranks) for ranks in (2, 3, 4)]
+    whole = known("One MPI 1.0", *races).save(path).read_bytes()
+    problem = Problem("broadcast", 4, 128)
+    for _ in range(count):
+        path.write_bytes(damage(whole, chance))
+        try:
+            profile = Profile.load(path)
+        except CollwiseError as told:
+            refusals.append(str(told))
+            continue
+        said = verdict(known_races(profile, 4), problem, "blocking")
+        named = None if said.algorithm == LIBRARY else said.algorithm
+        plan = plan_for(problem, profile.machine, named, reason="")
+        cw.verify(plan.schedule)
+    assert all(str(path) in told for told in refusals)
+    assert count // 3 < len(refusals) < count
+
+
+def test_damaged_wisdom(tmp_path: Path) -> None:
+    check_damaged(tmp_path / "wisdom.json", 40)
+
+
+@pytest.mark.exhaustive
+def test_often_damaged_wisdom(tmp_path: Path) -> None:
+    check_damaged(tmp_path / "wisdom.json", 1_000)
 
 
 def test_a_lock_that_is_never_given_back(

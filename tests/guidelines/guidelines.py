@@ -4,16 +4,26 @@ Each takes a problem as it was asked and returns a sentence that names both plan
 violated, or None.  They compare predicted times, exactly.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import collwise as cw
+from collwise.algorithms.reductions import cube_dimension
+from collwise.algorithms.registry import algorithms_for, describe
+from collwise.errors import InvalidArgument
+from collwise.planner.candidates import keeps_order
+from collwise.schedule.collectives import ABOUT, COLLECTIVES
+from tests.algorithms.examples import stages_for
 from tests.guidelines.random_problems import Asked
 
 Guideline: TypeAlias = Callable[[Asked], str | None]
-SPLIT_GAIN = Fraction(102, 100)
-"""A split vector may take 1/1.02 of the time of the whole: fixed choices of segments are coarse."""
+WITHIN = Fraction(102, 100)
+"""A split vector, or a setting by hand, may be so much faster: choices of segments are coarse."""
 
 
 def _said(slower: cw.Plan, faster: str, time: Fraction) -> str:
@@ -127,7 +137,7 @@ def _split(collective: str) -> Guideline:
             asked.plan(collective=collective, **{**combining, "nbytes": n})
             for n in (first, nbytes - first)
         )
-        return _at_most(asked.plan(collective=collective, **combining), *parts, within=SPLIT_GAIN)
+        return _at_most(asked.plan(collective=collective, **combining), *parts, within=WITHIN)
 
     split.__name__ = f"{collective}_split_in_two"
     return split
@@ -136,6 +146,46 @@ def _split(collective: str) -> Guideline:
 broadcast_split = _split("broadcast")
 reduce_split = _split("reduce")
 allreduce_split = _split("allreduce")
+
+GRID: dict[str, list[Any]] = json.loads(
+    Path(__file__).parents[2].joinpath("benchmarks", "settings_grid.json").read_text()
+)
+"""By parameter, the values that are tried by hand; of `stages`, how many ranks are in a group."""
+
+
+def _settings(algorithm: cw.Algorithm, ranks: int) -> Iterable[dict[str, Any]]:
+    """All on the grid; none where a parameter is another algorithm."""
+    grid = {
+        **GRID,
+        "strategy": list(product((0, 1), repeat=cube_dimension(ranks))),
+        "stages": [stages_for(ranks, radix) for radix in GRID["stages"]],
+    }
+    values = product(*(grid.get(name, []) for name in algorithm.parameters))
+    return (dict(zip(algorithm.parameters, one, strict=True)) for one in values)
+
+
+def _on_the_grid(collective: str) -> Guideline:
+    def on_the_grid(asked: Asked) -> str | None:
+        more = _combining(collective) if collective in ABOUT["op"] else {}
+        if collective in ABOUT["sources"]:
+            more = {"sources": range(0, asked.ranks, 2)}
+        plan = asked.plan(collective=collective, **more)
+        for algorithm in filter(
+            lambda one: keeps_order(one, plan.problem), algorithms_for(collective, levels=False)
+        ):
+            for settings in _settings(algorithm, asked.ranks):
+                with suppress(InvalidArgument):  # settings for other numbers of ranks
+                    time = algorithm.time_of(plan.problem, plan.machine, settings)
+                    if plan.choice.predicted > time * WITHIN:
+                        return _said(plan, describe(algorithm.name, settings), time)
+        return None
+
+    on_the_grid.__name__ = f"{collective}_on_the_grid"
+    return on_the_grid
+
+
+ON_THE_GRID = tuple(map(_on_the_grid, COLLECTIVES))
+"""The plan is at most 2 % slower than any legal algorithm with any setting of the grid."""
 
 GUIDELINES: tuple[Guideline, ...] = (
     broadcast_is_one_source,

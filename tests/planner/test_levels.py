@@ -99,6 +99,6 @@ def test_many_ranks_are_planned() -> None:
     assert all(
         why.startswith("not simulated: it takes ")
         or why == "too many messages to simulate when planning"
-        or why == "does not apply at this size, or segments cannot help"
+        or why == "does not apply here, or segments cannot help"
         for why in plan.excluded.values()
     )

@@ -92,7 +92,11 @@ def test_against_brute_force(machine: Machine) -> None:
         (16, [3, 2, 9, 15], 20_000),
     ):
         made = s_to_p(ranks, sources, nbytes, machine)
-        assert {candidate.name for candidate in made.candidates} == NAMES
+        others = (
+            ["as_broadcast"] if len(made.problem.sources) > 1 else ["circulant", "postal_rounds"]
+        )
+        expected = NAMES.difference(f"s_to_p/{name}" for name in others)
+        assert {candidate.name for candidate in made.candidates} == expected
         times = [ideal(c.schedule(made.problem), machine).completion for c in made.candidates]
         assert times == [candidate.predicted for candidate in made.candidates]
         assert made.choice.predicted == min(times)
@@ -180,7 +184,8 @@ def test_of_one_algorithm_nothing_is_said() -> None:
 def check_bounds(made: Plan) -> None:
     for candidate in made.candidates:
         assert made.bound.time <= candidate.predicted, candidate.label
-        assert made.unsegmented_bound.time <= candidate.predicted, candidate.label
+        if not ALGORITHMS[candidate.name].segmented:
+            assert made.unsegmented_bound.time <= candidate.predicted, candidate.label
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)

@@ -43,18 +43,35 @@ class Part(NamedTuple):
         values = ", ".join(f"{name}={value}" for name, value in self.settings)
         return self.algorithm.short_name + (f"({values})" if values else "")
 
+    @classmethod
+    def of(cls, algorithm: Algorithm, settings: Settings) -> "Part":
+        """With these settings, read and checked."""
+        return cls(algorithm, tuple(algorithm.settings(settings).items()))
+
 
 @lru_cache(maxsize=4096)
-def part(label: str, collective: str) -> Part:
+def part(label: str, collective: str, *, levels: bool = False) -> Part:
     """An algorithm as it is written, such as "chain_segmented(segment=4096)".
 
-    Raises UnknownName or InvalidArgument.
+    levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
     """
     algorithm, values = written(label, collective)
-    if algorithm.levels:
+    if algorithm.levels and not levels:
         remedy = "name one that knows no levels"
         raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
-    return Part(algorithm, tuple(algorithm.settings(values).items()))
+    return Part.of(algorithm, values)
+
+
+def one_part(name: str, collective: str, example: str) -> Parameter:
+    """A parameter that names an algorithm of a collective, for levels or not."""
+    meaning = f"an algorithm of {collective}, such as {example}"
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not WRITTEN.fullmatch(value):
+            raise InvalidArgument(f"the parameter {name}", f"it is {value!r}", f"give {meaning}")
+        return part(value, collective, levels=True).label
+
+    return Parameter(read, meaning)
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
@@ -106,7 +123,7 @@ def check_order(algorithm: Algorithm, problem: Problem) -> None:
     """Raise InvalidArgument if it combines in a weaker order than is needed."""
     if not satisfies(algorithm.order(problem), problem.order):
         raise InvalidArgument(
-            f"{algorithm.name} in a team, in the order {problem.order!r}",
+            f"{algorithm.name} as a part, in the order {problem.order!r}",
             f"it combines in the order {algorithm.order(problem)!r}",
             "choose an algorithm that keeps the order, or ask for another order",
         )
@@ -171,7 +188,7 @@ def best_parts(
         if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
             continue
         for settings in algorithm.choices(problem, machine):
-            one = Part(algorithm, tuple(algorithm.settings(settings).items()))
+            one = Part.of(algorithm, settings)
             time = algorithm.time_of(problem, machine, settings)
             timed.append((time, len(settings), one.label))
     timed.sort()

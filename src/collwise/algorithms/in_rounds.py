@@ -70,7 +70,7 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     items, most = problem.nbytes // problem.itemsize, 0
     if problem.ranks <= MOST_RANKS:
         most = MOST_PLAYED // problem.ranks
-    counts, count = set[int](), 2
+    counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
     while count <= min(items, MOST_PIECES):
         counts.add(count)
         count += -(-count // 8)

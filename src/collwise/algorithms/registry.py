@@ -250,7 +250,7 @@ def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
         remedy = "write it as in postal_tree(lam=4)"
         raise InvalidArgument(f"the algorithm {label!r}", "that is no name with settings", remedy)
     values: dict[str, Any] = {}
-    for term in re.split(r",\s*(?![^(]*\))", match[2] or ""):
+    for term in re.split(r",\s*(?=\w+\s*=)(?![^(]*\))", match[2] or ""):
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
             values[name] = parse_size(value) if name == "segment" else value

@@ -1,6 +1,6 @@
 """mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from collwise.comm.checking import Meeting, check_calls
 from collwise.comm.decision import Asked, Decision, Elements
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record
 from collwise.comm.request_forms import add_request_forms
 from collwise.errors import UnknownName
@@ -48,7 +49,7 @@ def _fast_calls(methods: Any) -> dict[str, Any]:
 
 
 @stands_for(MPI.Intracomm)
-class Comm(Inheritable):
+class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
     comm: any intracommunicator.   profile: rank 0's counts, the others' are not looked at; a
@@ -77,9 +78,6 @@ class Comm(Inheritable):
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
-    _served: Set[str] = frozenset()
-    """Methods that plans of ours may serve; equal on all ranks."""
-    _dispatch: Dispatch
     _meeting: Meeting | None = None
     """Where checked calls meet."""
     # What C can serve; attributes, since that is quick.  They answer as `Missed` says.

@@ -38,6 +38,8 @@ ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
 """The key of an `MPI.Info` that does so for a communicator."""
+HAND_OVER = "COLLWISE_HAND_OVER"
+"""The environment variable that, as "never", refuses calls for which there is no plan."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 """For algorithms without settings, where no machine is known."""
@@ -68,6 +70,7 @@ class Decision:
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
     engine: which one executes plans on rank 0.
+    hands_over: whether the library serves what no plan does; else such calls are refused.
     """
 
     profile: Profile | None = None
@@ -81,6 +84,7 @@ class Decision:
     check_limit_s: float = 0.0
     engine: str = ""
     on_one_node: Profile | None = None
+    hands_over: bool = True
 
     @staticmethod
     def of(
@@ -130,6 +134,7 @@ class Decision:
             check_limit_s(),
             world.engine,
             near,
+            _hands_over(),
         ).on(world._replace(placed=placement))
 
     def on(self, world: World) -> "Decision":
@@ -154,6 +159,8 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
+        if not self.hands_over:
+            return True
         if choices := self.algorithms.get(collective):
             if any(choice.algorithm != LIBRARY for choice in choices):
                 return True
@@ -206,6 +213,15 @@ class Decision:
         level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
         log.log(level, "%s: %s", asked.problem, why)
         return plan
+
+    def hand_over(self, asked: Asked, form: Form) -> None:
+        """Raise InvalidArgument if the library shall not serve what a call asks for."""
+        if not self.hands_over and asked.problem.ranks > 1:
+            raise InvalidArgument(
+                f"{asked.problem} by a plan, as {HAND_OVER}=never demands",
+                self.explained(asked, form)[1],
+                f"choose an algorithm by {ALGORITHMS}, or leave out {HAND_OVER}",
+            )
 
     def race(self, asked: Asked, form: Form) -> RaceResult | None:
         """The race that decides who serves what a call asks for; None if none does."""
@@ -271,6 +287,13 @@ class Decision:
         if measured in ("", self.engine):
             return ""
         return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
+
+
+def _hands_over() -> bool:
+    value = os.environ.get(HAND_OVER, "")
+    if value not in ("", "never"):
+        raise InvalidArgument(f"{HAND_OVER}={value}", "it is no such word", "say never, or nothing")
+    return not value
 
 
 def _legal(name: str, problem: Problem) -> bool:

@@ -28,6 +28,8 @@ from collwise.schedule.program import Schedule
 
 MOST = 2048
 """Entries of the cache: calls, plans and executors, some of which have memory of their own."""
+SLOW_S = 50e-6
+"""A collective for which some microseconds in Python are cheap."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -151,6 +153,8 @@ class Dispatch:
         if asked is None:
             return _LIBRARY
         plan = self.plan(asked, "blocking", timed=False)
+        if plan is None:
+            self._decision.hand_over(asked, "blocking")
         op = arguments[2] if asked.problem.kind.combines else None
         call = Call(None if plan is None else self._executor(method, plan, op).run, op)
         return call if key is None else self.calls.remember(key, call)
@@ -172,8 +176,11 @@ class Dispatch:
     ) -> tuple[Executor, Sequence[Any]] | None:
         """The executor of a call, and its buffers."""
         asked = self.asked(method, arguments)
-        plan = None if asked is None else self.plan(asked, form, timed=False)
+        if asked is None:
+            return None
+        plan = self.plan(asked, form, timed=False)
         if plan is None:
+            self._decision.hand_over(asked, form)
             return None
         op = arguments[2] if plan.problem.kind.combines else None
         return self._executor(method, plan, op), arguments[: 1 if method == "Bcast" else 2]
@@ -185,6 +192,26 @@ class Dispatch:
             self.calls.remember(key, self._decision.plan(asked, form, timed=timed))
         plan: Plan | None = self.calls[key]
         return plan
+
+    def slow(self, method: str, nbytes: int) -> bool:
+        """Whether a plan serves calls of so many bytes of each, and the library's are slow.
+
+        They are, if the race that decided says so, or if none did.   method: combines nothing.
+        """
+        key = "slow", method, nbytes
+        if key not in self.calls:
+            collective = _BY_METHOD[method]
+            every = range(self._ranks) if collective.has_sources else None
+            asked = Asked(Problem.of(collective.name, self._ranks, nbytes, sources=every))
+            plan, race = self.plan(asked, "blocking", timed=False), None
+            if plan is None:
+                self._decision.hand_over(asked, "blocking")
+            else:
+                race = self._decision.race(asked, "blocking")
+            slow = plan is not None and (race is None or race.library_s > SLOW_S)
+            self.calls.remember(key, slow)
+        known: bool = self.calls[key]
+        return known
 
     def run(self, schedule: Schedule, op: MPI.Op | None, buffers: Sequence[Any]) -> None:
         """Run a schedule once, on buffers as its MPI method takes them."""

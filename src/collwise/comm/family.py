@@ -4,7 +4,7 @@ What plans depend on is inherited locally, without communication, so `Idup` does
 has fewer ranks, and where they lie follows from its group.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import wraps
 from types import MappingProxyType
 from typing import Any, Self
@@ -29,6 +29,8 @@ class Inheritable(MPI.Intracomm):
 
     _bequeaths = False
     """Whether it has plans that others inherit."""
+    _served: Set[str] = frozenset()
+    """Methods that plans of ours may serve; equal on all ranks."""
     _decision: Decision
     _world: World
     _record: Record | None = None

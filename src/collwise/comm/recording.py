@@ -19,21 +19,22 @@ from collwise.schedule.collectives import COLLECTIVES
 
 FORMAT = "collwise calls"
 """Of the document in which `collwise run --json` tells them."""
-Way: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
+Way: TypeAlias = Literal["blocking", "nonblocking", "persistent", "object"]
 _OTHERS = (
     "Barrier", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall", "Alltoallv", "Alltoallw",
     "Reduce_scatter", "Scan", "Exscan", "barrier", "bcast", "gather", "scatter", "allgather",
     "alltoall", "reduce", "allreduce", "scan", "exscan",
 )  # fmt: skip
-"""Collectives that only the library serves."""
+"""Collectives that only the library serves, or, of objects, by way of those of buffers."""
 
 
 class Calls(NamedTuple):
     """Equal calls.
 
-    way: of persistent ones `times` counts requests, not starts.   asked: None for what is never
-    planned.   algorithm: who serves them, or LIBRARY.   why: in a sentence.   saved_s: seconds that
-    all of them saved, by the race that decided; None where none did.
+    way: of persistent ones `times` counts requests, not starts; "object": made for one of objects.
+    asked: None for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a
+    sentence.   saved_s: seconds that all of them saved, by the race that decided; None where none
+    did.
     """
 
     method: str
@@ -62,6 +63,8 @@ class Record:
         self._times: Counter[_Key] = Counter()
         self._decisions: dict[_Key, Decision] = {}
         self._last: _Key | None = None
+        self._within = ""
+        """The call of objects that is being made."""
 
     def watch(self, comm: MPI.Comm, dispatch: Dispatch, decision: Decision) -> None:
         """From now on record the collectives of a communicator, which dispatch reads."""
@@ -88,11 +91,17 @@ class Record:
 
         @wraps(call)
         def recorded(*arguments: Any, **named: Any) -> Any:
-            key = _Key(method, way, ranks, id(decision), asks(*arguments, **named))
+            seen: Way = "object" if self._within else way
+            key = _Key(method, seen, ranks, id(decision), asks(*arguments, **named))
             self._last = key
             self._decisions.setdefault(key, decision)
-            result = call(*arguments, **named)
-            self._times[key] += 1
+            self._within, before = (method if dispatch is None else self._within), self._within
+            try:
+                result = call(*arguments, **named)
+            finally:
+                self._within = before
+            if self._last is key:  # else calls of buffers that it made are recorded
+                self._times[key] += 1
             return result
 
         setattr(comm, name, recorded)

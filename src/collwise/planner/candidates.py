@@ -148,8 +148,8 @@ def _choices(
         if not every:
             excluded[algorithm.name] = (
                 "too many messages to simulate when planning"
-                if problem.kind.has_sources and not flats
-                else "does not apply at this size, or segments cannot help"
+                if problem.ranks * len(problem.sources) > MOST_RECEIVED and not flats
+                else "does not apply here, or segments cannot help"
             )
         for settings in {str(settings): settings for settings in every}.values():
             yield algorithm, settings

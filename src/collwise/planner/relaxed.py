@@ -57,7 +57,7 @@ def least_time(
     problem = replace(schedule.problem, placement=None)
     least = max(problem.lower_bounds(machine)[0].time, load(schedule, machine))
     free = _relaxed(machine, schedule)
-    simulated = algorithm.levels or problem.kind.has_sources
+    simulated = algorithm.levels or len(problem.sources) > 1
     formula = not simulated and algorithm.simulated(problem, settings) <= QUICK
     if free is not None and formula and not algorithm.estimated(problem, settings):
         least = max(least, algorithm.time_of(problem, free, algorithm.settings(settings)))

@@ -209,7 +209,7 @@ class ProgramSequence(Program):
             done[0] += len(part.operations(0))  # but of a reduce's root, which combines last
             np.maximum.at(done, columns.source, at_source + 1)
             np.maximum.at(done, columns.target, at_target + 1)
-        return Columns.stack(stacked)
+        return Columns.stack(stacked or [no_rows()])
 
 
 def no_rows() -> Columns:

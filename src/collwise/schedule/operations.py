@@ -1,7 +1,7 @@
 """What one rank does: send, receive, combine and copy blocks, in slots.  Plain data."""
 
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Slot(IntEnum):
@@ -91,6 +91,13 @@ def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
     if isinstance(operation, Copy) and operation.shift and slot == operation.into:
         return tuple(b._replace(offset=b.offset + operation.shift) for b in operation.blocks)
     return operation.blocks
+
+
+def in_other_slot(operation: Operation, slot: int, other: int) -> Operation:
+    """The operation with another slot in the place of one."""
+    names = ("slot", "left", "right", "source", "into")
+    named: dict[str, Any] = {n: other for n in names if getattr(operation, n, None) == slot}
+    return operation._replace(**named)
 
 
 def reads(operation: Operation) -> tuple[int, ...]:

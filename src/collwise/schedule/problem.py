@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -237,6 +237,12 @@ class Problem:
     def gathered(self) -> tuple[Block, ...]:
         """Everything that all sources have, by rank."""
         return tuple(Block(rank, 0, nbytes) for rank, nbytes in self.sources)
+
+    @cached_property
+    def begins(self) -> dict[int, int]:
+        """Where every source's data begins among that of all of them."""
+        lengths = accumulate((source.nbytes for source in self.sources), initial=0)
+        return {source.rank: begin for source, begin in zip(self.sources, lengths, strict=False)}
 
     @property
     def input_slot(self) -> Slot:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from collwise.errors import InvalidArgument
 from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.operations import Operation, Recv, Send, size_of
 from collwise.schedule.port_order import Event, port_order
@@ -106,7 +107,7 @@ class Schedule:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
         columns = self.program.columns()
         if columns is None:
-            columns = tabulate(self.program.every(self.ranks))
+            columns = tabulate(self.program.every(self.ranks), self.problem.begins)
         root = self.problem.root
         return replace(
             columns,
@@ -167,5 +168,9 @@ def tabulate(
         for block in lists[rank][step].blocks:
             offset = begins.get(block.owner, 0) + block.offset
             rows.append((rank, peer, step, at_target, offset, block.length))
-    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    try:
+        table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    except OverflowError:
+        seen, remedy = "it has offsets beyond 2^63", "plan for fewer bytes"
+        raise InvalidArgument("columns of a schedule", seen, remedy) from None
     return Columns(*(table[:, i].copy() for i in range(6)))

@@ -1,5 +1,6 @@
 """Checks of the communicator's allgathers on real MPI: every form that mpi4py takes."""
 
+import ctypes
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -212,6 +213,37 @@ class OnlyDLPack:
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
+
+
+class PairsOfFloats:
+    """Complex numbers, told as pairs of floats; mpi4py takes them for what they are."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        capsule = self._array.view(self._array.real.dtype).__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_size_t, [ctypes.py_object, ctypes.c_char_p]
+        tensor = pointer(capsule, b"dltensor")
+        ctypes.c_uint16.from_address(tensor + 22).value = 2  # lanes
+        length = ctypes.c_int64.from_address(ctypes.c_size_t.from_address(tensor + 24).value)
+        length.value //= 2
+        return capsule
+
+
+@check
+def pairs_that_only_dlpack_tells(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, algorithms=NAMED)
+    for dtype in (np.complex64, np.complex128):
+        mine, everything = np.full(2, 1j + comm.rank, dtype), np.zeros(2 * comm.size, dtype)
+        for one in (ours, comm):
+            everything[:] = 0
+            one.Allgatherv(PairsOfFloats(mine), [PairsOfFloats(everything), 2])
+            assert np.array_equal(everything, np.repeat(1j + np.arange(comm.size), 2)), dtype
 
 
 @check

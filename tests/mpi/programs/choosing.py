@@ -9,7 +9,7 @@ import pytest
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.decision import ALGORITHMS, HINT
+from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.comm.recording import Calls
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from tests.mpi.programs.alike import run, works
@@ -67,6 +67,33 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
         plan = ours.plan("allreduce", 80)
         assert plan is not None
         assert plan.algorithm == "allreduce/recursive_doubling"  # what the program says wins
+    ours.Free()
+
+
+@check
+def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
+    def wrapped(value: str) -> cw.Comm:
+        if comm.rank == 0:
+            os.environ[HAND_OVER] = value
+        try:
+            return cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": "chain"})
+        finally:
+            os.environ.pop(HAND_OVER, None)
+
+    ours, data, total = wrapped("never"), np.full(10, float(comm.rank)), np.zeros(10)
+    ours.Bcast(data)
+    run(ours.Bcast_init(data))
+    for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
+        if comm.size > 1:
+            with pytest.raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
+                call(data, total)
+    ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
+    alone: Any = ours.Split(comm.rank)
+    alone.Allreduce(data, total)
+    assert np.array_equal(data, total)
+    with pytest.raises(InvalidArgument, match="say never, or nothing"):
+        wrapped("always")
+    alone.Free()
     ours.Free()
 
 
@@ -146,7 +173,7 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     run(ours.Bcast_init(data, root=0))
     ours.Bcast(np.zeros(0))
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
-    ours.bcast("text")
+    ours.gather("text")
     with pytest.raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
     seen = [
@@ -165,9 +192,9 @@ def what_was_called(comm: MPI.Intracomm) -> None:
         several[key] = several.get(key, 0) + times
     for (method, way, ranks, nbytes), times in several.items():
         assert (method, way, ranks, times, nbytes) in seen, (method, way, seen)
-    objects = next(one for one in ours.calls() if one.method == "bcast")
+    objects = next(one for one in ours.calls() if one.method == "gather")
     assert objects == Calls(
-        "bcast", "blocking", whole, None, 1, "library", "no plan is made for such calls", None
+        "gather", "blocking", whole, None, 1, "library", "no plan is made for such calls", None
     )
     first = ours.calls()[0]
     assert first.algorithm == ("broadcast/chain" if whole > 1 else "library")
@@ -196,11 +223,13 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
     other = cw.ALGORITHMS["broadcast/chain"].schedule(size + 1, 80)
     text: Any = "chain"
     plain: Any = comm
+    none: Any = None
     odd: list[tuple[Any, str]] = [
         (partial(cw.run, other, ours, data), f"the communicator has {size}"),
         (partial(cw.run, chain, ours, np.zeros(3)), "a schedule for 80 bytes"),
         (partial(cw.run, chain, ours), "0 buffers for Bcast; give 1"),
         (partial(cw.run, ring, ours, data), "1 buffers for Allreduce; give 2"),
+        (partial(cw.run, ring, ours, data, total, op=none), "op = None; give an MPI.Op"),
         (partial(cw.run, text, ours, data), "it is 'chain'; give a collwise.Schedule"),
         (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
     ]

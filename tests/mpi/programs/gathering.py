@@ -2,11 +2,13 @@
 
 import gc
 from functools import partial
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.mpi.bench.bare_sends import BareSends
 from collwise.mpi.execution.combine_executor import SHORT
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
@@ -22,6 +24,7 @@ from tests.mpi.programs.alike import (
 from tests.mpi.programs.checks import check, main
 from tests.mpi.programs.contributions import (
     KINDS,
+    MACHINE,
     PAIR,
     Types,
     given,
@@ -123,6 +126,48 @@ def long_contributions(comm: MPI.Intracomm) -> None:
         assert into.right(right), schedule.algorithm
     private.free()
     types.free()
+
+
+@check
+def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
+    """Planned, in blocking, persistent and non-blocking calls, on whatever buffers."""
+    ours, types, rank = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate"), Types(), comm.rank
+    pairs = [0] * comm.size
+    pairs[-1] = 9001
+    twice = [2 * count for count in pairs]
+    plan = ours.plan("s_to_p", PAIR * pairs[-1], sources=[comm.size - 1])
+    if comm.size > 2:
+        assert plan is not None
+        assert plan.algorithm == "s_to_p/as_broadcast"
+        result = np.full(twice[-1], -1, np.int32)
+        if rank == comm.size - 1:
+            result[:] = numbers(rank, pairs[rank])
+        bare = BareSends(comm, plan.schedule.rank(rank), result, {comm.size - 1: 0})
+        bare.run()
+        bare.free()
+        assert np.array_equal(result, numbers(comm.size - 1, pairs[-1]))
+    for number in range(2 * KINDS):
+        salt = number % 3
+        right = the_library(comm, pairs, salt)
+        into = received(types, pairs, (number + rank) % KINDS, number)
+        mine = numbers(rank, pairs[rank], salt)
+        send = given(types, mine, into, pairs, rank, number // KINDS + rank)
+        calls = (ours.Allgatherv, ours.Iallgatherv, ours.Allgatherv_init)
+        for call in calls:
+            request: Any = call(send, into.spec)
+            if call == ours.Allgatherv_init:
+                request.Start()
+            if request is not None:
+                request.Wait()
+            assert into.right(right), (number, call.__name__)
+            into.memory[into.where] = -2
+            if send is MPI.IN_PLACE:
+                into.memory[into.own(pairs, rank)] = mine
+        request.Free()
+        ours.Allgatherv(mine, [result := np.zeros(sum(twice), np.int32), twice])
+        assert np.array_equal(result, right)
+    types.free()
+    ours.Free()
 
 
 @check

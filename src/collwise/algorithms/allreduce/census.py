@@ -68,7 +68,8 @@ class Census(Program):
 
 def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time: str) -> None:
     def build(problem: Problem, settings: Settings) -> Census:
-        return Census(problem, rounded(settings["lam"]))
+        # From k = p on nobody waits for anybody: all send their own to all.
+        return Census(problem, min(rounded(settings["lam"]), problem.ranks))
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         return ideal_alike(build(problem, settings).operations(0), machine)

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
 from collwise.algorithms.broadcast.segmented_tree import TREES
 from collwise.algorithms.composition import best_parts, part, parts_parameter, register_multilevel
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.algorithms.s_to_p.joined import Joined, across
 from collwise.algorithms.s_to_p.spreading import simulable
+from collwise.errors import InvalidArgument
 from collwise.model.levels import Flat, Levels
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
@@ -16,6 +17,9 @@ from collwise.schedule.program import Program
 
 def _build(problem: Problem, settings: Settings) -> Program:
     exchange = part(settings["exchange"], "s_to_p")
+    if exchange.algorithm.segmented:
+        seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
+        raise InvalidArgument(f"{exchange.label} across groups", seen, remedy)
     return Joined(problem, exchange, joined_tree(problem, settings["trees"]))
 
 
@@ -23,7 +27,8 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     if not list(simulable(problem, machine)):
         return []
     teams = hierarchy_of(problem)
-    outer = best_parts(across(problem, teams), Flat(machine, teams.depth), None)
+    whole = tuple(one.short_name for one in algorithms_for("s_to_p") if not one.segmented)
+    outer = best_parts(across(problem, teams), Flat(machine, teams.depth), whole)
     trees = [
         best_parts(
             Problem("broadcast", max(teams.largest(level), 2), problem.nbytes),

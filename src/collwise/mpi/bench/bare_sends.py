@@ -1,28 +1,28 @@
 """The messages of a schedule, sent and received by mpi4py alone, as programs do by hand."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from mpi4py import MPI
 
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.dependencies import dependencies
+from collwise.schedule.operations import Operation, Recv, Send
 
 
 class BareSends:
     """One rank's part of a collective that only moves data; types are made beforehand.
 
-    operations: what this rank does.   own: the blocks that it has at first, in `result` already.
-    result: where all blocks come to stand.   places: by owner, where in it its blocks begin, bytes.
+    operations: what this rank does.   result: where all blocks come to stand; this rank's own are
+    there already.   places: by owner, where in it its blocks begin, bytes.
     Where a rank sends to whom it receives from next, it calls `Sendrecv`.
     """
 
     def __init__(
         self,
         comm: MPI.Intracomm,
-        operations: Iterable[Operation],
-        own: Iterable[Block],
+        operations: Sequence[Operation],
         result: Any,
         places: Mapping[int, int],
     ) -> None:
@@ -30,12 +30,14 @@ class BareSends:
         self._types: list[MPI.Datatype] = []
         self._requests: list[MPI.Request] = []
         self._calls: list[Callable[[], object]] = []
-        operations, held = list(operations), set(own)
-        sends = deque(op for op in operations if isinstance(op, Send))
-        for received in [*(op for op in operations if isinstance(op, Recv)), None]:
+        needed = dependencies(operations)
+        sends = deque((op, needed[at]) for at, op in enumerate(operations) if isinstance(op, Send))
+        receives = [(at, op) for at, op in enumerate(operations) if isinstance(op, Recv)]
+        held: set[int] = set()
+        for at, received in [*receives, (len(operations), None)]:
             ready = []
-            while sends and held.issuperset(sends[0].blocks):
-                ready.append(sends.popleft())
+            while sends and held.issuperset(sends[0][1]):
+                ready.append(sends.popleft()[0])
             exchanged = (
                 ready.pop() if received and ready[-1:] and _partners(ready[-1], received) else None
             )
@@ -50,7 +52,7 @@ class BareSends:
                     if exchanged
                     else partial(comm.Recv, into, peer)
                 )
-                held.update(received.blocks)
+                held.add(at)
 
     def run(self) -> None:
         """Perform the collective."""

@@ -160,8 +160,7 @@ class Workload:
         rank, result = self.private.rank, self.result
         assert result is not None
         own = slice(places.get(rank, 0), places.get(rank, 0) + self._lengths.get(rank, 0))
-        operations = schedule.rank(rank)
-        bare = BareSends(self.comm, operations, self.problem.input_of(rank), result, places)
+        bare = BareSends(self.comm, schedule.rank(rank), result, places)
 
         def run() -> None:
             result[own] = self._own

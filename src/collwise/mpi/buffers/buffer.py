@@ -154,6 +154,8 @@ def _format(data: Any, memory: MPI.buffer) -> str:
         if ctypes.pythonapi.PyCapsule_IsValid(ctypes.py_object(owner), name):
             tensor = _capsule_pointer(owner, name) + start
             code, bits, lanes = np.frombuffer(ctypes.string_at(tensor + 20, 4), "B,B,H")[0]
+            if (code, lanes) == (_FLOAT, 2):  # as mpi4py has it, a complex number
+                code, bits, lanes = _COMPLEX, 2 * int(bits), 1
             kind = "iuf??c?"[code] if lanes == 1 and code < 7 else "?"
             typestr = "?" if code == 6 else f"{kind}{bits // 8}"
             break
@@ -165,6 +167,8 @@ def _format(data: Any, memory: MPI.buffer) -> str:
         return "B"
 
 
+_FLOAT, _COMPLEX = 2, 5
+"""Codes of DLPack."""
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_size_t
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

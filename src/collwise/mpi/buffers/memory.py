@@ -196,18 +196,25 @@ class ScratchLayout:
     """How the scratch slots that a list of operations uses lie in one piece of memory.
 
     more: other slots that are to lie in scratch.   nbytes: of that memory.
+    begins: where every rank's data begins in a slot, if not at position 0.
     """
 
     def __init__(
-        self, operations: Iterable[Operation], unit: Unit, more: Sequence[int] = ()
+        self,
+        operations: Iterable[Operation],
+        unit: Unit,
+        more: Sequence[int] = (),
+        begins: Mapping[int, int] | None = None,
     ) -> None:
         ranges: dict[int, tuple[int, int]] = {}
         for op in operations:
             for slot in {*reads(op), *clobbers(op)}:
                 if slot in more or Slot.SCRATCH <= slot < USER:
                     for block in blocks_in(op, slot):
-                        low, high = ranges.get(slot, (block.offset, block.end))
-                        ranges[slot] = min(low, block.offset), max(high, block.end)
+                        begin = 0 if begins is None else begins[block.owner]
+                        first, end = block.offset + begin, block.end + begin
+                        low, high = ranges.get(slot, (first, end))
+                        ranges[slot] = min(low, first), max(high, end)
         self._starts: dict[int, int] = {}
         self.nbytes = 0
         if ranges:

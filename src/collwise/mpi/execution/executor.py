@@ -92,6 +92,7 @@ class Operands:
     layout: with the variant, determines the bound plan but for the addresses; None if nothing does,
     as for types of the user's, whose handles may come to mean other types.
     keep: what must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`).
+    starts: where in such scratch the data of every rank begins, if not all at its position 0.
     types: to be freed in the end.   distances: see `CompiledPlan.lesson`.
     """
 
@@ -102,6 +103,7 @@ class Operands:
     unit: Unit = BYTES
     operator: Operator | None = None
     types: Sequence[MPI.Datatype] = ()
+    starts: Mapping[int, int] | None = None
     distances: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
 
     def own_types(self) -> None:
@@ -220,11 +222,12 @@ class Executor(ABC):
         if (plan := self._plans.get(operands.variant)) is None:
             plan = self._plans[operands.variant] = self._plan(operands.variant)
         in_scratch = [IN_SCRATCH[slot] for slot in operands.slots if slot in IN_SCRATCH]
-        scratch = ScratchLayout(plan.operations, operands.unit, in_scratch)
+        starts = operands.starts
+        scratch = ScratchLayout(plan.operations, operands.unit, in_scratch, starts)
         memory = allocate(0 if shared else scratch.nbytes)
         slots = dict(operands.slots)
         for slot, address in scratch.placed_at(memory.ctypes.data).items():
-            slots[slot] = Memory(address, operands.unit)
+            slots[slot] = Memory(address, operands.unit, starts)
         operator, types = operands.operator, operands.types
         keep = None if shared else (operands.keep, memory)
         given = plan, slots, scratch, self.private.comm, tag, operator, types

@@ -1,17 +1,20 @@
 """Allgatherv and Allgather: contributions of some ranks, into a receive buffer with parts.
 
 A rank sends its own contribution from its send buffer, and copies it into place while messages are
-on their way.  What others contributed is sent on out of the receive buffer: nothing is packed.
+on their way.  What others contributed is sent on out of the receive buffer.  Nothing is packed,
+unless a schedule cuts contributions, and the receive buffer's elements are not bytes in order: then
+everything goes through a packed copy.
 """
 
 from collections.abc import Hashable
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
-from collwise.mpi.buffers.memory import Memory
+from collwise.mpi.buffers.memory import BYTES, PACKED, USER, Memory
 from collwise.mpi.buffers.vector_layout import (
     SPECS,
     VectorBuffer,
@@ -24,6 +27,18 @@ from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Copy, Operation, Send, Slot
 from collwise.schedule.program import Schedule
+
+
+class _Variant(NamedTuple):
+    """What buffers mean to the plan.
+
+    in_place: this rank's contribution is in the receive buffer.   packed: all goes through a packed
+    copy of that.   from_input: the contribution can be sent from the send buffer.
+    """
+
+    in_place: bool
+    packed: bool
+    from_input: bool
 
 
 class GatherExecutor(Executor):
@@ -43,13 +58,18 @@ class GatherExecutor(Executor):
         self._own = next(own, None)
         lengths = dict(self.problem.sources)
         self._lengths = tuple(lengths.get(rank, 0) for rank in range(private.size))
+        whole = set(self.problem.gathered)
+        self._cut = not all(whole.issuperset(op.blocks) for op in self._operations)
         self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
 
     def _operands(self, *buffers: Any) -> Operands:
         sendbuf, recvbuf = buffers
         key = vector_key(self._method, recvbuf)
         received = self._received(recvbuf, key)
-        slots: dict[int, Memory] = {Slot.OUTPUT: received.memory}
+        memory, packed = received.memory, False
+        if self._cut and not (packed := not memory.unit.contiguous):
+            memory.unit = BYTES
+        slots: dict[int, Memory] = {USER if packed else Slot.OUTPUT: memory}
         keep = [received.keep]
         contiguous = True
         if not (in_place := is_in_place(sendbuf)):
@@ -57,11 +77,15 @@ class GatherExecutor(Executor):
             contiguous = sent.unit.contiguous
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
+        variant = _Variant(in_place, packed, not in_place and (contiguous or not self._cut))
+        if packed:
+            starts = dict(enumerate(accumulate(self._lengths, initial=0)))
+            return Operands(slots, variant, keep=keep, unit=PACKED, starts=starts)
         layout = None if key is None or not contiguous else received.layout
         distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
         if not in_place:
             distances[Slot.INPUT] = False, 0
-        return Operands(slots, in_place, layout, keep, distances=distances)
+        return Operands(slots, variant, layout, keep, distances=distances)
 
     def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""
@@ -85,16 +109,21 @@ class GatherExecutor(Executor):
             self._layouts.remember(key, received.layout)
         return received
 
-    def _plan(self, variant: Any) -> RankPlan:
-        in_place = variant
-        if in_place or self._own is None:
-            return rank_plan(self._operations)
-        own = (self._own,)
-        operations: list[Operation] = [Copy(Slot.INPUT, Slot.OUTPUT, own)]
+    def _plan(self, variant: _Variant) -> RankPlan:
+        rank, own = self.private.rank, () if self._own is None else (self._own,)
+        given = USER if variant.in_place else Slot.INPUT
+        places: list[int] = [Slot.OUTPUT] if variant.packed or not variant.in_place else []
+        if variant.packed and not variant.in_place:
+            places.append(USER)
+        operations: list[Operation] = [Copy(given, place, own) for place in places if own]
         for op in self._operations:
-            if isinstance(op, Send) and op.blocks == own:
+            mine = variant.from_input and {block.owner for block in op.blocks} == {rank}
+            if mine and isinstance(op, Send):
                 op = op._replace(slot=Slot.INPUT)
             operations.append(op)
+        if variant.packed:
+            others = (block for block in self.problem.gathered if block not in own)
+            operations += [Copy(Slot.OUTPUT, USER, (block,)) for block in others]
         return rank_plan(operations)
 
     @property

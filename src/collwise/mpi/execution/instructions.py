@@ -6,7 +6,7 @@ done when the next send needs its result, or else after the last send.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
 from collwise.schedule.operations import (
@@ -19,6 +19,7 @@ from collwise.schedule.operations import (
     Send,
     Slot,
     blocks_in,
+    in_other_slot,
     reads,
     writes,
 )
@@ -128,7 +129,7 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
     for place, op in enumerate(operations):
         if isinstance(op, Copy) and op[:2] == (Slot.INPUT, Slot.OUTPUT) and not op.shift:
             continue  # it is there
-        renamed.append(_reading_output(op))
+        renamed.append(in_other_slot(op, Slot.INPUT, Slot.OUTPUT))
         if Slot.INPUT in reads(op):
             for block in op.blocks:
                 if outputs.of(Slot.OUTPUT, block):
@@ -141,15 +142,6 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
     if any(inputs.of(Slot.INPUT, block) for op in arriving for block in op.blocks):
         return None
     return tuple(renamed)
-
-
-def _reading_output(op: Operation) -> Operation:
-    """The operation with OUTPUT in place of INPUT."""
-    names = ("left", "right", "source", "slot")
-    read: dict[str, Any] = {
-        name: Slot.OUTPUT for name in names if getattr(op, name, None) == Slot.INPUT
-    }
-    return op._replace(**read)
 
 
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:

@@ -1,0 +1,95 @@
+"""By any algorithm that allreduces, in scratch; in the end everybody copies its own block.
+
+Nothing is saved, but it is as fast as the allreduce, of which some (those along a census) have no
+half that could be left out: short vectors where λ is high.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from collwise.algorithms.composition import Part, check_order, one_part, part
+from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.registry import Settings, algorithms_for
+from collwise.model.machine import Machine
+from collwise.schedule.operations import (
+    Combine,
+    Copy,
+    Operation,
+    Slot,
+    clobbers,
+    in_other_slot,
+    reads,
+)
+from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.program import Program
+
+
+@dataclass(frozen=True)
+class OwnBlock(Program):
+    """An allreduce whose result lies in scratch, of which every rank keeps its block."""
+
+    problem: Problem
+    allreduce: Program
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        if not (operations := self.allreduce.operations(rank)):
+            return []
+        used = {slot for op in operations for slot in (*reads(op), *clobbers(op))}
+        result = max(used, default=Slot.SCRATCH) + 1
+        moved: list[Operation] = []
+        for op in operations:
+            if isinstance(op, Combine) and op.right == Slot.OUTPUT != op.into:
+                # In scratch a right operand is used up.
+                moved.append(Copy(result, result + 1, op.blocks))
+                op = op._replace(right=result + 1)
+            moved.append(in_other_slot(op, Slot.OUTPUT, result))
+        return [*moved, Copy(result, Slot.OUTPUT, self.problem.output_of(rank))]
+
+
+def _allreduce(problem: Problem) -> Problem:
+    return Problem("allreduce", problem.ranks, problem.nbytes, 0, problem.itemsize, problem.order)
+
+
+def _part(settings: Settings) -> Part:
+    return part(settings["algorithm"], "allreduce")
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    (algorithm, own), whole = _part(settings), _allreduce(problem)
+    check_order(algorithm, whole)
+    return OwnBlock(problem, algorithm.build(whole, dict(own)))
+
+
+def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    algorithm, own = _part(settings)
+    return algorithm.time_of(_allreduce(problem), machine, dict(own))
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    whole = _allreduce(problem)
+    return [
+        {"algorithm": Part.of(algorithm, settings).label}
+        for algorithm in algorithms_for("allreduce", levels=False)
+        if satisfies(algorithm.order(whole), problem.order)
+        for settings in algorithm.choices(whole, machine)
+    ]
+
+
+register_combining(
+    "reduce_scatter_block/as_allreduce",
+    "by any algorithm that allreduces, of whose result every rank keeps its block",
+    "that of the allreduce",
+    _build,
+    source=("Bruck1996 §3",),
+    predicted=_predicted,
+    simulated=lambda problem, settings: _part(settings).algorithm.simulated(
+        _allreduce(problem), dict(_part(settings).settings)
+    ),
+    estimated=lambda problem, settings: _part(settings).algorithm.estimated(
+        _allreduce(problem), dict(_part(settings).settings)
+    ),
+    choices=_choices,
+    parameters={"algorithm": one_part("algorithm", "allreduce", "census_in_order(latency=4)")},
+    segmented=True,
+)

@@ -1,0 +1,115 @@
+"""What a source gives, by any algorithm that broadcasts, in segments where it cuts them.
+
+With one source an s-to-p broadcast is a broadcast, and has all of its candidates.  Several sources
+broadcast one after another, without interaction.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from collwise.algorithms.composition import Part, one_part, part, register_multilevel
+from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register, segments
+from collwise.model.machine import Machine
+from collwise.schedule.data_movement import ProgramSequence
+from collwise.schedule.operations import Operation
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Columns, Program, Schedule
+from collwise.timing.trace import fastest_timing
+
+
+@dataclass(frozen=True)
+class FromSource(Program):
+    """The schedule of a broadcast, whose ranks are the user's already.
+
+    begin: where the source's data begins among that of all sources.
+    """
+
+    schedule: Schedule
+    begin: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return list(self.schedule.rank(rank))
+
+    def columns(self) -> Columns:  # noqa: D102
+        columns = self.schedule.columns()
+        return replace(columns, offset=columns.offset + self.begin)
+
+
+def _broadcasts(problem: Problem) -> list[Problem]:
+    """One for each source."""
+    return [
+        Problem("broadcast", problem.ranks, nbytes, rank, placement=problem.placement)
+        for rank, nbytes in problem.sources
+    ]
+
+
+def _part(settings: Settings) -> Part:
+    return part(settings["algorithm"], "broadcast", levels=True)
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    algorithm, own = _part(settings)
+    programs = [
+        FromSource(Schedule(one, algorithm.build(one, dict(own))), problem.begins[one.root])
+        for one in _broadcasts(problem)
+    ]
+    return programs[0] if len(programs) == 1 else ProgramSequence(programs, problem.ranks)
+
+
+def _simulated(problem: Problem, settings: Settings) -> int:
+    algorithm, own = _part(settings)
+    every = _broadcasts(problem)
+    if len(every) == 1:
+        return algorithm.simulated(every[0], dict(own))
+    return problem.ranks * sum(segments(one, dict(own)) for one in every)
+
+
+def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    algorithm, own = _part(settings)
+    if len(problem.sources) == 1:
+        return algorithm.time_of(_broadcasts(problem)[0], machine, dict(own))
+    return fastest_timing(Schedule(problem, _build(problem, settings)), machine).completion
+
+
+def _choices(
+    among: Callable[[Algorithm], bool],
+) -> Callable[[Problem, Machine], Iterable[Settings]]:
+    def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+        if len(problem.sources) != 1:
+            return []
+        one = _broadcasts(problem)[0]
+        every = [algorithm for algorithm in algorithms_for("broadcast") if among(algorithm)]
+        return [
+            {"algorithm": Part.of(algorithm, settings).label}
+            for algorithm in every
+            for settings in algorithm.choices(one, machine)
+        ]
+
+    return choices
+
+
+register(
+    Algorithm(
+        name="s_to_p/as_broadcast",
+        summary="what a source gives, by any algorithm that broadcasts, segmented ones included",
+        source=("BarNoyKipnis1994", "Traeff2024b"),
+        time="that of the broadcast, of one source; up to the sum, of several",
+        build=_build,
+        predicted=_predicted,
+        simulated=_simulated,
+        choices=_choices(lambda algorithm: not algorithm.levels),
+        parameters={"algorithm": one_part("algorithm", "broadcast", "chain_segmented(segment=8k)")},
+        segmented=True,
+    )
+)
+register_multilevel(
+    "s_to_p/multilevel_as_broadcast",
+    "what a source gives, by any algorithm that broadcasts over levels",
+    "that of the broadcast, of one source; up to the sum, of several",
+    _build,
+    _choices(lambda algorithm: algorithm.levels),
+    source=("Karonis2002",),
+    parameters={"algorithm": one_part("algorithm", "broadcast", "multilevel(algorithms=binomial)")},
+    segmented=True,
+)

@@ -1,0 +1,118 @@
+"""Long contributions in pieces: the broadcasts of all sources at once, round by round.
+
+A round's message has a piece of every source, so that it does not matter who gives how much: k
+pieces take k − 1 + ⌈log2 p⌉ rounds of a k-th of everything through a circulant graph [Traeff2022],
+and little more than k − 1 + T_λ(p) in rounds that go by the latency.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from collwise.algorithms.in_rounds import MOST_PIECES, MOST_RANKS, MOST_TABLED
+from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
+from collwise.algorithms.s_to_p.census import LATENCY, shifts
+from collwise.algorithms.s_to_p.round_recurrence import rounds_time
+from collwise.algorithms.s_to_p.spreading import all_give_alike
+from collwise.model.machine import Machine
+from collwise.schedule.all_rounds import AllRounds
+from collwise.schedule.circulant import Circulant
+from collwise.schedule.postal_rounds import PostalRounds
+from collwise.schedule.problem import Problem
+
+PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
+MOST_WORK = 1 << 20
+"""Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
+
+
+def _program(problem: Problem, settings: Settings) -> AllRounds:
+    given = problem.ranks, settings["pieces"]
+    latency = settings.get("latency")
+    return AllRounds(problem, PostalRounds(*given, latency) if latency else Circulant(*given, 1))
+
+
+def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    """About the seconds if all gave alike: a census of first pieces, then a round for each other.
+
+    That is as many pieces as a rank receives.
+    """
+    ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
+    widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
+    time = Fraction(0)
+    for width, times in (*widths, (ranks - 1, count - 1)):
+        cost = machine.message(-(-problem.nbytes * width // (ranks * count)))
+        time += times * max(cost.gap, cost.latency / latency)
+    return time + cost.latency - cost.gap
+
+
+def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
+    """The best number of pieces: from the roughly best one on, as long as it gets better."""
+    ranks, given = problem.ranks, problem.sources
+    if ranks > MOST_RANKS or len(given) < 2:  # of one source it is a broadcast
+        return []
+    received = ranks if all_give_alike(problem) else ranks * len(given)
+    most = min(max(source.nbytes for source in given), MOST_PIECES, MOST_WORK // received)
+    if latencies:
+        most = min(most, MOST_TABLED // ranks)
+    counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})
+    tried: list[tuple[Fraction, int, dict[str, Any]]] = []
+    for place, count in enumerate(counts):
+        settings: list[dict[str, Any]] = [{"pieces": count}]
+        if latencies:
+            lam = machine.planning_lam(-(-problem.nbytes // count))
+            roundings = {min(max(rounded(lam), 1), ranks) for rounded in (floor, ceil)}
+            settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
+        tried += [(_rough(problem, machine, one), place, one) for one in settings]
+    if not tried:  # too many ranks or sources even for one piece
+        return []
+    _, place, best = min(tried, key=lambda row: row[:2])
+
+    def time(place: int) -> Fraction:
+        return rounds_time(_program(problem, {**best, "pieces": counts[place]}), machine)
+
+    for step in (1, -1, 2, -2):
+        while 0 <= place + step < len(counts) and time(place + step) < time(place):
+            place += step
+    return [{**best, "pieces": counts[place]}]
+
+
+def _register(name: str, summary: str, time: str, source: str, **parameters: Parameter) -> None:
+    register(
+        Algorithm(
+            name=f"s_to_p/{name}",
+            summary=summary,
+            source=(source, "Traeff2022"),
+            time=time,
+            build=_program,
+            predicted=lambda problem, machine, one: rounds_time(_program(problem, one), machine),
+            simulated=lambda problem, one: (
+                problem.ranks
+                * (1 if all_give_alike(problem) else len(problem.sources))
+                * (one["pieces"] + problem.ranks.bit_length())
+                // 64
+            ),
+            choices=lambda problem, machine: _choices(
+                problem, machine, latencies="latency" in parameters
+            ),
+            parameters=parameters,
+            segmented=True,
+        )
+    )
+
+
+_register(
+    "circulant",
+    "pieces of all contributions together, through a circulant graph",
+    "(k − 1 + ⌈log2 p⌉) rounds of a k-th of everything",
+    "Traeff2024b",
+    pieces=PIECES,
+)
+_register(
+    "postal_rounds",
+    "pieces of all contributions together, in rounds of one distance each, for the latency",
+    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; found by playing it",
+    "BarNoyKipnis1994",
+    latency=LATENCY,
+    pieces=PIECES,
+)

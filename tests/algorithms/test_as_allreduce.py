@@ -1,0 +1,51 @@
+"""A reduce-scatter by any allreduce: right, and as fast."""
+
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.registry import algorithms_for, describe
+from collwise.errors import InvalidArgument
+from collwise.schedule.problem import ORDERS, Order, satisfies
+from collwise.timing import ideal
+from collwise.verifier import check_flow
+from tests.algorithms.examples import COMBINES, VAN_DE_GEIJN, settings_of
+
+AS_ALLREDUCE = ALGORITHMS["reduce_scatter_block/as_allreduce"]
+each = pytest.mark.parametrize(
+    "algorithm", algorithms_for("allreduce", levels=False), ids=lambda a: a.name
+)
+
+
+@each
+def test_every_rank_keeps_its_block_of_an_allreduce(algorithm: Algorithm) -> None:
+    cases: list[tuple[int, Order]] = [(3, "any"), (8, "same"), (5, "rank"), (1, "any")]
+    for p, order in cases:
+        whole = algorithm.problem(p, 8 * p, itemsize=4)
+        label = describe(algorithm.short_name, algorithm.settings(settings_of(algorithm, p)))
+        given: dict[str, Any] = {"itemsize": 4, "order": order, "algorithm": label}
+        if not satisfies(whole.order, order) and p > 1:
+            with pytest.raises(InvalidArgument, match=f"in the order '{order}': it combines in"):
+                AS_ALLREDUCE.schedule(p, 8 * p, **given)
+            continue
+        schedule = AS_ALLREDUCE.schedule(p, 8 * p, **given)
+        check_flow(schedule)
+        settings = settings_of(algorithm, p)
+        for machine in (VAN_DE_GEIJN, COMBINES):
+            time = AS_ALLREDUCE.time_of(schedule.problem, machine, {"algorithm": label})
+            assert time == ideal(schedule, machine).completion
+            assert time == algorithm.time_of(whole, machine, settings) or p == 1
+
+
+def test_it_is_tried_with_what_keeps_the_order() -> None:
+    machine = cw.Machine.postal(t0_s=1, lam=20)
+    asked: list[tuple[str, Order]] = [("noncommutative", "rank"), ("max", "any")]
+    for op, order in asked:
+        plan = cw.plan("reduce_scatter_block", ranks=65, nbytes=65 * 8, machine=machine, op=op)
+        allreduce = cw.plan("allreduce", ranks=65, nbytes=65 * 8, machine=machine, op=op)
+        assert plan.choice.predicted <= allreduce.choice.predicted
+        assert plan.problem.order in ORDERS[ORDERS.index(order) :]
+        assert "reduce_scatter_block/as_allreduce" in {one.name for one in plan.candidates}
+        cw.verify(plan.schedule)

@@ -1,0 +1,96 @@
+"""An s-to-p broadcast with one source is a broadcast, by any algorithm that broadcasts."""
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.registry import algorithms_for, describe
+from collwise.errors import InvalidArgument
+from collwise.verifier import check_flow
+from tests.algorithms.examples import MACHINES, MEASURED, settings_of
+
+AS_BROADCAST = ALGORITHMS["s_to_p/as_broadcast"]
+OVER_LEVELS = ALGORITHMS["s_to_p/multilevel_as_broadcast"]
+LEVELS = cw.Machine.levels(
+    [cw.Machine.postal(t0_s=1, lam=2), MEASURED], cw.Placement.regular(3, 2), ports=["1/9"]
+)
+each = pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
+
+
+@each
+def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
+    """The same messages at the same times, from any source."""
+    ours = OVER_LEVELS if algorithm.levels else AS_BROADCAST
+    random = Random(algorithm.name)
+    for p in (2, 6, 11):
+        source, settings = random.randrange(p), settings_of(algorithm, p)
+        label = describe(algorithm.short_name, algorithm.settings(settings))
+        placement = cw.Placement.regular(3, 2) if p == 6 else None
+        given: dict[str, Any] = {"placement": placement, "algorithm": label}
+        schedule = ours.schedule(p, 1000, sources=[source], **given)
+        broadcast = algorithm.schedule(p, 1000, source, placement=placement, **settings)
+        assert schedule.lists == broadcast.lists
+        assert schedule.columns().rows() == broadcast.columns().rows()
+        for machine in MACHINES[::3]:
+            time = ours.predict(machine, p, 1000, sources=[source], **given)
+            assert time == algorithm.predict(
+                machine, p, 1000, source, placement=placement, **settings
+            )
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9"),
+        cw.Machine.loggp(L_s=5e-6, o_s=2e-6, g_s=3e-6, G_s=1e-9),
+        MEASURED,
+        LEVELS,
+    ],
+    ids=lambda machine: machine.kind,
+)
+def test_it_is_planned_as_fast(machine: cw.Machine) -> None:
+    for nbytes in (8, 5000, 1 << 20):
+        given: dict[str, Any] = {"ranks": 6, "machine": machine}
+        broadcast = cw.plan("broadcast", nbytes=nbytes, root=4, **given)
+        plan = cw.plan("s_to_p", nbytes=nbytes, sources=[4], **given)
+        assert plan.choice.predicted == broadcast.choice.predicted
+        cw.verify(plan.schedule)
+        assert cw.simulate(plan.schedule, machine=machine).completion == plan.choice.predicted
+
+
+def test_many_ranks() -> None:
+    machine = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9")
+    plan = cw.plan("s_to_p", ranks=5000, nbytes=1 << 20, sources=[77], machine=machine)
+    broadcast = cw.plan("broadcast", ranks=5000, nbytes=1 << 20, root=77, machine=machine)
+    assert plan.choice.predicted == broadcast.choice.predicted
+
+
+def test_several_sources_one_after_another() -> None:
+    given: dict[str, Any] = {"sources": [5, 0, 2], "algorithm": "binary_segmented(segment=30)"}
+    schedule = AS_BROADCAST.schedule(7, [100, 7, 65], **given)
+    check_flow(schedule)
+    machine = cw.Machine.postal(t0_s=1, lam=2)
+    time = AS_BROADCAST.predict(machine, 7, [100, 7, 65], **given)
+    assert type(time) is Fraction
+    assert time == cw.ideal(schedule, machine).completion
+    assert AS_BROADCAST.simulated(
+        schedule.problem, AS_BROADCAST.settings({"algorithm": given["algorithm"]})
+    ) == 7 * (4 + 1 + 3)
+    with pytest.raises(InvalidArgument, match="operations would have to be simulated"):
+        AS_BROADCAST.predict(machine, 7, 1 << 20, sources=[1, 2], algorithm=given["algorithm"])
+
+
+def test_groups_exchange_whole_contributions() -> None:
+    with pytest.raises(InvalidArgument, match="across groups: it cuts what ranks have; give one"):
+        ALGORITHMS["s_to_p/multilevel"].schedule(
+            6,
+            8,
+            sources=[1, 5],
+            placement=cw.Placement.regular(3, 2),
+            exchange="as_broadcast(algorithm=binomial)",
+            trees="binomial",
+        )

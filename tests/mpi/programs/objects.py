@@ -1,0 +1,114 @@
+"""Checks of collectives of Python objects by way of planned buffers, on real MPI."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from msgspec import structs
+
+import collwise as cw
+from collwise.comm.objects import FIRST_BYTES, SLOT_BYTES
+from collwise.mpi.runtime.world import describe
+from collwise.profiles.records import RaceResult
+from tests.cli.running import example
+from tests.mpi.programs.checks import check, main
+
+ALGORITHMS = {"broadcast": "binomial", "s_to_p": "bruck"}
+OBJECTS: list[Any] = [
+    None,
+    1.5,
+    {"a": [1, "x"]},
+    *("x" * (nbytes - less) for nbytes in (FIRST_BYTES, SLOT_BYTES) for less in range(20, 40)),
+    list(range(1000)),
+    np.arange(40_000.0),  # beyond MPI.pickle.THRESHOLD
+    [np.arange(6.0).reshape(2, 3).T, np.ones((200, 200), order="F"), bytearray(300_000)],
+]
+
+
+def recorded(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
+    given = {"profile": False, "algorithms": ALGORITHMS, **settings}
+    return cw.Comm(comm.Dup(), record=True, **given)
+
+
+def ways(comm: cw.Comm) -> set[tuple[str, str]]:
+    return {(one.method, one.way) for one in comm.calls()}
+
+
+@check
+def objects_arrive(comm: MPI.Intracomm) -> None:
+    ours, last = recorded(comm), comm.size - 1
+    for number, one in enumerate(OBJECTS):
+        root = number % comm.size
+        got = ours.bcast(one if comm.rank == root else None, root)
+        assert pickle.dumps(got) == pickle.dumps(comm.bcast(one, root))
+        if isinstance(got, np.ndarray):
+            got[0] = -1  # a copy, on the root, too
+            assert one[0] == 0
+        mine = one if comm.rank == root else comm.rank
+        assert pickle.dumps(ours.allgather(mine)) == pickle.dumps(comm.allgather(mine))
+    for mine in (f"<{comm.rank}>", "x" * (comm.rank * SLOT_BYTES), np.float64(0.1 * comm.rank)):
+        for op in (MPI.SUM, lambda a, b: f"({a}{b})", MPI.MAX):
+            assert ours.allreduce(mine, op) == comm.allreduce(mine, op)
+            assert ours.reduce(mine, op, last) == comm.reduce(mine, op, last)
+    expected = {("bcast", "blocking"), ("allgather", "blocking")}
+    if comm.size > 1:
+        expected = {("Bcast", "object"), ("Allgather", "object"), ("Allgatherv", "object")}
+        assert ("bcast", "blocking") not in ways(ours)
+    assert expected <= ways(ours)
+    for call in (ours.bcast, ours.reduce):
+        with pytest.raises(MPI.Exception):
+            call(1, root=comm.size)
+        with pytest.raises(TypeError):
+            call(1, root="0")  # type: ignore[arg-type]
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        ours.allgather(lambda: 0)
+    assert ours.bcast(comm.rank, last) == last
+    ours.Free()
+
+
+@check
+def only_where_collectives_are_slow(comm: MPI.Intracomm) -> None:
+    won = RaceResult(
+        collective="broadcast",
+        form="blocking",
+        ranks=comm.size,
+        nbytes=FIRST_BYTES,
+        root=0,
+        algorithm="broadcast/binomial",
+        settings={},
+        ours_s=1e-6,
+        library_s=10e-6,
+        speedup_low=9.0,
+        speedup_high=11.0,
+        decision="collwise",
+    )
+    world = describe(comm)
+    for library_s, way in ((10e-6, "blocking"), (1e-3, "object")):
+        races = (structs.replace(won, library_s=library_s),)
+        learned = structs.replace(example(), fingerprint=world.fingerprint())
+        ours = recorded(comm, profile=learned.with_race_results(races), algorithms={})
+        assert ours.bcast(comm.rank) == 0
+        assert {of for _, of in ways(ours)} == {way if comm.size > 1 else "blocking"}
+        ours.Free()
+
+
+@check
+def as_the_program_pickles(comm: MPI.Intracomm) -> None:
+    ours, kept = recorded(comm), MPI.pickle.PROTOCOL
+    try:
+        MPI.pickle.PROTOCOL = 2
+        got = ours.bcast(OBJECTS[-1])
+        MPI.pickle.__init__(lambda obj, protocol=5: pickle.dumps(obj, protocol), pickle.loads)  # type: ignore[misc]
+        MPI.pickle.PROTOCOL = 5
+        again = ours.bcast(OBJECTS[-1])
+    finally:
+        MPI.pickle.__init__()  # type: ignore[misc]
+        MPI.pickle.PROTOCOL = kept
+    assert all(np.array_equal(a, b) for a, b in zip(got, again, strict=True))
+    ours.Free()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Sizes near 2^63, and machines with odd numbers: exact, or refused with a sentence."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import collwise as cw
+from collwise.errors import InvalidArgument
+from collwise.model.measured_machine import measured
+from collwise.schedule.collectives import COLLECTIVES
+
+PRIMES = 1000003, 998244353, 2147483647
+MACHINES = {
+    "short": cw.Machine.postal(t0_s="1e-30", lam=10**9),
+    "primes": cw.Machine.hockney(
+        alpha_s=Fraction(1, PRIMES[0]),
+        beta_s=Fraction(1, PRIMES[1] * PRIMES[2]),
+        gamma_s=Fraction(1, PRIMES[0] * PRIMES[2]),
+    ),
+    "measured": measured(
+        [[(8, Fraction(1, PRIMES[0]), 10**9), (1 << 40, Fraction(PRIMES[2], 7), "7/3")]]
+    ),
+}
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective: str) -> None:
+    ranks = 5
+    for nbytes in (8 * ranks, (2**63 - 1) // (8 * ranks) * 8 * ranks):
+        more: dict[str, Any] = {}
+        if COLLECTIVES[collective].has_sources:
+            more, nbytes = {"sources": range(ranks)}, nbytes // ranks
+        if COLLECTIVES[collective].combines:
+            more = {"op": "max", "dtype": "int64"}
+        plan = cw.plan(collective, ranks=ranks, nbytes=nbytes, machine=machine, **more)
+        assert plan.bound.time <= plan.choice.predicted
+        for candidate in plan.candidates:
+            schedule = candidate.schedule(plan.problem)
+            if len(schedule.rank(0)) < 300:
+                assert cw.ideal(schedule, machine).completion == candidate.predicted
+
+
+def test_columns_count_in_64_bits() -> None:
+    census = cw.ALGORITHMS["allreduce/census_in_order"]
+    with pytest.raises(InvalidArgument, match="offsets beyond 2\\^63; plan for fewer bytes"):
+        census.schedule(5, 1 << 62, latency=2).columns()

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,21 @@ def test_the_choice_is_that_of_simulating_everything(
             assert {*result.best, *result.excluded} == {a.name for a in among}
         assert times[0] == times[1]
         assert result.simulated == result.of or kind == "levels"
+
+
+def test_one_long_schedule_leaves_something_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On levels, where few messages may be simulated; and what was not is not called slower."""
+    law = cw.Machine.levels(
+        [cw.Machine.postal(t0_s=t0, lam=2) for t0 in (1, 5)], cw.Placement.regular(4, 4), ports=[2]
+    )
+    asked: dict[str, Any] = {"ranks": 16, "machine": law, "op": "sum", "dtype": "float64"}
+    plan = cw.plan("reduce", nbytes=1 << 16, **asked)
+    assert "may be faster" not in plan.simulated
+    monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", 0)
+    monkeypatch.setattr(candidates, "MOST_SIMULATED", 8 * 16 * 5)
+    few = cw.plan("reduce", nbytes=(1 << 16) - 8, **asked)
+    assert re.search(r"schedules simulated; \d+ that may be faster have too many mess", str(few))
+    assert few.choice.predicted <= plan.choice.predicted * 2
 
 
 def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

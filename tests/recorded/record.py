@@ -66,7 +66,8 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
         nbytes *= COLLECTIVES[workload["collective"]].unit(12, 1)
         plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=LEVELS)
         yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} levels", plan
-    yield "s_to_p levels", cw.plan("s_to_p", ranks=12, nbytes=64, sources=[1, 2, 7], machine=LEVELS)
+    for name, sources in (("s_to_p levels", [1, 2, 7]), ("s_to_p s=1 levels", [7])):
+        yield name, cw.plan("s_to_p", ranks=12, nbytes=64, sources=sources, machine=LEVELS)
     for mesh, count in product(MESHES, (1, 5)):
         preset = cw.presets["paragon"].machine
         plan = _s_to_p(mesh.size, count, "cross", preset, mesh)

@@ -48,12 +48,14 @@ class Tried:
     """What came of the candidates: the best of each algorithm, and why others are not there.
 
     simulated, of: how many schedules, if they had to be, out of how many.
+    unknown: how many of the others might be faster, but have too many messages.
     """
 
     best: dict[str, Candidate] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
     simulated: int = 0
     of: int = 0
+    unknown: int = 0
 
     def enter(self, candidate: Candidate) -> None:
         """Keep a candidate if it is the best of its algorithm."""
@@ -173,7 +175,12 @@ def _simulate(
     work, weight = 0, 8 if problem.kind.combines else 2 if twice else 1
     most = MOST_SIMULATED if levels else MOST_WITHOUT_LEVELS
     long: list[tuple[int, int]] = []
-    tries.sort(key=lambda row: row[:2])
+
+    def needed(one: _Try) -> int:
+        return weight * messages(one.schedule)
+
+    # On levels bounds are rough: one long schedule must not leave nothing for the others.
+    tries.sort(key=lambda row: (levels and needed(row) > most // 4, *row[:2]))
 
     def simulate(one: _Try, limit: Fraction | None) -> Fraction | None:
         result.simulated += 1
@@ -186,18 +193,20 @@ def _simulate(
         return time if fastest is None else min(time, fastest)
 
     for row, one in enumerate(tries):
-        name, needed = one.algorithm.name, weight * messages(one.schedule)
-        runner_up = work + needed <= MOST_FOR_RUNNERS_UP
+        name, long_by = one.algorithm.name, needed(one)
+        runner_up = work + long_by <= MOST_FOR_RUNNERS_UP
         if fastest is not None and one.least > fastest and not runner_up:
             at_least = formatting.time(seconds(one.least))
             result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
-        elif work + needed > most:
+        elif work + long_by > most:
             result.excluded.setdefault(name, "too many messages to simulate when planning")
-            long.append((needed, row))
+            long.append((long_by, row))
         else:
-            work += needed
+            work += long_by
             fastest = simulate(one, None if runner_up else fastest)
+    result.unknown = len(long)
     if long and not result.best:
+        result.unknown -= 1
         simulate(tries[min(long)[1]], None)
 
 

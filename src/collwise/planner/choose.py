@@ -187,6 +187,8 @@ def _simulated(result: Tried) -> str:
     if not result.of:
         return ""
     rest = "; no other can be faster" * (result.simulated < result.of)
+    if result.unknown:
+        rest = f"; {result.unknown} that may be faster have too many messages"
     return f"{result.simulated} of {formatting.count(result.of, 'schedule')} simulated{rest}"
 
 

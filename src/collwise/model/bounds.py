@@ -78,6 +78,16 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     return _informing(machine, ranks, "if everything goes in one message", nbytes, nbytes)
 
 
+def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
+    """For collectives that combine vectors which nobody cuts: T_λ(p)·t0 for one, or for several.
+
+    What combines only in the end sends several vectors in one message, which may even take less.
+    """
+    if ranks == 1 or nbytes == 0:
+        return NOTHING
+    return _informing(machine, ranks, "if no vector is cut", ranks * nbytes, nbytes)
+
+
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
 
@@ -150,7 +160,7 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
     if ranks == 1 or nbytes == 0:
         return NOTHING
     words = "if every block goes in one message"
-    return _informing(machine, ranks, words, nbytes, nbytes // ranks)
+    return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks)
 
 
 def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:

@@ -81,6 +81,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 combines=True,
                 where="from {ranks} ranks to rank {root}",
                 bound=bounds.reduce,
+                unsegmented_bound=bounds.combining_unsegmented,
             ),
             Collective(
                 name="allreduce",
@@ -89,6 +90,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 output="everyone",
                 combines=True,
                 bound=bounds.allreduce,
+                unsegmented_bound=bounds.combining_unsegmented,
             ),
             Collective(
                 name="reduce_scatter_block",

@@ -100,8 +100,8 @@ def library_line() -> str:
 
 
 def describe(comm: MPI.Intracomm) -> World:
-    """Describe MPI; collective over `comm`."""
-    from collwise.mpi.engine.loading import SERVING
+    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it."""
+    from collwise.mpi.engine.loading import COMPILED, SERVING
 
     places = comm.allgather((MPI.Get_processor_name(), affinity(), core_limit()))
     emulated, engine = comm.bcast((os.environ.get(LAB, ""), SERVING.name))
@@ -110,7 +110,7 @@ def describe(comm: MPI.Intracomm) -> World:
         by_node.setdefault("" if emulated else host, []).append((mask, limit))
     most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
     hosts = tuple(host for host, *_ in places)
-    return World(
+    world = World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
         thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
@@ -120,6 +120,9 @@ def describe(comm: MPI.Intracomm) -> World:
         engine=engine,
         nodes=_nodes(comm, hosts),
     )
+    if world.crowded and COMPILED is not None:
+        COMPILED.share_cores()
+    return world
 
 
 def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:

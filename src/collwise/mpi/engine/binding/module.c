@@ -91,6 +91,7 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
 #undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
     candidate.byte = byte;
+    candidate.patience = 300; /* some ten microseconds */
     if (missing && PyList_Size(missing) == 0) {
         mpi = candidate;
     }
@@ -161,6 +162,12 @@ static PyObject *hooks(PyObject *module, PyObject *unused) {
     return PyBool_FromLong(mpi.hooks);
 }
 
+static PyObject *share_cores(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    mpi.patience = 0;
+    Py_RETURN_NONE;
+}
+
 static PyObject *has_loop(PyObject *module, PyObject *given) {
     const char *operation;
     int element;
@@ -180,6 +187,7 @@ static PyMethodDef functions[] = {
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},
     {"hooks", hooks, METH_NOARGS, "Whether the library calls us when it makes progress."},
+    {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

@@ -69,6 +69,7 @@ struct library {
     OPTIONAL_FUNCTIONS(FIELD)
 #undef FIELD
     int hooks;          /* all of the optional functions are there */
+    int patience;       /* so often a message is looked for before MPI may block */
     handle null_stream; /* what MPIX_Async_start takes for "any" */
     handle byte;        /* the type of which a completed request has none */
 };

@@ -21,13 +21,10 @@ static int started(struct program *program, int number) {
                       (at, m->count, m->type, m->peer, program->tag, program->comm, request));
 }
 
-/* So often a message is looked for before MPI may block: some ten microseconds. */
-enum { PATIENCE = 300 };
-
 /* Complete a message that was started.  In Wait, MPICH gives up its core whenever it looks for a
    message in vain (sched_yield, one to three microseconds, when the message itself takes half a
-   one); in Test it does not.  A rank that has to wait long still blocks in Wait, so that others of
-   its core get on. */
+   one); in Test it does not.  A rank that has to wait long still blocks in Wait; where ranks
+   share cores, all do so at once, so that the others get on. */
 static int completed(struct program *program, int number, int *patience) {
     const struct library *library = program->library;
     void *request = program_request(program, number);
@@ -214,7 +211,7 @@ enum outcome program_finish(struct program *program) {
             }
             continue;
         }
-        int patience = PATIENCE;
+        int patience = program->library->patience;
         for (int n = 0; n < one->number; n++) {
             if (!goes_on(program, completed(program, OF(n), &patience), 1)) {
                 return FAILED;

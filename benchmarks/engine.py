@@ -84,7 +84,7 @@ def run_rank(out: Path, budget_s: float) -> None:
     acts = candidates()
     loops = time_loops(acts, budget_s / 2)
     world = describe(comm)
-    harness = RaceHarness(PrivateCommunicator(comm), world.crowded)
+    harness = RaceHarness(PrivateCommunicator(comm), world.oversubscribed)
     competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
     races, _ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
     if comm.rank:

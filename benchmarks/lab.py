@@ -185,7 +185,7 @@ def race_on_ranks(collective: str, nbytes: int, scale: float) -> None:
         if planned.choice.label not in {c.label for c in racers}:
             racers.append(planned.choice)
     outcome = race(
-        RaceHarness(private, here.crowded),
+        RaceHarness(private, here.oversubscribed),
         problem,
         {c.label: c.schedule(problem) for c in racers},
         {c.label: c.predicted_s for c in racers},

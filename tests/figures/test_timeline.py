@@ -7,7 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import svg
-from collwise.figures.timeline import MOST_ARROWS, MOST_FLIGHTS, _label_place, timeline
+from collwise.figures.timeline import MAX_ARROWS, MAX_FLIGHTS, _label_place, timeline
 from collwise.model.machine import Machine
 from collwise.model.presets import find
 from collwise.model.topology import Mesh
@@ -56,7 +56,7 @@ def test_ranks_are_named_up_to_32() -> None:
 
 def test_many_messages_are_lines_without_heads() -> None:
     timing, schedule = drawn("chain_segmented", 8, nbytes=64, segment=1)
-    assert MOST_ARROWS < len(timing.transfers) <= MOST_FLIGHTS
+    assert MAX_ARROWS < len(timing.transfers) <= MAX_FLIGHTS
     figure = timeline(timing, schedule)
     assert not _arrows(figure)
     assert len(_bars(figure)) == len(timing.transfers)
@@ -67,7 +67,7 @@ def test_many_messages_are_lines_without_heads() -> None:
 
 def test_very_many_messages_are_joined() -> None:
     timing, schedule = drawn("chain_segmented", 8, nbytes=400, segment=1)
-    assert len(timing.transfers) > MOST_FLIGHTS
+    assert len(timing.transfers) > MAX_FLIGHTS
     figure = timeline(timing, schedule, T0)
     assert sorted(_bars(figure)) == [(2 * r, 2 * r + 400, r) for r in range(7)]
     assert "under way" not in legend(figure)

@@ -10,8 +10,8 @@ from collwise.model.measured_machine import measured
 from collwise.schedule.collectives import COLLECTIVES
 
 KINDS = ("postal", "hockney", "loggp", "exchange_only", "wormhole", "levels", "measured")
-MOST_RANKS = (3, 4, 6, 8, 12)
-MORE_RANKS = (*MOST_RANKS, 24, 48)
+MAX_RANKS = (3, 4, 6, 8, 12)
+MORE_RANKS = (*MAX_RANKS, 24, 48)
 """The latter where formulas give most times."""
 
 
@@ -113,7 +113,7 @@ def problems(seed: int, count: int, kinds: tuple[str, ...] = KINDS) -> list[Aske
     for number in range(count):
         kind = kinds[number % len(kinds)]
         formulas = kind in ("postal", "hockney", "measured")
-        ranks = random.randrange(1, random.choice(MORE_RANKS if formulas else MOST_RANKS) + 1)
+        ranks = random.randrange(1, random.choice(MORE_RANKS if formulas else MAX_RANKS) + 1)
         machine, more = machine_of(kind, random, ranks)
         asked.append(problem_on(machine, ranks, random, more))
     return asked

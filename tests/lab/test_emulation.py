@@ -61,7 +61,7 @@ def test_every_rank_has_a_host_of_its_own(measured: dict[str, Any]) -> None:
     assert measured["hosts"] == [f"h{number}" for number in range(HOSTS)]
     assert measured["devices"] == [["eth0", "lo"]] * HOSTS
     assert measured["emulated"] == "5 ms one way, 10 Mbit/s"
-    assert measured["crowded"] == (usable_cores() < HOSTS)
+    assert measured["oversubscribed"] == (usable_cores() < HOSTS)
 
 
 def test_nothing_goes_through_shared_memory(measured: dict[str, Any]) -> None:

@@ -94,8 +94,8 @@ def test_provenance_is_completed_and_raw_medians_kept() -> None:
 
 def test_crowded_nodes_are_noticed() -> None:
     measurement = _measure(Machine.postal(t0_s=1e-6, lam=2))
-    crowded = build_profile(measurement, FINGERPRINT, _provenance(hosts={"a": 3, "b": 20}))
-    assert crowded.verdict == "noisy: 20 ranks share 16 core(s)"
+    oversubscribed = build_profile(measurement, FINGERPRINT, _provenance(hosts={"a": 3, "b": 20}))
+    assert oversubscribed.verdict == "noisy: 20 ranks share 16 core(s)"
     limited = build_profile(measurement, FINGERPRINT, _provenance(usable_cores=2))
     assert limited.verdict == "noisy: 5 ranks share 2 core(s)"
 

@@ -53,7 +53,7 @@ def test_the_choice_is_that_of_simulating_everything(
         among = algorithms_for(problem.collective, levels=kind == "levels")
         times = []
         for most in (0, 1 << 40):
-            monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", most)
+            monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", most)
             result = tried(among, problem, asked.machine, topology, "", candidates.predicted)
             times.append(min(c.predicted for c in result.best.values()))
             assert {*result.best, *result.excluded} == {a.name for a in among}
@@ -69,15 +69,15 @@ def test_one_long_schedule_leaves_something_for_the_others(monkeypatch: pytest.M
     asked: dict[str, Any] = {"ranks": 16, "machine": law, "op": "sum", "dtype": "float64"}
     plan = cw.plan("reduce", nbytes=1 << 16, **asked)
     assert "may be faster" not in plan.simulated
-    monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", 0)
-    monkeypatch.setattr(candidates, "MOST_SIMULATED", 8 * 16 * 5)
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
+    monkeypatch.setattr(candidates, "MAX_SIMULATED", 8 * 16 * 5)
     few = cw.plan("reduce", nbytes=(1 << 16) - 8, **asked)
     assert re.search(r"schedules simulated; \d+ that may be faster have too many mess", str(few))
     assert few.choice.predicted <= plan.choice.predicted * 2
 
 
 def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MOST_FOR_RUNNERS_UP", 0)
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
     law = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9", exchange_only=True)
     plan = cw.plan("broadcast", ranks=40, nbytes=999, machine=law)
     assert re.search(r"candidates +\d+ of \d+ schedules simulated; no other can be fas", str(plan))
@@ -116,7 +116,7 @@ def test_an_estimate_that_may_be_the_best_is_simulated() -> None:
 
 
 def test_an_estimate_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MOST_REFINED", 0)
+    monkeypatch.setattr(candidates, "MAX_REFINED", 0)
     plan = cw.plan("allreduce", ranks=131, nbytes=2400, machine=MANY)
     estimates = [c for c in plan.candidates if c.estimate]
     assert plan.choice in estimates

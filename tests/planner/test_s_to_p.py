@@ -163,7 +163,7 @@ def test_it_is_said_whether_moving_pays(name: str) -> None:
 
 
 def test_where_moving_pays_and_where_it_does_not() -> None:
-    """Sources crowded in a corner, and sources that are at the ideal places already."""
+    """Sources oversubscribed in a corner, and sources that are at the ideal places already."""
     square = distribute("square", (10, 10), 25)
     made = s_to_p(100, square, 6144, HOCKNEY, topology=Mesh(10, 10))
     assert made.algorithm == "s_to_p/repos_xy_source"
@@ -364,7 +364,7 @@ def test_an_estimate_down_one_tree_is_from_above(
         exact = algorithm.time_of(problem, machine, {"lam": 2})
         assert exact == ideal(algorithm.solve(problem, {"lam": 2}), machine).completion
         with monkeypatch.context() as patched:
-            patched.setattr(source_trees, "MOST_RECEIVED", 1)
+            patched.setattr(source_trees, "MAX_RECEIVED", 1)
             above = algorithm.time_of(problem, machine, {"lam": 2})
             assert algorithm.estimated(problem, {"lam": 2}) == (len(sources) > 1)
         assert above >= exact

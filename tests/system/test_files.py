@@ -133,7 +133,7 @@ def test_inputs_that_may_never_end_are_refused(
 
 
 def test_a_large_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_READ", 1 << 20)
+    monkeypatch.setattr(files, "MAX_READ", 1 << 20)
     path = tmp_path / "large"
     path.write_bytes(b" " * (1 << 20))
     assert len(read_input(path)) == 1 << 20

@@ -134,7 +134,7 @@ def test_messages_of_several_blocks_count_once() -> None:
 def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> None:
     """Of 8 sources xor sends 152, by the lists of a few ranks 80; br_lin sends fewer."""
     problem = Problem.of("s_to_p", 20, 4096, sources=range(0, 16, 2), shape=(4, 5))
-    monkeypatch.setattr(module, "MOST_EVENTS", 8 * 70)
+    monkeypatch.setattr(module, "MAX_EVENTS", 8 * 70)
     if compared:
         found, excluded = simulations(problem, HOCKNEY, Mesh(4, 5))
         assert "s_to_p/br_lin" in {one.name for one in found}
@@ -142,7 +142,7 @@ def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> N
         assert seen.endswith("at most 70 are simulated beside other algorithms")
     else:
         simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
-        monkeypatch.setattr(module, "MOST_EVENTS", 70)
+        monkeypatch.setattr(module, "MAX_EVENTS", 70)
         with pytest.raises(InvalidArgument, match="messages, and at most 70 are simulated"):
             simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
 

@@ -20,17 +20,17 @@ from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
 from collwise.timing import ideal
 
-MOST_PIECES = 4096
+MAX_PIECES = 4096
 """More pieces than this are never worth the room that a compiled plan takes."""
-MOST_RANKS, MOST_PLAYED = 1 << 12, 1 << 20
+MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
 """Ranks, and pieces times ranks, up to which rounds are played for their time when one plans."""
-MOST_EVER = 1 << 22
+MAX_EVER = 1 << 22
 """Pieces times ranks, with some for the first piece, beyond which none are played at all."""
-MOST_TABLED = 1 << 14
+MAX_TABLED = 1 << 14
 """The same up to which rounds for latencies above 1 are tried."""
-MOST_COMPARED = 4
+MAX_COMPARED = 4
 """So many of them are compared exactly."""
-MOST_SIMULATED = 1 << 12
+MAX_SIMULATED = 1 << 12
 """The same where the times have to be simulated, message by message."""
 LARGEST_TICKS = 1 << 62
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
@@ -51,7 +51,7 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
     def rounds(problem: Problem, settings: Settings) -> tuple[Rounds, tuple[Block, ...]]:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
-        if (count := -(-problem.nbytes // (items * problem.itemsize))) > MOST_EVER:
+        if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
             raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
         blocks = tuple(pieces(problem.nbytes, items * problem.itemsize))
         return rounds_of(problem, settings, len(blocks)), blocks
@@ -68,10 +68,10 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best length of pieces, by the time if the last one were as long as the others."""
     items, most = problem.nbytes // problem.itemsize, 0
-    if problem.ranks <= MOST_RANKS:
-        most = MOST_PLAYED // problem.ranks
-    counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
-    while count <= min(items, MOST_PIECES):
+    if problem.ranks <= MAX_RANKS:
+        most = MAX_PLAYED // problem.ranks
+    counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
+    while count <= min(items, MAX_PIECES):
         counts.add(count)
         count += -(-count // 8)
     lengths = {-(-items // count) * problem.itemsize for count in counts}
@@ -89,7 +89,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     items, ranks = problem.nbytes // problem.itemsize, problem.ranks
     simulated = isinstance(machine, Hockney) or _combine(problem, machine, 1) is not None
     most = min(
-        items, (MOST_SIMULATED if problem.kind.combines and simulated else MOST_TABLED) // ranks
+        items, (MAX_SIMULATED if problem.kind.combines and simulated else MAX_TABLED) // ranks
     )
     rough: dict[tuple[int, int], Fraction] = {}
     for count in sorted({n for power in range(1, 12) for n in (2**power, 3 * 2**power // 2)}):
@@ -107,7 +107,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         rounds = PostalRounds(ranks, -(-problem.nbytes // nbytes), latency)
         return rounds_time(problem, machine, rounds, tuple(pieces(problem.nbytes, nbytes)))
 
-    few = sorted(rough, key=rough.__getitem__)[:MOST_COMPARED]
+    few = sorted(rough, key=rough.__getitem__)[:MAX_COMPARED]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
@@ -141,7 +141,7 @@ def rounds_time(
     full, last = blocks[0].length, blocks[-1].length
     if isinstance(rounds, Circulant) and full == last and _at_once(machine, full):
         return _even_time(problem, machine, len(blocks), full)
-    if problem.ranks * (len(blocks) + 64) > MOST_EVER:
+    if problem.ranks * (len(blocks) + 64) > MAX_EVER:
         asked, seen = f"the time of {problem} in rounds", f"{len(blocks):,} pieces would be played"
         raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or another algorithm")
     costs = [machine.message(nbytes) for nbytes in (full, last)]

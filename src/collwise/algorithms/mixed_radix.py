@@ -20,9 +20,9 @@ from collwise.schedule.problem import Problem
 
 LARGEST_RADIX = 32
 """Larger groups would send too many messages one after another."""
-MOST_MESSAGES = 1 << 13
+MAX_MESSAGES = 1 << 13
 """Messages of a schedule in which ranks differ, which is simulated for its time."""
-MOST_CORES = 8
+MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
 _Best: TypeAlias = tuple[Fraction, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
@@ -102,7 +102,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     ]
     stages = best(-min(tried)[1], items)[1]
     messages = problem.ranks * sum(stage.radix * (1 + stage.divided) for stage in stages)
-    if messages > MOST_MESSAGES and not Exchange(problem, stages).is_alike():
+    if messages > MAX_MESSAGES and not Exchange(problem, stages).is_alike():
         return []
     return [{"stages": " ".join(map(str, stages))}]
 
@@ -121,4 +121,4 @@ def _cores(ranks: int) -> tuple[int, ...]:
         for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
         if ranks <= 2 * n <= 2 * ranks
     ]
-    return tuple({ranks, *sorted(smooth)[-MOST_CORES:]})
+    return tuple({ranks, *sorted(smooth)[-MAX_CORES:]})

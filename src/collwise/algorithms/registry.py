@@ -20,7 +20,7 @@ from collwise.system.quantities import parse_size
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
-MOST_SIMULATED = 1 << 18
+MAX_SIMULATED = 1 << 18
 """Operations that are simulated for the time of one schedule: about ten seconds."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
 
@@ -181,7 +181,7 @@ class Algorithm:
         read = self.settings(settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
-        if (about := self.simulated(problem, read)) > MOST_SIMULATED:
+        if (about := self.simulated(problem, read)) > MAX_SIMULATED:
             raise InvalidArgument(
                 f"the time of {describe(self.name, read)}",
                 f"about {about:,} operations would have to be simulated for it",

@@ -115,7 +115,7 @@ def command(
         output.write(*source_lines(task.problem), *race_summary(outcome))
         if saved is None:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
-        if here.crowded:
+        if here.oversubscribed:
             cores = formatting.count(here.cores, "core")
             output.write(f"note     {comm.size} ranks share {cores}: expect noise")
 

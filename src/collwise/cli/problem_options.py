@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # sessions run on MPI
 
 DEFAULT_SOURCES = "every fourth rank, but at least two"
 """The sources of a race whose options name none."""
-MOST_LISTED = 1 << 20
+MAX_LISTED = 1 << 20
 """Ranks in a list on the command line."""
-MOST_SIMULATED = 1 << 20
+MAX_SIMULATED = 1 << 20
 """Ranks times sources: s-to-p broadcasts are simulated, and each rank gets every source's data."""
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
@@ -66,8 +66,8 @@ def _parse_sources(text: str) -> Sources:
                 " all",
             )
         ranges.append(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
-    if (count := sum(map(len, ranges))) > MOST_LISTED:
-        remedy = f"give at most {MOST_LISTED}"
+    if (count := sum(map(len, ranges))) > MAX_LISTED:
+        remedy = f"give at most {MAX_LISTED}"
         raise InvalidArgument("sources", f"{count} ranks are too many for a list", remedy)
     return Sources(tuple(ranges))
 
@@ -159,11 +159,11 @@ class ProblemOptions:
         listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
         number = self.sources.number
         count = sum(map(len, listed)) if number is None else number
-        if ranks * max(count, 1) > MOST_SIMULATED:
+        if ranks * max(count, 1) > MAX_SIMULATED:
             raise InvalidArgument(
                 f"an s-to-p broadcast over {ranks} ranks from {count} sources",
                 "its schedules have to be simulated, message by message",
-                f"give ranks times sources of at most {MOST_SIMULATED}",
+                f"give ranks times sources of at most {MAX_SIMULATED}",
             )
         if self.pattern is not None:
             return distribute(self.pattern, shape, count)

@@ -28,7 +28,7 @@ _LIFELINE = "alive"
 """The named pipe that the process that starts ranks holds open, beside the status file."""
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
-MOST_PER_CORE, MOST_PER_MACHINE = 16, 64
+MAX_PER_CORE, MAX_PER_MACHINE = 16, 64
 """Ranks that may be started here: the larger number counts."""
 
 
@@ -97,7 +97,7 @@ def default_ranks() -> int:
 
 def _start(count: int, budget_s: float) -> int:
     """Run this very command on ranks; return its exit code."""
-    if count > (most := max(MOST_PER_MACHINE, MOST_PER_CORE * usable_cores())):
+    if count > (most := max(MAX_PER_MACHINE, MAX_PER_CORE * usable_cores())):
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
             f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"

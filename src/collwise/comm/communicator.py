@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.checking import Meeting, check_calls
-from collwise.comm.decision import Asked, Decision, Elements
+from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
 from collwise.comm.objects import ObjectForms
@@ -207,16 +207,16 @@ class Comm(ObjectForms):
         op: str | None = None,
         dtype: Any = None,
         sources: Sequence[int] | None = None,
-    ) -> Asked:
+    ) -> CallProblem:
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
         ranks = self.Get_size()
         given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
         problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
         if not problem.kind.combines:
-            return Asked(problem)
+            return CallProblem(problem)
         name = np.dtype(DTYPE if dtype is None else dtype).name
-        elements = Elements(OP if op is None else op, name, problem.itemsize)
+        elements = OpAndType(OP if op is None else op, name, problem.itemsize)
         return self._decision.combine(
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )

@@ -45,7 +45,7 @@ _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 """For algorithms without settings, where no machine is known."""
 
 
-class Elements(NamedTuple):
+class OpAndType(NamedTuple):
     """What is combined, in the names that planning uses, and the bytes of an element."""
 
     op: str
@@ -53,11 +53,11 @@ class Elements(NamedTuple):
     itemsize: int
 
 
-class Asked(NamedTuple):
+class CallProblem(NamedTuple):
     """What a call asks for, as planning takes it.   reason: why the problem has its order."""
 
     problem: Problem
-    elements: Elements | None = None
+    elements: OpAndType | None = None
     reason: str = ""
 
 
@@ -187,7 +187,7 @@ class Decision:
     def _races(self, ranks: int) -> Sequence[RaceResult]:
         return () if self.profile is None else known_races(self.profile, ranks, self.placement)
 
-    def _machine_for(self, elements: Elements | None) -> Machine | None:
+    def _machine_for(self, elements: OpAndType | None) -> Machine | None:
         """The machine to plan for, with the time that combining such elements takes."""
         if self.machine is not None or self.profile is None:
             return self.machine
@@ -196,14 +196,14 @@ class Decision:
         return self.profile.machine_on(self.placed, elements.op, elements.dtype)
 
     def combine(
-        self, collective: str, ranks: int, nbytes: int, root: int, elements: Elements
-    ) -> Asked:
+        self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
+    ) -> CallProblem:
         """What a collective that combines vectors of so many bytes asks for."""
         allowed = legal(collective, elements.op, elements.dtype, self.order)
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
-        return Asked(problem, elements, allowed.reason)
+        return CallProblem(problem, elements, allowed.reason)
 
-    def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
+    def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for; None where the library's own collective serves.
 
         timed: False if nobody needs the predicted time; then nothing is simulated to find it, if
@@ -214,7 +214,7 @@ class Decision:
         log.log(level, "%s: %s", asked.problem, why)
         return plan
 
-    def hand_over(self, asked: Asked, form: Form) -> None:
+    def hand_over(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library shall not serve what a call asks for."""
         if not self.hands_over and asked.problem.ranks > 1:
             raise InvalidArgument(
@@ -223,7 +223,7 @@ class Decision:
                 f"choose an algorithm by {ALGORITHMS}, or leave out {HAND_OVER}",
             )
 
-    def race(self, asked: Asked, form: Form) -> RaceResult | None:
+    def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
         """The race that decides who serves what a call asks for; None if none does."""
         problem = asked.problem
         by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
@@ -231,7 +231,9 @@ class Decision:
             return None
         return verdict(self._races(problem.ranks), problem, form).race
 
-    def explained(self, asked: Asked, form: Form, *, timed: bool = True) -> tuple[Plan | None, str]:
+    def explained(
+        self, asked: CallProblem, form: Form, *, timed: bool = True
+    ) -> tuple[Plan | None, str]:
         """The plan as from `plan`, and one sentence that says who serves and why."""
         problem, elements, reason = asked
         collective = problem.collective

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from collwise.comm.decision import Asked, Decision, Elements
+from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of, vector_key
@@ -32,7 +32,7 @@ SLOW_S = 50e-6
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
-class Call(NamedTuple):
+class Handler(NamedTuple):
     """Who serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
@@ -42,7 +42,7 @@ class Call(NamedTuple):
     op: MPI.Op | None = None
 
 
-_LIBRARY = Call(None)
+_LIBRARY = Handler(None)
 """For a call that the library shall refuse, or that moves nothing."""
 
 
@@ -156,24 +156,24 @@ class Dispatch:
                 self.fast.learn(missed, None, ())
         return call.executor is not None
 
-    def find(self, method: str, key: Hashable, *arguments: Any) -> Call:
+    def find(self, method: str, key: Hashable, *arguments: Any) -> Handler:
         """What serves a blocking call whose key, if it has one, is not among `calls`.
 
         arguments: all that the MPI method takes.
         """
-        asked = self.asked(method, arguments)
+        asked = self.call_problem(method, arguments)
         if asked is None:
             return _LIBRARY
         plan = self.plan(asked, "blocking", timed=False)
         if plan is None:
             self._decision.hand_over(asked, "blocking")
         op = arguments[2] if asked.problem.kind.combines else None
-        call = Call(None if plan is None else self._executor(method, plan, op), op)
+        call = Handler(None if plan is None else self._executor(method, plan, op), op)
         return call if key is None else self.calls.remember(key, call)
 
     def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
         """A persistent request for the arguments of an MPI method."""
-        asked = self.asked(method, arguments)
+        asked = self.call_problem(method, arguments)
         if asked is None:
             return None
         plan = self.plan(asked, "persistent", timed=False)
@@ -193,7 +193,7 @@ class Dispatch:
             return None
         return call.executor.nonblocking(*_buffers(method, arguments))
 
-    def plan(self, asked: Asked, form: Form, *, timed: bool = True) -> Plan | None:
+    def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
         key = asked, form, timed
         if key not in self.calls:
@@ -210,7 +210,7 @@ class Dispatch:
         if key not in self.calls:
             collective = _BY_METHOD[method]
             every = range(self._ranks) if collective.has_sources else None
-            asked = Asked(Problem.of(collective.name, self._ranks, nbytes, sources=every))
+            asked = CallProblem(Problem.of(collective.name, self._ranks, nbytes, sources=every))
             plan, race = self.plan(asked, "blocking", timed=False), None
             if plan is None:
                 self._decision.hand_over(asked, "blocking")
@@ -256,7 +256,7 @@ class Dispatch:
         if self.privacy.made is not None:
             self.privacy.made.mark_broken(problem)
 
-    def asked(self, method: str, arguments: Sequence[Any]) -> Asked | None:
+    def call_problem(self, method: str, arguments: Sequence[Any]) -> CallProblem | None:
         """What a call asks for; None where the library's own serves it, or says what is wrong.
 
         Raises what mpi4py raises for buffers that it cannot read.  None of that depends on what may
@@ -276,13 +276,13 @@ class Dispatch:
             return self._combine(collective, sendbuf, recvbuf, op, root)
         return self._broadcast(arguments[0], root)
 
-    def _broadcast(self, buf: Any, root: int) -> Asked | None:
+    def _broadcast(self, buf: Any, root: int) -> CallProblem | None:
         nbytes = Buffer(buf, writable=self._rank != root).nbytes
-        return Asked(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
+        return CallProblem(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
 
     def _combine(
         self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
-    ) -> Asked | None:
+    ) -> CallProblem | None:
         if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
         has_output = collective.has_output(self._rank, root)
@@ -297,12 +297,12 @@ class Dispatch:
             and ((received.count * parts, received.unit.datatype) != (sent.count, datatype))
         ):
             return None
-        elements = Elements(planning_name(op), planning_type(datatype), sent.unit.size)
+        elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
         return self._decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
 
-    def _gather(self, collective: Collective, method: str, recvbuf: Any) -> Asked | None:
+    def _gather(self, collective: Collective, method: str, recvbuf: Any) -> CallProblem | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""
         lengths = lengths_of(SPECS[method](recvbuf, self._ranks), self._ranks)
         sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
         problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
-        return Asked(problem) if sources else None
+        return CallProblem(problem) if sources else None

@@ -19,9 +19,9 @@ from collwise.comm.family import Inheritable
 
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Of the first broadcast; of each rank's part in the first allgather."""
-MOST_RANKS = 64
+MAX_RANKS = 64
 """Beyond these an allgather of slots would take longer than one of sizes."""
-MOST_COMBINING = 8
+MAX_COMBINING = 8
 """Ranks of a reduction in which each combines everything by itself."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
 """Bytes of the pickle, and how many buffers follow; of a slot, the first only."""
@@ -44,7 +44,7 @@ class ObjectForms(Inheritable):
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather everybody's object on every rank; semantics and errors are mpi4py's."""
-        if self.Get_size() <= MOST_RANKS and self._through("Allgather", SLOT_BYTES):
+        if self.Get_size() <= MAX_RANKS and self._through("Allgather", SLOT_BYTES):
             return allgather(self, sendobj)
         return super().allgather(sendobj)
 
@@ -63,7 +63,7 @@ class ObjectForms(Inheritable):
 
     def _small_objects(self, mine: Any) -> list[Any]:
         """Everybody's, for every rank to combine; none where mpi4py shall do it."""
-        few = self.Get_size() <= MOST_COMBINING
+        few = self.Get_size() <= MAX_COMBINING
         gathers = few and self._through("Allgather", SLOT_BYTES)
         return allgather(self, mine, small=True) if gathers else []
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mpi4py import MPI
 
-from collwise.comm.decision import Asked, Decision
+from collwise.comm.decision import CallProblem, Decision
 from collwise.comm.dispatch import Dispatch
 from collwise.measure.race import LIBRARY
 from collwise.profiles.records import Form
@@ -40,7 +40,7 @@ class Calls(NamedTuple):
     method: str
     way: Way
     ranks: int
-    asked: Asked | None
+    asked: CallProblem | None
     times: int
     algorithm: str
     why: str
@@ -53,7 +53,7 @@ class _Key(NamedTuple):
     ranks: int
     decision: int
     """Its id; it is kept."""
-    asked: Asked | None
+    asked: CallProblem | None
 
 
 class Record:
@@ -138,16 +138,16 @@ class Record:
 
 def _asks(
     dispatch: Dispatch, call: Callable[..., Any], method: str, way: Way
-) -> Callable[..., Asked | None]:
+) -> Callable[..., CallProblem | None]:
     """What a call asks for; None where it cannot be read, and for what plans know nothing of."""
     form = signature(call)
 
-    def asked(*arguments: Any, **named: Any) -> Asked | None:
+    def asked(*arguments: Any, **named: Any) -> CallProblem | None:
         try:
             bound = form.bind(*arguments, **named)
             bound.apply_defaults()
             given: Sequence[Any] = bound.args
-            return dispatch.asked(method, given[:-1] if way == "persistent" else given)
+            return dispatch.call_problem(method, given[:-1] if way == "persistent" else given)
         except (TypeError, ValueError, BufferError, MPI.Exception):
             return None  # the call says what is wrong with it
 

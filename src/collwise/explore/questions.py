@@ -28,7 +28,7 @@ LAMS = tuple(map(Fraction, range(1, 11)))
 """The λ over which times are drawn, beside the one that is asked for."""
 SIZES = tuple(4**k for k in range(3, 11))
 """The bytes over which times are drawn."""
-MOST_LINES = len(PALETTE) - 1
+MAX_LINES = len(PALETTE) - 1
 """Curves that can be told apart, the bound's left out."""
 
 
@@ -162,7 +162,7 @@ class Question:
                 for at, question in questions.items()
                 if name in question.best
             }
-            for name in names[:MOST_LINES]
+            for name in names[:MAX_LINES]
         }
         bound = {float(at): scale * q.plan.lower_bound_s for at, q in questions.items()}
         here = self.lam if self.is_postal else self.nbytes

@@ -9,7 +9,7 @@ from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from collwise.system import formatting
 
-MOST_TICKS = 9
+MAX_TICKS = 9
 
 
 def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> None:
@@ -19,9 +19,9 @@ def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> 
     axes.set_xscale("log", base=2)
     margin = max((high / low) ** 0.04, 2**0.25)
     axes.set_xlim(low / margin, high * margin)
-    least_apart = (high / low) ** (0.8 / MOST_TICKS)
-    if len(ticks) > MOST_TICKS or any(b < a * least_apart for a, b in pairwise(ticks)):
-        ticks = _inside(LogLocator(2, numticks=MOST_TICKS), low, high) or [low]
+    least_apart = (high / low) ** (0.8 / MAX_TICKS)
+    if len(ticks) > MAX_TICKS or any(b < a * least_apart for a, b in pairwise(ticks)):
+        ticks = _inside(LogLocator(2, numticks=MAX_TICKS), low, high) or [low]
     _set_ticks(axes.xaxis, ticks, lambda x: formatting.size(round(x)))
     axes.set_xlabel(label)
 
@@ -55,7 +55,7 @@ def decimal_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, … or powers of ten, or of a thousand: as dense as they can be read."""
     for base, factors in ((10, (1, 2, 5)), (10, (1,)), (1000, (1,))):
         ticks = _inside(LogLocator(base, factors, numticks=99), low, high)
-        if len(ticks) <= MOST_TICKS:
+        if len(ticks) <= MAX_TICKS:
             break
     return ticks if len(ticks) > 1 else _linear_ticks(low, high)
 

@@ -16,7 +16,7 @@ from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
 from collwise.timing.events import Combining
 
-MOST_RANKS = 16
+MAX_RANKS = 16
 SHADES = LinearSegmentedColormap.from_list("contributions", [WASH, "#9fd8c8", GREEN])
 """From one contribution to all."""
 GAP = 1.6
@@ -43,10 +43,10 @@ def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
     timing: of the schedule on a machine on which a message takes 1 s and combining hardly anything;
     steps are its seconds.  A cell is a part of a rank's vector and names the ranks whose
     contributions it combines; parts that are not needed any more are left out.
-    Raises InvalidArgument for more than MOST_RANKS ranks.
+    Raises InvalidArgument for more than MAX_RANKS ranks.
     """
-    if schedule.ranks > MOST_RANKS:
-        remedy = f"draw a schedule of at most {MOST_RANKS}"
+    if schedule.ranks > MAX_RANKS:
+        remedy = f"draw a schedule of at most {MAX_RANKS}"
         raise InvalidArgument("a picture of combining", f"{schedule.ranks} ranks", remedy)
     states = list(_states(timing, schedule))
     ranks, parts = schedule.ranks, len(states[0][0])

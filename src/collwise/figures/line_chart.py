@@ -10,7 +10,7 @@ from collwise.figures.axes import decimal_ticks
 from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, look, plain
 
 LineLook: TypeAlias = Literal["line", "steps", "points", "dashes"]
-MOST_MARKED = 40
+MAX_MARKED = 40
 """A line of more points than this has no markers, or small ones."""
 STYLES = {"points": "", "dashes": "--"}
 THIN_DASHES = (0, (6, 6))
@@ -64,7 +64,7 @@ def line_chart(
     named = ticks is not None and all(line.look == "points" for line in lines)
     for i, line in enumerate(lines):
         colour = PALETTE[(i if line.colour is None else line.colour) % len(PALETTE)]
-        many = len(line.values) > MOST_MARKED
+        many = len(line.values) > MAX_MARKED
         marked = line.look == "points" or (line.look == "line" and not many)
         hides = line.look == "line" and any(_alike(line, other) for other in lines[:i])
         shift = BESIDE * (i - (len(lines) - 1) / 2) if named else 0

@@ -32,7 +32,7 @@ CLOSE = 0.42
 """The same where no links are drawn between them."""
 COLOUR_BAR = 1.5
 """Inches beside the mesh, for the colours of its links."""
-MOST_INCHES = 10.0
+MAX_INCHES = 10.0
 """How high a mesh may be."""
 
 
@@ -83,7 +83,7 @@ def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None =
     nodes = _nodes(topology)
     rows, columns = nodes.shape if nodes else problem.shape
     distance = NODE_DISTANCE if topology else CLOSE
-    distance = min(distance, (WIDTH - COLOUR_BAR) / columns, MOST_INCHES / rows)
+    distance = min(distance, (WIDTH - COLOUR_BAR) / columns, MAX_INCHES / rows)
     bar_below = rows * distance < 2.2  # too low for a colour bar beside it
     height = max(rows * distance, 0.5) + 1.2 + 0.6 * bool(topology and bar_below)
     figure = Figure((min(max(columns * distance + COLOUR_BAR, 6.6), WIDTH), height))

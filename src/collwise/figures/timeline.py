@@ -29,16 +29,16 @@ from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
 
-MOST_LABELLED_ROWS = 32
-MOST_ARROWS = 130
+MAX_LABELLED_ROWS = 32
+MAX_ARROWS = 130
 """If there are more messages, their flights are lines without heads."""
-MOST_FLIGHTS = 1200
+MAX_FLIGHTS = 1200
 """If there are more messages, no flights are drawn, and a rank's sends in a row are one bar."""
 _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
 """Inches: the widths of the parts of a label in a bar, and of the room around it."""
 _DOT = 0.055
 """Inches: the radius of a large dot, and of the tip of the arrow into it."""
-MOST_LETTERS = 110
+MAX_LETTERS = 110
 """A legend of more is too wide for one line."""
 _LEAST_BAR = 0.2
 """Inches: shorter bars have no labels."""
@@ -83,7 +83,7 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         if c.end > c.start
     ]
     ranks, end = len(timing.finish), scale.value(timing.completion)
-    labelled = ranks <= MOST_LABELLED_ROWS
+    labelled = ranks <= MAX_LABELLED_ROWS
     row = 0.27 if labelled else max(5.5 / ranks, 0.004)
     figure = Figure((style.WIDTH, 1.65 + max(row * ranks, 0.6)))
     axes = figure.subplots()
@@ -97,7 +97,7 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         _draw_boxes(axes, combines, height, facecolors=OCHRE, linewidths=0, zorder=1.9)
     if waits:
         _draw_boxes(axes, waits, 0.22, facecolors=VERMILION, linewidths=0, zorder=2.2)
-    if len(messages) <= MOST_FLIGHTS:
+    if len(messages) <= MAX_FLIGHTS:
         _draw_flights(axes, messages, schedule.problem.placement)
     _draw_receipts(axes, messages, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
@@ -111,11 +111,11 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         axes.tick_params(axis="y", length=0)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    handles = _legend_handles(schedule.problem.placement, flights=len(messages) <= MOST_FLIGHTS)
+    handles = _legend_handles(schedule.problem.placement, flights=len(messages) <= MAX_FLIGHTS)
     marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
     handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
     letters = sum(len(str(handle.get_label())) for handle in handles)
-    columns = 6 if letters <= MOST_LETTERS else 4
+    columns = 6 if letters <= MAX_LETTERS else 4
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
 
@@ -126,7 +126,7 @@ def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: 
     since |= {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
     holding = [(start, end, rank) for rank, start in since.items()]
     _draw_boxes(axes, holding, 0.75, facecolors=WASH, edgecolors="none", zorder=0.5)
-    if problem.ranks <= 2 * MOST_LABELLED_ROWS:
+    if problem.ranks <= 2 * MAX_LABELLED_ROWS:
         lines = [((0, rank), (end, rank)) for rank in range(problem.ranks)]
         axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.6))
 
@@ -135,11 +135,11 @@ def _draw_sends(axes: Axes, messages: Sequence[_Message], ranks: int, end: float
     """Bars while ports are busy; with the receiver's rank inside where there is room."""
     inch = end / (style.WIDTH - 1.2)
     bars = sorted((m.start, m.sent, m.source) for m in messages)
-    merged = len(messages) > MOST_FLIGHTS
+    merged = len(messages) > MAX_FLIGHTS
     if merged:
         bars = _joined(bars)
-    labelled = ranks <= MOST_LABELLED_ROWS
-    fine = ranks > 2 * MOST_LABELLED_ROWS  # rows so thin that edges hide them
+    labelled = ranks <= MAX_LABELLED_ROWS
+    fine = ranks > 2 * MAX_LABELLED_ROWS  # rows so thin that edges hide them
     shortest = min((end - start for start, end, _ in bars), default=0)
     _draw_boxes(
         *(axes, bars, 0.56 if labelled else 0.84),
@@ -206,7 +206,7 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement
     """From the end of each send to its receipt, in the colour of the level that it crosses."""
     colours = [level_colour(placement, m.source, m.target) for m in messages]
     flights = [((m.sent, m.source), (m.received, m.target)) for m in messages]
-    if len(messages) > MOST_ARROWS:
+    if len(messages) > MAX_ARROWS:
         width = 0.5 if len(messages) < 400 else 0.3
         axes.add_collection(LineCollection(flights, colors=colours, linewidths=width, zorder=1.5))
         return
@@ -223,8 +223,8 @@ def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> 
     early = [(m.received, m.target) for m in messages if m.received < last[m.target]]
     size, edge = (2.0, 0.0) if small else (5.5, 0.8)
     look: dict[str, Any] = {"color": GREEN, "mec": PAPER}
-    if early and len(messages) <= MOST_FLIGHTS:
-        share = 0.7 if len(messages) <= MOST_ARROWS else 0.5
+    if early and len(messages) <= MAX_FLIGHTS:
+        share = 0.7 if len(messages) <= MAX_ARROWS else 0.5
         times, rows = zip(*early, strict=True)
         axes.plot(times, rows, "o", ms=share * size, mew=0.6 * edge, zorder=3, **look)
     axes.plot(list(last.values()), list(last), "o", ms=size, mew=edge, zorder=3.5, **look)

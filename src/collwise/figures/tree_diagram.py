@@ -26,9 +26,9 @@ from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing, Transfer
 
-MOST_NODES = 64
+MAX_NODES = 64
 """Trees of more ranks than this cannot be read."""
-MOST_LABELLED_EDGES = 31
+MAX_LABELLED_EDGES = 31
 COLUMN = 0.46
 """Inches between leaves side by side; less where there are many."""
 BETWEEN_NODES, LETTER = 0.3, 0.065
@@ -37,7 +37,7 @@ CLOSE = 0.015
 """Times that differ by less of the whole are too close for nodes one above the other."""
 FLATTEST = 0.27
 """The least height of a tree, as a part of its width."""
-MOST_INCHES = 13.0
+MAX_INCHES = 13.0
 """How high a tree may be."""
 HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
 Place: TypeAlias = tuple[float, float]
@@ -50,7 +50,7 @@ def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None)
 
     A node carries its rank, and beside it when it has everything; an edge, when the send starts.
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
-    MOST_NODES ranks, how many ranks have everything is drawn over time instead.
+    MAX_NODES ranks, how many ranks have everything is drawn over time instead.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -59,7 +59,7 @@ def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None)
     root = schedule.problem.root
     first = _first_messages(timing)
     children = _children(first, root)
-    if children is None or len(children) > MOST_NODES:
+    if children is None or len(children) > MAX_NODES:
         return _draw_growth(timing, scale, title, is_tree=children is not None)
     return _draw_tree(timing, scale, title, first, children, schedule.problem)
 
@@ -121,14 +121,14 @@ def _draw_tree(
     broad = 1 + max(columns.values())
     pitch = COLUMN if broad <= 18 else 0.4 if broad <= 40 else 0.3
     width = max(1.4 + pitch * broad, 7.0)
-    height = min(max(2.6, needed, FLATTEST * width), MOST_INCHES)
+    height = min(max(2.6, needed, FLATTEST * width), MAX_INCHES)
     beside = height < 0.75 * needed  # too close for the times to stand below
     figure = Figure((width, height + 0.9))
     axes = figure.subplots()
     spare = ((width - 0.9) / pitch - broad) / 2
     axes.set_xlim(-0.5 - spare, broad - 0.5 + spare)
     axes.set_ylim(end + 0.42 * end / height, -0.25 * end / height)
-    labelled = len(edges) <= MOST_LABELLED_EDGES and not beside
+    labelled = len(edges) <= MAX_LABELLED_EDGES and not beside
     for parent, child in edges:
         ends = places[parent], places[child]
         start = scale.text(first[child].start) if labelled else ""

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-_MOST_DESCRIPTORS = 8
+_MAX_DESCRIPTORS = 8
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -25,7 +25,7 @@ def send(end: socket.socket, message: dict[str, Any], descriptors: Sequence[int]
 def receive(end: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """The next message and its descriptors; None if the other end is closed."""
     try:
-        data, received, _, _ = socket.recv_fds(end, 1, _MOST_DESCRIPTORS)
+        data, received, _, _ = socket.recv_fds(end, 1, _MAX_DESCRIPTORS)
     except ConnectionResetError:
         return None
     if not data:

@@ -18,7 +18,7 @@ READ_AHEAD_NS = 2_000_000
 _LARGEST_US = 100_000
 _WINDOW_NS = 250_000_000
 _LATE_WINDOW_NS = 500_000
-_MOST_WINDOWS = 1000
+_MAX_WINDOWS = 1000
 _PRIORITY = 50
 
 
@@ -49,7 +49,7 @@ class Statistics:
         cpu = time.process_time_ns()
         self._busiest = max(self._busiest, (cpu - self._window_cpu_ns) / length)
         self.worst_ns = max(self.worst_ns, self._window_worst_ns)
-        if self._window_worst_ns > _LATE_WINDOW_NS and len(self._late_windows) < _MOST_WINDOWS:
+        if self._window_worst_ns > _LATE_WINDOW_NS and len(self._late_windows) < _MAX_WINDOWS:
             self._late_windows.append((self._window_ns / 1e9, now_ns / 1e9))
         self._window_ns, self._window_cpu_ns, self._window_worst_ns = now_ns, cpu, 0
 

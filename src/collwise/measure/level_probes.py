@@ -17,7 +17,7 @@ from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 
-MOST_SENDERS = 8
+MAX_SENDERS = 8
 """Ranks of a group that send at once when its port is measured."""
 PORT, BESIDE = 3, 4
 """Numbers of these experiments; 1 and 2 are those for t0 and λ."""
@@ -138,7 +138,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
         by_group.setdefault(around, []).append(_parts(placement, level, ranks))
     pairs = [sorted(own, key=len, reverse=True)[:2] for own in by_group.values() if len(own) > 1]
     best = max(pairs, key=lambda pair: len(pair[1]), default=[(), ()])
-    size = min(len(best[1]), MOST_SENDERS)
+    size = min(len(best[1]), MAX_SENDERS)
     if size < 2:
         return None
     first = best[0][0]

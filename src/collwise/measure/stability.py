@@ -56,7 +56,7 @@ def judge(
     kinds = Counter(kind for of_point in troubles for kind, _ in of_point)
     noisy = sum(map(bool, troubles))
     most = max(made.hosts.values(), default=0)
-    if crowded := most > cores:
+    if oversubscribed := most > cores:
         reasons.append(f"{most} ranks share {cores} core(s)")
         advice.append(
             f"start at most {cores} rank(s) on each node: waiting ranks take turns on its cores,"
@@ -80,7 +80,7 @@ def judge(
         advice.append(
             "give more time: 4 times this --budget (intervals shrink with its square root)"
         )
-    if kinds["disagree"] and not crowded:
+    if kinds["disagree"] and not oversubscribed:
         advice.append(
             "the two experiments see different machines: measure while nothing else runs on these"
             " nodes, and bind the ranks to cores (--bind-to core)"

@@ -21,7 +21,7 @@ from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, exact
 from collwise.system.integers import checked_integer
 
-MOST_DIMENSIONS = 1024
+MAX_DIMENSIONS = 1024
 """Of a cube: more than any machine has, and few enough to be quick."""
 
 Strategy: TypeAlias = tuple[int, ...]
@@ -300,5 +300,5 @@ def _count(x: int, name: str) -> int:
 
 
 def _dimensions(d: int) -> int:
-    """The dimensions of a cube.  Raises InvalidArgument unless 0 <= d <= MOST_DIMENSIONS."""
-    return checked_integer(d, "the dimensions of a cube", "d", 0, MOST_DIMENSIONS)
+    """The dimensions of a cube.  Raises InvalidArgument unless 0 <= d <= MAX_DIMENSIONS."""
+    return checked_integer(d, "the dimensions of a cube", "d", 0, MAX_DIMENSIONS)

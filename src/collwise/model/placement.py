@@ -16,13 +16,13 @@ from collwise.errors import InvalidArgument, shown
 from collwise.system.integers import Ints, checked_integer
 
 ASKED = "a placement of ranks"
-MOST_RANKS = 1 << 20
+MAX_RANKS = 1 << 20
 """Ranks that are placed one by one."""
 
 
 def _check_number(ranks: int) -> None:
-    if ranks > MOST_RANKS:
-        raise InvalidArgument(ASKED, f"{ranks} ranks are too many", f"give at most {MOST_RANKS}")
+    if ranks > MAX_RANKS:
+        raise InvalidArgument(ASKED, f"{ranks} ranks are too many", f"give at most {MAX_RANKS}")
 
 
 @dataclass(frozen=True)

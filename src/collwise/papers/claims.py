@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # computing needs no MPI
 Verdict: TypeAlias = Literal[
     "holds", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
-MOST_SHOWN = 16
+MAX_SHOWN = 16
 """Of many numbers only the first ones, and the last, are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
@@ -151,8 +151,8 @@ def shown(value: Any, unit: str = "") -> str:
         return ", ".join(texts) + _after(unit)
     if isinstance(value, Sequence) and not isinstance(value, str):
         texts = [_part(x) for x in value]
-        if len(texts) > MOST_SHOWN:
-            texts = [*texts[: MOST_SHOWN - 2], "…", texts[-1]]
+        if len(texts) > MAX_SHOWN:
+            texts = [*texts[: MAX_SHOWN - 2], "…", texts[-1]]
         return (", ".join(texts) or "none") + _after(unit)
     match value:
         case None:
@@ -162,7 +162,7 @@ def shown(value: Any, unit: str = "") -> str:
         case Fraction() if value.denominator > 1:
             ends = value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100)
             text = f"{float(value):g}" if ends else f"{value}"
-            if value.denominator > MOST_SHOWN**4:  # such fractions tell nobody anything
+            if value.denominator > MAX_SHOWN**4:  # such fractions tell nobody anything
                 text = f"{float(value):.13g}"
         case float():
             text = f"{value:.4g}" if abs(value) < inf else formatting.significant(value)

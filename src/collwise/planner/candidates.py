@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import Algorithm
-from collwise.algorithms.s_to_p.spreading import MOST_RECEIVED
+from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED
 from collwise.model.exact import seconds
 from collwise.model.levels import Flat, Levels
 from collwise.model.machine import Machine
@@ -30,16 +30,16 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-MOST_SIMULATED = 1 << 17
+MAX_SIMULATED = 1 << 17
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
 collectives that combine count eight times, those of s-to-p broadcasts twice."""
-MOST_WITHOUT_LEVELS = 1 << 22
+MAX_WITHOUT_LEVELS = 1 << 22
 """The same on other machines, counted likewise."""
-MOST_FOR_RUNNERS_UP = 1 << 14
+MAX_FOR_RUNNERS_UP = 1 << 14
 """The same, counted likewise, as long as candidates are simulated that cannot be the fastest."""
-MOST_REFINED = 1 << 15
+MAX_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
-MOST_LOOKS = 256
+MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
 
@@ -108,7 +108,7 @@ def tried(
     result = Tried()
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     formulas = topology is None and machine.independent_ports
-    if not formulas and problem.ranks * len(problem.sources) > MOST_RECEIVED:
+    if not formulas and problem.ranks * len(problem.sources) > MAX_RECEIVED:
         too_many = "too many messages to simulate when planning"
         result.excluded.update((algorithm.name, too_many) for algorithm, _ in choices)
         return result
@@ -137,7 +137,7 @@ def _choices(
     flats: list[Machine] = []
     if isinstance(machine, Levels):
         flats = [Flat(machine, level) for level in range(1, len(machine.by_level) + 1)]
-        if problem.ranks <= MOST_LOOKS and machine.shares_ports:
+        if problem.ranks <= MAX_LOOKS and machine.shares_ports:
             flats += [level.law for level in machine.by_level[1:]]
     for algorithm in among:
         if not keeps_order(algorithm, problem):
@@ -148,7 +148,7 @@ def _choices(
         if not every:
             excluded[algorithm.name] = (
                 "too many messages to simulate when planning"
-                if problem.ranks * len(problem.sources) > MOST_RECEIVED and not flats
+                if problem.ranks * len(problem.sources) > MAX_RECEIVED and not flats
                 else "does not apply here, or segments cannot help"
             )
         for settings in {str(settings): settings for settings in every}.values():
@@ -173,7 +173,7 @@ def _simulate(
     levels = isinstance(machine, Levels)
     twice = levels and problem.kind.has_sources
     work, weight = 0, 8 if problem.kind.combines else 2 if twice else 1
-    most = MOST_SIMULATED if levels else MOST_WITHOUT_LEVELS
+    most = MAX_SIMULATED if levels else MAX_WITHOUT_LEVELS
     long: list[tuple[int, int]] = []
 
     def needed(one: _Try) -> int:
@@ -194,7 +194,7 @@ def _simulate(
 
     for row, one in enumerate(tries):
         name, long_by = one.algorithm.name, needed(one)
-        runner_up = work + long_by <= MOST_FOR_RUNNERS_UP
+        runner_up = work + long_by <= MAX_FOR_RUNNERS_UP
         if fastest is not None and one.least > fastest and not runner_up:
             at_least = formatting.time(seconds(one.least))
             result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
@@ -229,7 +229,7 @@ def _refine(
     for least, _, algorithm, settings, schedule in sorted(tries, key=lambda row: row[:2]):
         known = (c.predicted for c in result.best.values() if not c.estimate)
         work += messages(schedule)
-        if work > MOST_REFINED or least >= min(known, default=least + 1):
+        if work > MAX_REFINED or least >= min(known, default=least + 1):
             return
         if result.best[algorithm.name].settings == settings:
             del result.best[algorithm.name]

@@ -28,7 +28,7 @@ ORDER_WORDS = {
 }
 
 
-MOST_TOLD = 256
+MAX_TOLD = 256
 """Ranks of the largest plan that says at which level its time is spent."""
 MESH_SHOWN = 16, 32
 """Rows and columns of the largest mesh that is shown as text."""
@@ -157,7 +157,7 @@ class Plan:
     def level_times(self) -> Mapping[str, Fraction]:
         """On a machine with levels, where the time is spent: exact seconds, in words.
 
-        Simulates the schedule, of up to MOST_TOLD ranks; empty for more, on other machines, and of
+        Simulates the schedule, of up to MAX_TOLD ranks; empty for more, on other machines, and of
         the library's own collective.
         """
         return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
@@ -165,7 +165,7 @@ class Plan:
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
         """The same for the candidate of a label; raises UnknownName."""
         candidate = self.candidate(label)
-        if not isinstance(self.machine, Levels) or self.problem.ranks > MOST_TOLD:
+        if not isinstance(self.machine, Levels) or self.problem.ranks > MAX_TOLD:
             return {}
         timing = ideal(candidate.schedule(self.problem), self.machine)
         spent = time_by_level(timing, self.machine)

@@ -44,7 +44,7 @@ from collwise.system import formatting
 from collwise.system.files import replace_file
 from collwise.tuning.outcomes import Decision, Outcome, Tuning
 
-MOST_SCHEDULES = 3
+MAX_SCHEDULES = 3
 """Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
 
 
@@ -152,7 +152,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
     best: dict[str, tuple[str, Outcome]] = {}
     for _, _, label, outcome in won:
         best.setdefault(outcome.plan.candidate(label).name, (label, outcome))
-    for label, outcome in list(best.values())[:MOST_SCHEDULES]:
+    for label, outcome in list(best.values())[:MAX_SCHEDULES]:
         plan = outcome.plan
         if plan.problem.ranks > LARGEST_DRAWN:
             return

@@ -12,11 +12,11 @@ from collwise.report.tables import Table
 from collwise.system import formatting
 from collwise.tuning.simulations import LinkLoad, Simulation
 
-MOST_FINISHES = 4096
+MAX_FINISHES = 4096
 """Ranks whose finishing times are listed one by one."""
-MOST_TRANSFERS = 1 << 16
+MAX_TRANSFERS = 1 << 16
 """Messages that are listed one by one."""
-MOST_LINKS_NAMED = 4
+MAX_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
@@ -56,7 +56,7 @@ def simulation_lines(simulation: Simulation) -> list[str]:
                 f" links, {formatting.time(waits.longest)} at most,"
                 f" {formatting.time(waits.total)} in all"
             )
-        busiest = ", ".join(map(_load, loads[:MOST_LINKS_NAMED]))
+        busiest = ", ".join(map(_load, loads[:MAX_LINKS_NAMED]))
         lines += [
             f"waiting      {waiting}",
             f"links        {len(loads):,} used; the busiest: {busiest}",
@@ -104,7 +104,7 @@ def simulation_document(
     trace = first.trace
     documents = [_document(simulation) for simulation in simulations]
     if len(simulations) == 1:
-        few = first.traffic.messages <= MOST_TRANSFERS
+        few = first.traffic.messages <= MAX_TRANSFERS
         documents[0]["transfers"] = _transfers(first) if few else None
     return {
         **problem_document(first.problem, trace.machine, trace.topology, origin, reason),
@@ -135,7 +135,7 @@ def _document(simulation: Simulation) -> dict[str, Any]:
             }
             for load in simulation.loads
         ],
-        "finish_s": list(trace.finish_s) if len(trace.finish_s) <= MOST_FINISHES else None,
+        "finish_s": list(trace.finish_s) if len(trace.finish_s) <= MAX_FINISHES else None,
     }
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.errors import InvalidArgument
-from collwise.model.placement import MOST_RANKS, Placement
+from collwise.model.placement import MAX_RANKS, Placement
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, Slot, reads, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, tabulate
@@ -81,8 +81,8 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
     """The teams of a problem; without a placement, of groups of about √p ranks in a row."""
     placement = problem.placement
     if placement is None:
-        if problem.ranks > MOST_RANKS:
-            asked, seen = f"teams of {problem.ranks:,} ranks", f"there are more than {MOST_RANKS:,}"
+        if problem.ranks > MAX_RANKS:
+            asked, seen = f"teams of {problem.ranks:,} ranks", f"there are more than {MAX_RANKS:,}"
             raise InvalidArgument(asked, seen, "choose an algorithm that knows no levels")
         side = isqrt(problem.ranks - 1) + 1
         placement = Placement.of([rank // side for rank in range(problem.ranks)])

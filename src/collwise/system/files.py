@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MOST_READ = 64 << 20
+MAX_READ = 64 << 20
 """Bytes of the largest input that is read; a profile of everything has some hundred kilobytes."""
 
 LOCK_LIMIT_S = 60.0
@@ -31,14 +31,14 @@ def read_input(path: Path) -> bytes:
     """The content of a regular file, at once.
 
     Raises OSError, also for other kinds of files, which may never end, and for files of more than
-    MOST_READ bytes.
+    MAX_READ bytes.
     """
     if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
         raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
     with path.open("rb") as file:
-        content = file.read(MOST_READ + 1)
-    if len(content) > MOST_READ:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_READ >> 20} MiB")
+        content = file.read(MAX_READ + 1)
+    if len(content) > MAX_READ:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_READ >> 20} MiB")
     return content
 
 

@@ -79,7 +79,7 @@ class Session:
 
     @cached_property
     def _harness(self) -> RaceHarness:
-        return RaceHarness(self.private, self.world.crowded)
+        return RaceHarness(self.private, self.world.oversubscribed)
 
     @cached_property
     def found(self) -> Found:

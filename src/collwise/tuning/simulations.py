@@ -27,9 +27,9 @@ from collwise.timing import Timing
 
 LARGEST_COMPARED = 4096
 """Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
-MOST_EVENTS = 1 << 21
+MAX_EVENTS = 1 << 21
 """Messages that are simulated event by event: a minute or two."""
-MOST_IN_COLUMNS = 1 << 24
+MAX_IN_COLUMNS = 1 << 24
 """Messages that are simulated in columns: some gigabytes."""
 COMPARED_SHARE = 8
 """Of several algorithms, each may have so many times fewer messages."""
@@ -225,7 +225,7 @@ class _Simulator:
         """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
         p, lists = schedule.ranks, list[Sequence[Operation]]()
         about = (p - 1) * segments  # at least: every rank but one gets, or gives, every segment
-        if about <= MOST_IN_COLUMNS:
+        if about <= MAX_IN_COLUMNS:
             few = sorted({p // 4, p // 3, p // 2, 2 * p // 3, p - 1})
             lists = [schedule.rank(rank) for rank in few]
             about = int(median(map(len, lists)) * p) // 2
@@ -234,7 +234,7 @@ class _Simulator:
             or not self.machine.independent_ports
             or any(isinstance(op, Combine) for operations in lists for op in operations)
         )
-        most = (MOST_EVENTS if events else MOST_IN_COLUMNS) // self.share
+        most = (MAX_EVENTS if events else MAX_IN_COLUMNS) // self.share
         if about > most:
             raise InvalidArgument(
                 f"a simulation of {schedule.algorithm}",

@@ -56,7 +56,7 @@ def main() -> None:
         "memory": comm.allgather(memory.size),
         "devices": comm.allgather(sorted(os.listdir("/sys/class/net"))),  # noqa: PTH208
         "emulated": here.emulated,
-        "crowded": here.crowded,
+        "oversubscribed": here.oversubscribed,
         "small_s": round_trip_s(comm, 1, 20),
         "large_s": round_trip_s(comm, PIECE, 4),
         "stream_s": stream_s(comm),

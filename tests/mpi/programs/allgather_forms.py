@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import Unit
+from collwise.mpi.buffers.memory import ElementType
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.execution.combine_executor import SHORT
 from collwise.schedule.problem import Source
@@ -191,7 +191,7 @@ def one_form_after_another(comm: MPI.Intracomm) -> None:
 def usual_forms_are_looked_up(comm: MPI.Intracomm) -> None:
     a, b = np.zeros(6), np.zeros(6)
     for key in (partial(vector_key, method) for method in ("Allgatherv", "Allgather")):
-        Unit.of(MPI.DOUBLE), Unit.of(MPI.FLOAT)
+        ElementType.of(MPI.DOUBLE), ElementType.of(MPI.FLOAT)
         assert key([a, MPI.DOUBLE]) == key([b, MPI.DOUBLE])
         assert key(a) == key(b)
         other: list[Any] = [a[:5], [a[:5], MPI.DOUBLE], [a, MPI.FLOAT], [a, 6, MPI.DOUBLE]]

@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.buffers.memory import Memory, ScratchLayout, Unit
+from collwise.mpi.buffers.memory import ElementType, Memory, ScratchLayout
 from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator, exact_types
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
@@ -79,7 +79,7 @@ def bind(
     step: int,
     *,
     compiled: bool,
-    late: bool,
+    rebindable: bool,
 ) -> Case:
     """Bind one rank's list to memory of its own.   step: elements lie so far apart."""
     array = np.dtype(dtype)
@@ -88,7 +88,7 @@ def bind(
     if step > 1:
         types.append(datatype.Create_resized(0, step * array.itemsize).Commit())
         datatype = types[0]
-    unit = Unit.of(datatype)
+    unit = ElementType.of(datatype)
     used = [getattr(one, name) for one in operations for name in ("slot", "into", "left", "right",
             "source") if hasattr(one, name)]  # fmt: skip
     slots, memory = {}, []
@@ -101,14 +101,14 @@ def bind(
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
     layout = ScratchLayout((), unit)
-    bound = make(plan, slots, layout, comm, 7, operator, types, late=late, keep=memory)
-    if late:
-        bound.aim(slots, None)
+    bound = make(plan, slots, layout, comm, 7, operator, types, rebindable=rebindable, keep=memory)
+    if rebindable:
+        bound.set_addresses(slots, None)
     return Case(bound, memory)
 
 
-def execute(case: Case, *, late: bool, testing: bool) -> None:
-    if late:
+def execute(case: Case, *, rebindable: bool, testing: bool) -> None:
+    if rebindable:
         case.bound.run()
         return
     case.bound.begin()
@@ -128,9 +128,11 @@ def random_programs_leave_the_same_bytes_on_both_engines(comm: MPI.Intracomm) ->
         lists = random_lists(comm.size, chance)
         dtype, step = chance.choice(("int64", "float64", "uint32")), chance.choice((1, 1, 3))
         op = user if step > 1 else chance.choice((MPI.SUM, MPI.MAX, MPI.PROD, user))
-        late = bool(seed % 2)
+        rebindable = bool(seed % 2)
         cases = {
-            compiled: bind(private, lists[comm.rank], op, dtype, step, compiled=compiled, late=late)
+            compiled: bind(
+                private, lists[comm.rank], op, dtype, step, compiled=compiled, rebindable=rebindable
+            )
             for compiled in (False, True)
         }
         left = []
@@ -138,7 +140,7 @@ def random_programs_leave_the_same_bytes_on_both_engines(comm: MPI.Intracomm) ->
             case = cases[engine]
             for again in range(2):
                 case.fill(seed + 100 * comm.rank + again)
-                execute(case, late=late, testing=bool(seed // 2 % 2))
+                execute(case, rebindable=rebindable, testing=bool(seed // 2 % 2))
             left.append([array.tobytes() for array in case.memory])
         for case in cases.values():
             case.bound.Free()
@@ -197,7 +199,7 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
             dtype = np.dtype(code)
             op, datatype = OPERATORS[name], MPI.Datatype.fromcode(code)
             for left, right in _edges(dtype):
-                loop = Operator.of(op, Unit.of(datatype), (), COMPILED.has_loop).loop
+                loop = Operator.of(op, ElementType.of(datatype), (), COMPILED.has_loop).loop
                 assert COMPILED.has_loop(*loop), (name, code)
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
@@ -208,7 +210,7 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
                     ((COMPILED.COMBINE, *places, count, datatype.handle, *loop),), 0, None,
                 )  # fmt: skip
                 for slot, array in enumerate(memory):
-                    program.aim(slot, array.ctypes.data)
+                    program.set_address(slot, array.ctypes.data)
                 program.run()
                 op.Reduce_local([left, count, datatype], [right, count, datatype])
                 assert memory[2][1:].tobytes() == right.tobytes(), (name, code, count)

@@ -122,7 +122,7 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     problem = Problem.of("s_to_p", comm.size, [40, 9], sources=[0, comm.size - 1])
     names = ("ring", "br_lin")
     ran = race(
-        RaceHarness(private, world.crowded),
+        RaceHarness(private, world.oversubscribed),
         problem,
         {name: cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {}) for name in names},
         dict.fromkeys(names, 1e-6),
@@ -175,14 +175,14 @@ def bound_ranks_have_their_cores_together(comm: MPI.Intracomm) -> None:
     finally:
         os.sched_setaffinity(0, usable)
     assert world.cores == min(comm.size, len(usable), core_limit())
-    assert world.crowded == (comm.size > world.cores)
+    assert world.oversubscribed == (comm.size > world.cores)
     assert world.placement == f"1x{comm.size}"
 
 
 @check
 def who_loses_his_core_while_he_waits_is_late(comm: MPI.Intracomm) -> None:
     """The start that a rank really made counts, not that it had come to the line in time."""
-    line = StartingLine(comm, CommonClock(comm), crowded=True)
+    line = StartingLine(comm, CommonClock(comm), oversubscribed=True)
     line.notice_s = lost_s = 0.05
     lost: list[float] = []
 

@@ -18,7 +18,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.timing import ideal_alike
 
-FEW_RANKS, MOST_RANKS, MOST_GATHERED = 64, 1024, 1 << 20
+FEW_RANKS, MAX_RANKS, MAX_GATHERED = 64, 1024, 1 << 20
 """Beyond so few ranks, this is tried on at most so many, and for so many bytes in all."""
 _ALL = scratch(0)
 """Where all vectors are gathered, one behind the other in the order of the ranks."""
@@ -65,8 +65,8 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MOST_GATHERED
-    if many or not 1 < problem.ranks <= MOST_RANKS:
+    many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MAX_GATHERED
+    if many or not 1 < problem.ranks <= MAX_RANKS:
         return []
     tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
     return [min(tried, key=lambda settings: _time(problem, machine, settings))]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from collwise.model.placement import Placement
 
-MOST_RUNS = 1500
+MAX_RUNS = 1500
 """Orders that are tried beyond the rules."""
 LARGEST_SEARCHED = 16
 """Ranks up to which they are."""
@@ -48,7 +48,7 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
         best = min(best or run, run, key=lambda order: order.finish)
     assert best is not None
     choices: list[int] = []
-    for _ in range(MOST_RUNS if searched else 0):
+    for _ in range(MAX_RUNS if searched else 0):
         run = _Run(placement, costs, 1, searched=True).order(choices, best)
         best = min(best, run, key=lambda order: order.finish)
         choices = [*choices, *[0] * len(run.options)][: len(run.options)]

@@ -6,7 +6,7 @@ will still exchange with.  Ranks beyond the largest 2^d hand their vectors over 
 """
 
 from collwise.algorithms.reductions import halved, register_exchange
-from collwise.algorithms.registry import MOST_SIMULATED
+from collwise.algorithms.registry import MAX_SIMULATED
 
 register_exchange(
     "reduce_scatter_block/recursive_halving",
@@ -15,5 +15,5 @@ register_exchange(
     halved,
     source=("vandeGeijn1991 §3.3", "Thakur2005"),
     segmented=True,
-    choices=lambda problem, _: [{}] if problem.ranks <= MOST_SIMULATED else [],
+    choices=lambda problem, _: [{}] if problem.ranks <= MAX_SIMULATED else [],
 )

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.in_rounds import MOST_PIECES, MOST_RANKS, MOST_TABLED
+from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.algorithms.s_to_p.round_recurrence import rounds_time
@@ -22,7 +22,7 @@ from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
 
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
-MOST_WORK = 1 << 20
+MAX_WORK = 1 << 20
 """Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
 
 
@@ -49,12 +49,12 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
     """The best number of pieces: from the roughly best one on, as long as it gets better."""
     ranks, given = problem.ranks, problem.sources
-    if ranks > MOST_RANKS or len(given) < 2:  # of one source it is a broadcast
+    if ranks > MAX_RANKS or len(given) < 2:  # of one source it is a broadcast
         return []
     received = ranks if all_give_alike(problem) else ranks * len(given)
-    most = min(max(source.nbytes for source in given), MOST_PIECES, MOST_WORK // received)
+    most = min(max(source.nbytes for source in given), MAX_PIECES, MAX_WORK // received)
     if latencies:
-        most = min(most, MOST_TABLED // ranks)
+        most = min(most, MAX_TABLED // ranks)
     counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})
     tried: list[tuple[Fraction, int, dict[str, Any]]] = []
     for place, count in enumerate(counts):

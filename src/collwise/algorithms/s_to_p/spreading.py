@@ -23,7 +23,7 @@ Holdings: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
-MOST_RECEIVED = 1 << 16
+MAX_RECEIVED = 1 << 16
 """Contributions received, by all ranks together, up to which schedules are simulated when one is
 planned: a second's work, or a few, for each algorithm."""
 
@@ -136,7 +136,7 @@ class Spreading(Deliveries):
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """Tried if simulating it is quick enough."""
-    return [{}] if _received(problem) <= MOST_RECEIVED else []
+    return [{}] if _received(problem) <= MAX_RECEIVED else []
 
 
 def _received(problem: Problem) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.broadcast.segmented_tree import tree_time
 from collwise.algorithms.registry import Settings
-from collwise.algorithms.s_to_p.spreading import MOST_RECEIVED, register_s_to_p, simulable
+from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED, register_s_to_p, simulable
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, SeparateMessages
 from collwise.schedule.problem import Problem
@@ -105,7 +105,7 @@ register_s_to_p(
 
 
 def _too_many(problem: Problem) -> bool:
-    return problem.ranks * len(problem.sources) > MOST_RECEIVED
+    return problem.ranks * len(problem.sources) > MAX_RECEIVED
 
 
 def _source_tree_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:

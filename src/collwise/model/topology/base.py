@@ -9,7 +9,7 @@ import numpy as np
 from collwise.errors import InvalidArgument
 from collwise.system.integers import checked_integer
 
-MOST_NODES = 1 << 31
+MAX_NODES = 1 << 31
 """More ranks than MPI can number; larger topologies are refused."""
 
 
@@ -100,7 +100,7 @@ def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) ->
     """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
     named = zip(names, sizes, strict=True)
     integers = tuple(checked_integer(size, f"a {kind}", name) for name, size in named)
-    if (nodes := prod(integers)) > MOST_NODES:
+    if (nodes := prod(integers)) > MAX_NODES:
         asked = f"a {kind} of {' × '.join(map(str, integers))}"
-        raise InvalidArgument(asked, f"these are {nodes} nodes", f"give at most {MOST_NODES}")
+        raise InvalidArgument(asked, f"these are {nodes} nodes", f"give at most {MAX_NODES}")
     return integers

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from collwise.model.topology.base import MOST_NODES, Topology
+from collwise.model.topology.base import MAX_NODES, Topology
 from collwise.system.integers import checked_integer
 
 
@@ -20,7 +20,7 @@ class Hypercube(Topology):
     kind = "hypercube"
 
     def __post_init__(self) -> None:
-        most = MOST_NODES.bit_length() - 1
+        most = MAX_NODES.bit_length() - 1
         dimension = checked_integer(self.dimension, "a hypercube", "dimension", 1, most)
         object.__setattr__(self, "dimension", dimension)
 

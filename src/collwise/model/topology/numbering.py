@@ -3,7 +3,7 @@
 from math import isqrt
 from typing import Any, overload
 
-from collwise.model.topology.base import MOST_NODES
+from collwise.model.topology.base import MAX_NODES
 from collwise.system.integers import Ints, Shape, checked_integer, checked_shape
 
 
@@ -15,7 +15,7 @@ def near_square(ranks: int) -> Shape:
     >>> near_square(120), near_square(7)
     ((10, 12), (1, 7))
     """
-    ranks = checked_integer(ranks, "a mesh of ranks", "ranks", 1, MOST_NODES)
+    ranks = checked_integer(ranks, "a mesh of ranks", "ranks", 1, MAX_NODES)
     rows = next(r for r in range(isqrt(ranks), 0, -1) if ranks % r == 0)
     return rows, ranks // rows
 

@@ -75,11 +75,11 @@ class StartingLine:
     The notice doubles when more than a tenth of the arrivals were late, and shrinks below 2 %.
     """
 
-    def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, crowded: bool) -> None:
+    def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, oversubscribed: bool) -> None:
         self._comm = comm
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
-        self._pause = getattr(os, "sched_yield", None) if crowded else None
+        self._pause = getattr(os, "sched_yield", None) if oversubscribed else None
         # A broadcast takes at most so many one-way trips.
         trips = comm.Get_size().bit_length() + 1
         slowest = comm.allreduce(clock.trip_s, MPI.MAX)

@@ -14,7 +14,14 @@ from collwise.measure.port_campaign import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import Found
-from collwise.mpi.buffers.memory import BYTES, Memory, ScratchLayout, SharedScratch, Unit, allocate
+from collwise.mpi.buffers.memory import (
+    BYTES,
+    ElementType,
+    Memory,
+    ScratchLayout,
+    SharedScratch,
+    allocate,
+)
 from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Bound, bound_plan
@@ -115,7 +122,7 @@ class _Run:
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
         count = cell.nbytes // dtype.itemsize
         operands = np.ones(count, dtype), np.zeros(count, dtype)
-        unit = Unit.of(MPI.Datatype.fromcode(dtype.char))
+        unit = ElementType.of(MPI.Datatype.fromcode(dtype.char))
         slots = {slot: Memory(array.ctypes.data, unit) for slot, array in enumerate(operands)}
         has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = Operator.of(OPERATORS[cell.op], unit, slots.values(), has_loop)
@@ -152,7 +159,8 @@ class Prober:
     def _one(self, probe: AnyProbe) -> float:
         operations = probe.operations(self._rank)
         receives = self._bind([op for op in operations if isinstance(op, Recv)])
-        sends = self._bind([op for op in operations if isinstance(op, Send)], late=probe.blocking)
+        sent = [op for op in operations if isinstance(op, Send)]
+        sends = self._bind(sent, rebindable=probe.blocking)
         receives.begin()
         self._comm.Barrier()
         if self._rank == 0:  # the others leave the barrier a little later: let them settle
@@ -177,8 +185,8 @@ class Prober:
             bound.Free()
         return elapsed if self._rank == 0 else 0.0
 
-    def _bind(self, messages: Sequence[Message], *, late: bool = False) -> Bound:
-        """Messages of one direction.   late: one after the other, by blocking calls."""
+    def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
+        """Messages of one direction.   rebindable: one after the other, by blocking calls."""
         placed = tuple(
             op._replace(slot=number if isinstance(op, Recv) else 0)
             for number, op in enumerate(messages, 1)
@@ -186,12 +194,12 @@ class Prober:
         while len(self._memory) <= max((op.slot for op in placed), default=0):
             self._memory.append(allocate(len(self._memory[0])))
         numbers = tuple(range(len(placed)))
-        groups = [(number,) for number in numbers] if late else [numbers] if numbers else []
+        groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
         slots = {slot: Memory(memory.ctypes.data) for slot, memory in enumerate(self._memory)}
-        bound = _bound(RankPlan(placed, instructions, 0), slots, self._comm, late=late)
-        if late:
-            bound.aim(slots, SharedScratch())
+        bound = _bound(RankPlan(placed, instructions, 0), slots, self._comm, rebindable=rebindable)
+        if rebindable:
+            bound.set_addresses(slots, SharedScratch())
         return bound
 
 
@@ -201,9 +209,9 @@ def _bound(
     comm: MPI.Intracomm,
     operator: Operator | None = None,
     *,
-    late: bool = False,
+    rebindable: bool = False,
     keep: Any = None,
 ) -> Bound:
     """A plan without scratch."""
     scratch = ScratchLayout((), BYTES)
-    return bound_plan(plan, slots, scratch, comm, _TAG, operator, late=late, keep=keep)
+    return bound_plan(plan, slots, scratch, comm, _TAG, operator, rebindable=rebindable, keep=keep)

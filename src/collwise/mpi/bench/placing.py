@@ -16,7 +16,7 @@ from collwise.profiles.level_machine import NODE
 
 FOUND_NAMES = ("cluster", "site", "region")
 """Of groups that times tell, the innermost first."""
-MOST_NODES = 1024
+MAX_NODES = 1024
 """Times are measured between so many nodes at most."""
 _TAG = 0
 
@@ -43,7 +43,7 @@ def find_placement(comm: MPI.Intracomm, world: World) -> Found:
         first.setdefault(node, rank)
     leaders = tuple(first.values())
     rows: list[tuple[int, ...]] = []
-    if 2 < len(leaders) <= MOST_NODES:
+    if 2 < len(leaders) <= MAX_NODES:
         times_s = pair_times(comm, leaders)
         rows = on_root(comm, lambda: cluster(times_s))
     labels = [world.nodes, *([row[node] for node in world.nodes] for row in rows)]

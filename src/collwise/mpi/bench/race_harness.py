@@ -22,19 +22,19 @@ from collwise.schedule.program import Schedule
 _WARM_UPS = 3
 _FEWEST = 3
 _CHUNK_S = 0.05
-_MOST_IN_CHUNK = 50
+_MAX_IN_CHUNK = 50
 
 
 class RaceHarness:
     """Where races are run: a private communicator with a common clock.  Making one is collective.
 
-    crowded: there are more ranks than cores on some node.
+    oversubscribed: there are more ranks than cores on some node.
     """
 
-    def __init__(self, private: PrivateCommunicator, crowded: bool) -> None:
+    def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
         self.private, self.comm = private, private.comm
         self.clock = CommonClock(self.comm)
-        self.line = StartingLine(self.comm, self.clock, crowded=crowded)
+        self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
 
 
 def race(
@@ -141,4 +141,4 @@ def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> in
     """
     if have >= repetitions or (have >= _FEWEST and each_s > left_s):
         return 0
-    return max(1, min(_MOST_IN_CHUNK, repetitions - have, int(min(_CHUNK_S, left_s) / each_s)))
+    return max(1, min(_MAX_IN_CHUNK, repetitions - have, int(min(_CHUNK_S, left_s) / each_s)))

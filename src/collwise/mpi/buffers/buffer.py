@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Memory, Unit
+from collwise.mpi.buffers.memory import ElementType, Memory
 
 _LARGEST = 2**63 - 1
 
@@ -61,7 +61,7 @@ class Buffer:
 
 
 _SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
-_NATIVE: dict[str, Unit] = {}
+_NATIVE: dict[str, ElementType] = {}
 """By NumPy's code, elements that arrays were found to have (MPI may start after this import)."""
 
 
@@ -74,7 +74,7 @@ class Place(NamedTuple):
     keep: Any
     address: int
     length: int
-    unit: Unit
+    unit: ElementType
 
 
 def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
@@ -85,10 +85,10 @@ def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
     if datatype == MPI.DATATYPE_NULL and not counted:
         raise ValueError("message: cannot infer count, datatype is null")
     if data is None or data is MPI.BOTTOM:
-        return Place(data, 0, 0, Unit.of(_known_type(datatype)))
+        return Place(data, 0, 0, ElementType.of(_known_type(datatype)))
     memory = memory_of(data, writable=writable)
     known = _known_type(_native(_format(data, memory)) if datatype is None else datatype)
-    unit = Unit.of(known)
+    unit = ElementType.of(known)
     if type(data) is not np.ndarray:
         try:
             memory[:0]
@@ -111,7 +111,7 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
     return MPI.buffer.frombuffer(np.asarray(view).T, readonly=not writable)
 
 
-def elements_in(length: int, unit: Unit) -> int:
+def elements_in(length: int, unit: ElementType) -> int:
     """How many elements fill so many bytes."""
     if not length:
         return 0
@@ -174,7 +174,7 @@ _capsule_pointer.restype = ctypes.c_size_t
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _check_absolute(data: Any, count: int, unit: Unit) -> None:
+def _check_absolute(data: Any, count: int, unit: ElementType) -> None:
     """Elements at no address must have a type that says where they are."""
     if data is None:
         raise ValueError(f"message: buffer is None but count is {count}")

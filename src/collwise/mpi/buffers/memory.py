@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
-Act: TypeAlias = Callable[[], Any]
+Action: TypeAlias = Callable[[], Any]
 """Something ready to be done."""
 _ALIGNMENT = 64
 LONG = 1024
@@ -27,13 +27,13 @@ USER_INPUT = USER + 1
 """The same for INPUT."""
 _WORD = np.dtype(np.uint64)
 _ALL = slice(None)
-PREDEFINED: "dict[int, Unit]" = {}
+PREDEFINED: "dict[int, ElementType]" = {}
 """Predefined types that were met before, by their handles."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
 
 
-class Unit(NamedTuple):
+class ElementType(NamedTuple):
     """What memory is measured in: packed bytes of one, and its extent in memory in bytes.
 
     contiguous: its bytes lie in the order in which they are sent, without gaps, where the host may
@@ -47,7 +47,7 @@ class Unit(NamedTuple):
     on_host: bool = True
 
     @staticmethod
-    def of(datatype: MPI.Datatype) -> "Unit":
+    def of(datatype: MPI.Datatype) -> "ElementType":
         """The elements of a type.
 
         Raises MPI.Exception for one that was never committed: here, before anything is sent of it,
@@ -56,7 +56,7 @@ class Unit(NamedTuple):
         if (known := PREDEFINED.get(datatype.handle)) is not None:
             return known
         size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
-        unit = Unit(datatype, size, extent, _bytes_in_order(datatype))
+        unit = ElementType(datatype, size, extent, _bytes_in_order(datatype))
         if datatype.is_predefined:
             PREDEFINED[datatype.handle] = unit
         elif extent:  # mpi4py divides by it
@@ -81,8 +81,8 @@ def _bytes_in_order(datatype: MPI.Datatype) -> bool:
 
 IN_SCRATCH = {USER: Slot.OUTPUT, USER_INPUT: Slot.INPUT}
 """Which slot is scratch where there is memory for another one."""
-BYTES = Unit(MPI.BYTE, 1, 1, True)
-PACKED = Unit(MPI.PACKED, 1, 1, True)
+BYTES = ElementType(MPI.BYTE, 1, 1, True)
+PACKED = ElementType(MPI.PACKED, 1, 1, True)
 
 
 class Region(NamedTuple):
@@ -114,7 +114,7 @@ class Memory:
     __slots__ = ("address", "starts", "unit")
 
     def __init__(
-        self, address: int, unit: Unit = BYTES, starts: Mapping[int, int] | None = None
+        self, address: int, unit: ElementType = BYTES, starts: Mapping[int, int] | None = None
     ) -> None:
         self.address, self.unit, self.starts = address, unit, starts
 
@@ -155,7 +155,9 @@ class Memory:
         return self.address % dtype.alignment == 0
 
 
-def copy_act(contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any) -> Act:
+def copy_action(
+    contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any
+) -> Action:
     """An act that copies one buffer to another, as mpi4py takes them.
 
     contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.
@@ -202,7 +204,7 @@ class ScratchLayout:
     def __init__(
         self,
         operations: Iterable[Operation],
-        unit: Unit,
+        unit: ElementType,
         more: Sequence[int] = (),
         begins: Mapping[int, int] | None = None,
     ) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Act, Memory, Unit
+from collwise.mpi.buffers.memory import Action, ElementType, Memory
 from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.operators import Kind
 
@@ -102,7 +102,7 @@ class Operator(NamedTuple):
     @staticmethod
     def of(
         op: MPI.Op,
-        unit: Unit,
+        unit: ElementType,
         memory: Iterable[Memory],
         has_loop: Callable[[str, str], bool] | None = None,
     ) -> "Operator":
@@ -122,7 +122,7 @@ class Operator(NamedTuple):
                 return Operator(op, KNOWN[name].ufunc, dtype)
         return Operator(op, None, np.dtype("V1"))
 
-    def act(self, left: Any, right: Any, into: Any) -> Act:
+    def act(self, left: Any, right: Any, into: Any) -> Action:
         """An act that combines two buffers into a third; without a ufunc, that is the right one."""
         if self.given is not None:
             return partial(self._reduce_given, left, right, self.given)

@@ -21,7 +21,7 @@ from collwise.mpi.buffers.buffer import (
     locate,
     simple_parts,
 )
-from collwise.mpi.buffers.memory import PREDEFINED, Memory, Unit
+from collwise.mpi.buffers.memory import PREDEFINED, ElementType, Memory
 
 _ASKED = "a receive buffer with a part for every rank"
 
@@ -130,7 +130,7 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
     return buffer
 
 
-def _counts(given: Any, ranks: int, length: int, unit: Unit) -> list[int]:
+def _counts(given: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
     """Elements by rank; without counts, divided evenly, and the first ranks get what is left."""
     if given is None:
         each, left = divmod(elements_in(length, unit), ranks)
@@ -162,14 +162,16 @@ class VectorLayout:
     the address.   low, high: the range of memory in use, in bytes from the address.
     """
 
-    unit: Unit
+    unit: ElementType
     lengths: tuple[int, ...]
     starts: Mapping[int, int]
     low: int
     high: int
 
     @staticmethod
-    def of(counts: Sequence[int], displacements: Iterable[int], unit: Unit) -> "VectorLayout":
+    def of(
+        counts: Sequence[int], displacements: Iterable[int], unit: ElementType
+    ) -> "VectorLayout":
         """The layout for counts and displacements, in elements.
 
         Raises InvalidArgument where two parts overlap.  For types with gaps, overlap is detected

@@ -46,7 +46,7 @@ class CompiledPlan:
         operator: Operator | None,
         types: Iterable[MPI.Datatype],
         *,
-        late: bool,
+        rebindable: bool,
         keep: Any,
     ) -> None:
         assert COMPILED is not None
@@ -57,7 +57,7 @@ class CompiledPlan:
         self._requests: list[MPI.Prequest] = []
         self._lesson: Lesson | None = None
         regions = [self._message(op) for op in plan.messages]
-        if not late:
+        if not rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
@@ -80,24 +80,24 @@ class CompiledPlan:
             ),
             tuple(instructions),
             forwarding,
-            None if late else tuple(request.handle for request in self._requests),
+            None if rebindable else tuple(request.handle for request in self._requests),
         )
         for slot, memory in slots.items():
-            self.program.aim(self._numbers[slot], memory.address)
+            self.program.set_address(self._numbers[slot], memory.address)
         self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
         self.complete: Callable[[], bool] = self.program.test
 
-    def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
-        """Set the addresses of slots for the next execution, of a late plan."""
+    def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
+        """Set the addresses of slots for the next execution, of a rebindable plan."""
         for slot, memory in buffers.items():
-            self.program.aim(self._numbers[slot], memory.address)
+            self.program.set_address(self._numbers[slot], memory.address)
         if nbytes := self._scratch.nbytes:
             # Calls that C serves by itself find the scratch where it was at the last call of this.
             address = scratch.at_least(nbytes)
             if self._keep is not scratch.memory:
                 self._keep = scratch.memory
                 for slot, start in self._scratch.placed_at(address).items():
-                    self.program.aim(self._numbers[slot], start)
+                    self.program.set_address(self._numbers[slot], start)
 
     def lesson(self, distances: Mapping[int, tuple[bool, int]]) -> "Lesson":
         """What C has to know to execute it for other buffers of the same kind.
@@ -118,7 +118,7 @@ class CompiledPlan:
     def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
         """Prepare a plan with memory of its own for another call.   keep: what lives until then."""
         for slot, memory in buffers.items():
-            self.program.aim(self._numbers[slot], memory.address)
+            self.program.set_address(self._numbers[slot], memory.address)
         self.program.retag(tag)
         self._keep = keep, self._keep[1]
 

@@ -40,7 +40,7 @@ class BroadcastExecutor(Executor):
             self.private.check()
         if self._unread is None:
             operands = Operands({Slot.OUTPUT: Memory(0)}, "direct")
-            unread = self._bind(operands, BLOCKING_TAG, late=True)
+            unread = self._bind(operands, BLOCKING_TAG, rebindable=True)
             assert isinstance(unread, BoundPlan)
             self._unread = unread
         self._unread.pass_on(array)

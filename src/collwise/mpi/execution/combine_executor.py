@@ -14,8 +14,8 @@ from collwise.mpi.buffers.memory import (
     LONG,
     USER,
     USER_INPUT,
+    ElementType,
     Memory,
-    Unit,
     allocate,
 )
 from collwise.mpi.buffers.mpi_operators import Operator
@@ -152,7 +152,7 @@ class CombineExecutor(Executor):
             slots = {_OUTSIDE[slot]: memory for slot, memory in slots.items()}
         elif shared and self._in_place is None:
             slots[USER] = slots.pop(Slot.OUTPUT)
-        unit = Unit.of(sent.unit.datatype)
+        unit = ElementType.of(sent.unit.datatype)
         if self.problem.itemsize % (unit.size or 1):
             raise InvalidArgument(
                 f"a schedule for elements of {self.problem.itemsize} bytes",

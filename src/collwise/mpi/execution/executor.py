@@ -18,9 +18,9 @@ from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.buffers.memory import (
     BYTES,
     IN_SCRATCH,
+    ElementType,
     Memory,
     ScratchLayout,
-    Unit,
     allocate,
 )
 from collwise.mpi.buffers.mpi_operators import Operator
@@ -51,15 +51,15 @@ def bound_plan(
     operator: Operator | None = None,
     types: Iterable[MPI.Datatype] = (),
     *,
-    late: bool = False,
+    rebindable: bool = False,
     keep: Any = None,
 ) -> Bound:
     """A rank's plan on memory, on the compiled engine if it can; parameters: see `BoundPlan`."""
     given = plan, slots, scratch, comm, tag, operator, types
     if COMPILED is not None and (operator is None or operator.given is None):
         with contextlib.suppress(OverflowError):  # more than its functions can count
-            return CompiledPlan(*given, late=late, keep=keep)
-    return BoundPlan(*given, late=late, keep=keep)
+            return CompiledPlan(*given, rebindable=rebindable, keep=keep)
+    return BoundPlan(*given, rebindable=rebindable, keep=keep)
 
 
 class BoundedCache(dict[K, V]):
@@ -103,7 +103,7 @@ class Operands:
     variant: Hashable = None
     layout: Hashable = None
     keep: Any = None
-    unit: Unit = BYTES
+    unit: ElementType = BYTES
     operator: Operator | None = None
     types: Sequence[MPI.Datatype] = ()
     starts: Mapping[int, int] | None = None
@@ -111,7 +111,7 @@ class Operands:
 
     def own_types(self) -> None:
         """Duplicate the user's types, who may free them while persistent requests live."""
-        owned: dict[int, Unit] = {}
+        owned: dict[int, ElementType] = {}
         holders: list[Any] = [self, *self.slots.values()]
         given = self.unit.datatype
         if self.operator is not None and not given.is_predefined:
@@ -120,7 +120,7 @@ class Operands:
             datatype = holder.unit.datatype
             if not datatype.is_predefined:
                 if datatype.handle not in owned:
-                    owned[datatype.handle] = Unit.of(datatype.Dup())
+                    owned[datatype.handle] = ElementType.of(datatype.Dup())
                 holder.unit = owned[datatype.handle]
         self.types = [unit.datatype for unit in owned.values()]
 
@@ -203,7 +203,7 @@ class Executor(ABC):
             bound.reuse(operands.slots, operands.keep, tag)
             return bound
         operands.own_types()
-        return self._bind(operands, tag, late=True, alone=True)
+        return self._bind(operands, tag, rebindable=True, alone=True)
 
     def _landed(self, bound: CompiledPlan, key: Hashable) -> None:
         """Keep a plan for the next call of its kind, if it is small and there are few."""
@@ -222,10 +222,10 @@ class Executor(ABC):
         key = None if operands.layout is None else (operands.variant, operands.layout)
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._bind(operands, BLOCKING_TAG, late=True)
+            bound = self._bind(operands, BLOCKING_TAG, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
-        bound.aim(operands.slots, self.private.scratch)
+        bound.set_addresses(operands.slots, self.private.scratch)
         try:
             bound.run()
         except BaseException as problem:
@@ -239,13 +239,14 @@ class Executor(ABC):
         return None
 
     def _bind(
-        self, operands: Operands, tag: int, *, late: bool = False, alone: bool = False
+        self, operands: Operands, tag: int, *, rebindable: bool = False, alone: bool = False
     ) -> Bound:
         """Bind the plan.
 
-        late: for any buffers of such a layout, which are not kept.   alone: for these nevertheless.
+        rebindable: addresses are set before each execution, for any buffers of such a layout; these
+        are not kept alive.   alone: with scratch of its own, and these are.
         """
-        shared = late and not alone
+        shared = rebindable and not alone
         if (plan := self._plans.get(operands.variant)) is None:
             plan = self._plans[operands.variant] = self._plan(operands.variant)
         in_scratch = [IN_SCRATCH[slot] for slot in operands.slots if slot in IN_SCRATCH]
@@ -258,7 +259,7 @@ class Executor(ABC):
         operator, types = operands.operator, operands.types
         keep = None if shared else (operands.keep, memory)
         given = plan, slots, scratch, self.private.comm, tag, operator, types
-        return bound_plan(*given, late=late, keep=keep)
+        return bound_plan(*given, rebindable=rebindable, keep=keep)
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
         """A user's buffer, which must have so many bytes."""

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Act, Memory, Region, ScratchLayout, SharedScratch, copy_act
+from collwise.mpi.buffers.memory import (
+    Action,
+    Memory,
+    Region,
+    ScratchLayout,
+    SharedScratch,
+    copy_action,
+)
 from collwise.mpi.buffers.mpi_operators import Operator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
@@ -31,7 +38,7 @@ class _LateMessage:
         self.request: MPI.Request = MPI.REQUEST_NULL
         self.spec: Any = None
 
-    def aim(self) -> None:
+    def set_addresses(self) -> None:
         """Take the memory where it is now."""
         self.spec = self._memory.at(self._region)
 
@@ -48,15 +55,17 @@ class _LateMessage:
         self._block(self.spec, self._peer, self._tag)
 
 
-class _LateAct:
-    """A combine or a copy of a blocking call.   act: does it at the addresses of `aim`."""
+class _RebindableAction:
+    """A combine or a copy of a blocking call.   act: does it, where `set_addresses` says."""
 
     __slots__ = ("_make", "_places", "act")
 
-    def __init__(self, make: Callable[..., Act], places: Sequence[tuple[Memory, Region]]) -> None:
+    def __init__(
+        self, make: Callable[..., Action], places: Sequence[tuple[Memory, Region]]
+    ) -> None:
         self._make, self._places, self.act = make, places, _nothing
 
-    def aim(self) -> None:
+    def set_addresses(self) -> None:
         """Take the memory where it is now."""
         self.act = self._make(*[memory.at(region) for memory, region in self._places])
 
@@ -68,8 +77,8 @@ class Phase(NamedTuple):
     """Messages to wait for, and what is done then.  `wait` waits for them."""
 
     awaited: Sequence[Any]
-    wait: Act
-    act: Act
+    wait: Action
+    act: Action
 
 
 def _too_long(problem: BaseException) -> bool:
@@ -81,7 +90,7 @@ def _too_long(problem: BaseException) -> bool:
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    late: for blocking calls: addresses are set before every execution (see `aim`).
+    rebindable: for blocking calls: addresses are set before every execution (see `set_addresses`).
     keep: what must live as long, such as the owners of the memory.   types: derived types that are
     freed in the end.
 
@@ -100,20 +109,20 @@ class BoundPlan:
         operator: Operator | None,
         types: Iterable[MPI.Datatype],
         *,
-        late: bool,
+        rebindable: bool,
         keep: Any,
     ) -> None:
-        self.slots, self.scratch, self.late = slots, scratch, late
+        self.slots, self.scratch, self.rebindable = slots, scratch, rebindable
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
         self._problem: BaseException | None = None
         self.left_over = False
         self.types = list(types)
-        self._late_acts: list[_LateAct] = []
+        self._rebindable_actions: list[_RebindableAction] = []
         self._scratch_at: int | None = None
         self._aimed = False
         # Persistent requests, or late messages: they have the same methods.
         self._messages: list[Any] = [self._message(op) for op in plan.messages]
-        phases: list[tuple[Sequence[Any], list[Act]]] = [((), [])]
+        phases: list[tuple[Sequence[Any], list[Action]]] = [((), [])]
         forwarding = 1
         for number, instruction in enumerate(plan.instructions, 1):
             if isinstance(instruction, Await):
@@ -134,8 +143,8 @@ class BoundPlan:
         self.begin, self.end = self.start, self.wait
         self._at = len(self.phases)
 
-    def aim(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
-        """Set the addresses of slots for the next execution, of a late plan."""
+    def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
+        """Set the addresses of slots for the next execution, of a rebindable plan."""
         aimed = self._aimed
         for slot, memory in buffers.items():
             known = self.slots[slot]
@@ -146,12 +155,12 @@ class BoundPlan:
                 self.slots[slot].address = address
             self._scratch_at, aimed = at, False
         if not aimed:
-            for late in (*self._messages, *self._late_acts):
-                late.aim()
+            for late in (*self._messages, *self._rebindable_actions):
+                late.set_addresses()
             self._aimed = True
 
     def pass_on(self, spec: Any) -> None:
-        """Let all messages of a late plan be about one buffer, as mpi4py takes it."""
+        """Let all messages of a rebindable plan be about one buffer, as mpi4py takes it."""
         for message in self._messages:
             message.spec = spec
 
@@ -219,7 +228,7 @@ class BoundPlan:
         if kept is not None:
             raise kept
 
-    def _do(self, acts: Sequence[Act], *, begun: bool = False) -> None:
+    def _do(self, acts: Sequence[Action], *, begun: bool = False) -> None:
         """Do these in turn.   begun: whether messages were started before."""
         number = 0
         try:
@@ -257,17 +266,17 @@ class BoundPlan:
         region = memory.message(op.blocks)
         if region.derived:
             self.types.append(region.datatype)
-        if self.late:
+        if self.rebindable:
             return _LateMessage(op, memory, region, self._comm, self._tag)
         make = self._comm.Send_init if isinstance(op, Send) else self._comm.Recv_init
         return make(memory.at(region), op.peer, self._tag)
 
-    def _local(self, op: Combine | Copy) -> Iterable[Act]:
+    def _local(self, op: Combine | Copy) -> Iterable[Action]:
         if isinstance(op, Copy):
             slots: tuple[int, ...] = (op.source, op.into)
             memories = [self.slots[slot] for slot in slots]
             contiguous = all(memory.unit.contiguous for memory in memories)
-            make: Callable[..., Act] = partial(copy_act, contiguous, self._comm, self._tag)
+            make: Callable[..., Action] = partial(copy_action, contiguous, self._comm, self._tag)
         else:
             slots = (op.left, op.right, op.into)
             memories = [self.slots[slot] for slot in slots]
@@ -277,29 +286,29 @@ class BoundPlan:
         blocks = [blocks_in(op, slot) for slot in slots]
         for regions in zip(*map(Memory.regions, memories, blocks), strict=True):
             places = list(zip(memories, regions, strict=True))
-            if self.late:
-                self._late_acts.append(_LateAct(make, places))
-                yield self._late_acts[-1]
+            if self.rebindable:
+                self._rebindable_actions.append(_RebindableAction(make, places))
+                yield self._rebindable_actions[-1]
             else:
                 yield make(*[memory.at(region) for memory, region in places])
 
-    def _starting(self, numbers: Sequence[int]) -> list[Act]:
+    def _starting(self, numbers: Sequence[int]) -> list[Action]:
         messages = [self._messages[n] for n in numbers]
-        if self.late or len(messages) <= FEW:
+        if self.rebindable or len(messages) <= FEW:
             return [message.Start for message in messages]
         return [partial(MPI.Prequest.Startall, messages)]
 
-    def _waiting(self, messages: Sequence[Any]) -> list[Act]:
-        if self.late or len(messages) <= FEW:
+    def _waiting(self, messages: Sequence[Any]) -> list[Action]:
+        if self.rebindable or len(messages) <= FEW:
             return [message.Wait for message in messages]
         return [partial(_wait_for_all, list(messages))]
 
-    def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Act]]]) -> tuple[Act, ...]:
+    def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Action]]]) -> tuple[Action, ...]:
         """Everything in turn, to be executed while nothing else is running.
 
         A message that is awaited right after it was started is one blocking call.
         """
-        everything: list[Act] = []
+        everything: list[Action] = []
         for awaited, acts in phases:
             alone = awaited[0] if len(awaited) == 1 else None
             last = everything[-1] if everything else None
@@ -311,7 +320,7 @@ class BoundPlan:
         return tuple(everything)
 
 
-def _in_turn(acts: Sequence[Act]) -> Act:
+def _in_turn(acts: Sequence[Action]) -> Action:
     """One call that does them all; of two, faster than a loop."""
     if len(acts) <= 1:
         return acts[0] if acts else _nothing

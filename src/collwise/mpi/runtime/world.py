@@ -37,7 +37,7 @@ class World(NamedTuple):
     hosts: tuple[str, ...]
     """Processor names in rank order, as the communicator's ranks report them."""
     cores: int
-    """Cores that the ranks of the most crowded node may use, all of them together."""
+    """Cores that the ranks of the most oversubscribed node may use, all of them together."""
     emulated: str = ""
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
     engine: str = ""
@@ -58,7 +58,7 @@ class World(NamedTuple):
         return placement_of(Counter(self.hosts).values())
 
     @property
-    def crowded(self) -> bool:
+    def oversubscribed(self) -> bool:
         """More ranks on some node than cores that they may use.
 
         Emulated hosts share the cores of the machine they are on.
@@ -120,7 +120,7 @@ def describe(comm: MPI.Intracomm) -> World:
         engine=engine,
         nodes=_nodes(comm, hosts),
     )
-    if world.crowded and COMPILED is not None:
+    if world.oversubscribed and COMPILED is not None:
         COMPILED.share_cores()
     return world
 

@@ -10,7 +10,7 @@ from collwise.papers.measured import combining
 from collwise.papers.vandegeijn1991.all_ports import AllPorts
 from collwise.papers.vandegeijn1991.cube_claims import crossover
 from collwise.papers.vandegeijn1991.ipsc import (
-    MOST_SHORT,
+    MAX_SHORT,
     SHORT_LENGTHS,
     VERSIONS,
     Times,
@@ -104,7 +104,7 @@ EXHIBITS = (
     Exhibit(
         id="fig8",
         title="The same without padding",
-        caption=f"Messages of up to {MOST_SHORT} items start up in 419 µs (our estimate), others in"
+        caption=f"Messages of up to {MAX_SHORT} items start up in 419 µs (our estimate), others in"
         " 480 µs. The hybrid is found by dynamic programming over these costs.",
         kind="simulated",
         draw=lambda: _curves(
@@ -113,7 +113,7 @@ EXHIBITS = (
                 for v, times in short_times().items()
             },
             "Combining on 64 nodes of an iPSC/860, short messages start up faster",
-            {f"n = {MOST_SHORT}": float(MOST_SHORT)},
+            {f"n = {MAX_SHORT}": float(MAX_SHORT)},
             "xy",
         ),
         measure=MEASURED,

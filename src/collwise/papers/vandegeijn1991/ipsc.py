@@ -14,7 +14,7 @@ IPSC = cw.Machine.hockney(alpha_s=ALPHA, beta_s=BETA / 4, gamma_s=GAMMA / 4)
 """Its seconds are µs."""
 LENGTHS = range(64, 2049, 64)
 SHORT_LENGTHS = (*range(1, 64), *range(64, 257, 16), 512, 1024, 2048, 4096, 8192, 16384)
-MOST_SHORT = 25
+MAX_SHORT = 25
 """Items up to which messages start up faster."""
 ClosedForm: TypeAlias = Callable[..., Fraction]
 Times: TypeAlias = dict[str, dict[int, float]]
@@ -35,7 +35,7 @@ VERSIONS: dict[str, tuple[str, ClosedForm]] = {
 
 def unpadded_cost(nitems: int) -> Fraction:
     """µs of a message without padding: 480 µs to start up, 61 µs less if it is short."""
-    return (419 if nitems <= MOST_SHORT else 480) + BETA * nitems
+    return (419 if nitems <= MAX_SHORT else 480) + BETA * nitems
 
 
 def schedule(version: str, d: int, nitems: int, strategy: cw.hybrid.Strategy = ()) -> cw.Schedule:
@@ -60,7 +60,7 @@ def curve_times() -> Times:
 
 def unpadded() -> cw.Machine:
     """The machine of Fig 8, on which messages of up to 25 items start up faster."""
-    pieces = ((1, MOST_SHORT), (MOST_SHORT + 1, 1 << 16))
+    pieces = ((1, MAX_SHORT), (MAX_SHORT + 1, 1 << 16))
     machine = measured([[(4 * n, unpadded_cost(n), 1) for n in piece] for piece in pieces])
     return machine.with_combining((4 * n, GAMMA * n) for n in (1, 1 << 16))
 

@@ -221,7 +221,7 @@ static int usable(Program *self) {
     return 1;
 }
 
-static PyObject *program_aim(Program *self, PyObject *given) {
+static PyObject *program_set_address(Program *self, PyObject *given) {
     int slot;
     PyObject *address;
     if (!PyArg_ParseTuple(given, "iO", &slot, &address) || !usable(self)) {
@@ -373,7 +373,7 @@ static PyObject *program_left_over(Program *self, PyObject *unused) {
 }
 
 static PyMethodDef methods[] = {
-    {"aim", (PyCFunction)program_aim, METH_VARARGS, "Set the address of a slot."},
+    {"set_address", (PyCFunction)program_set_address, METH_VARARGS, "Set the address of a slot."},
     {"retag", (PyCFunction)program_retag, METH_O, "Set the tag of its messages."},
     {"run", (PyCFunction)program_run_object, METH_NOARGS, "Execute everything."},
     {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},

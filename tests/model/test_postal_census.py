@@ -341,3 +341,11 @@ def test_errors_say_what_was_asked_what_was_seen_what_to_do(
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert str(caught.value) == text
+
+
+def test_too_many_rounds() -> None:
+    with pytest.raises(InvalidArgument, match=r"a census: .* take \d+ rounds; ask for at most"):
+        postal.census_time(1 << 63, 1 << 31, 1)
+    with pytest.raises(InvalidArgument, match="2 ranks at λ = 1000000000 take 1000000000 rounds"):
+        postal.deficiencies(2, 10**9)
+    assert postal.census_rounds(1, 10**9) == ()

@@ -55,8 +55,10 @@ def test_each_schedule_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     original = vars(module)["simulate"]
     monkeypatch.setattr(module, "simulate", simulate)
-    found, _ = simulations(PROBLEM, WORMHOLE, Mesh(4, 5))
-    assert len(played) == len(found) == len(ALGORITHMS_OF_S_TO_P)
+    found, excluded = simulations(PROBLEM, WORMHOLE, Mesh(4, 5))
+    assert len(played) == len(found)
+    assert sorted([*excluded, *(one.name for one in found)]) == sorted(ALGORITHMS_OF_S_TO_P)
+    assert set(excluded) == {"s_to_p/as_broadcast"}  # for one source
 
 
 ALGORITHMS_OF_S_TO_P = [

@@ -50,7 +50,7 @@ def test_scratch_is_another_place() -> None:
 
 
 def test_unknown_collective() -> None:
-    with pytest.raises(UnknownName, match=r"collective 'braodcast': .* did you mean broadcast\?"):
+    with pytest.raises(UnknownName, match=r"collective 'braodcast': .* did you mean broadcast, "):
         verify(Schedule(Problem("braodcast", 1, 1), Written(((),))))
 
 

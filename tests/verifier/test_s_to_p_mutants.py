@@ -145,7 +145,8 @@ def block_halved(lists: Lists, random: Random) -> None:
     op, change = message(lists, random)
     first, *rest = op.blocks
     cut = random.randint(0, first.length)
-    halves = first._replace(length=cut), Block(first.owner, cut, first.length - cut)
+    after = Block(first.owner, first.offset + cut, first.length - cut)
+    halves = first._replace(length=cut), after
     change(op._replace(blocks=(*halves, *rest)))
 
 

@@ -20,6 +20,9 @@ from collwise.model.postal._scaled import latency, reached_scaled, time_scaled
 from collwise.model.postal.growth import growth
 from collwise.system.integers import checked_integer
 
+MAX_ROUNDS = 1 << 22
+"""Of a census: its rounds are listed one by one."""
+
 
 class CensusRound(NamedTuple):
     """One message of every rank: rank j sends to rank j − shift (mod n), all at once.
@@ -43,7 +46,7 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
     Returns () for n = 1.  The surplus N_λ(t) − n is paid greedily: ε_j = 1 takes N_λ(t−λ−j) off.
-    Raises InvalidArgument if n < 1, lam < 1, or lam is no integer.
+    Raises InvalidArgument if n < 1, lam < 1, lam is no integer, or t is above MAX_ROUNDS.
     Source: [Bruck1996] §3.1, which leaves the choice open.
 
     >>> deficiencies(13, 2), deficiencies(12, 2)
@@ -52,6 +55,10 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
     n = checked_integer(n, "deficiencies(n, lam)", "n")
     k = _integer_latency(lam, "deficiencies(n, lam)")
     t = time_scaled(n, k, 1)
+    if t > MAX_ROUNDS:
+        raise InvalidArgument(
+            "a census", f"{n} ranks at λ = {k} take {t} rounds", f"ask for at most {MAX_ROUNDS}"
+        )
     surplus, chosen = reached_scaled(t, k, 1) - n, []
     for weight in (reached_scaled(t - k - j, k, 1) for j in range(t - k + 1)):
         pays = weight <= surplus
@@ -77,8 +84,10 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
     """
     n = checked_integer(n, "census_rounds(n, lam)", "n")
     k = _integer_latency(lam, "census_rounds(n, lam)")
-    sizes, messages = [1] * k, []  # N_ε(0), N_ε(1), …
-    for j, epsilon in enumerate(deficiencies(n, k)):
+    messages: list[CensusRound] = []
+    epsilons = deficiencies(n, k)
+    sizes = [1] * k * bool(epsilons)  # N_ε(0), N_ε(1), …
+    for j, epsilon in enumerate(epsilons):
         held, shift = sizes[j] - epsilon, sizes[-1] - epsilon
         sizes.append(sizes[-1] + held)
         if held:

@@ -411,7 +411,7 @@ def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
     for machine, p, count in cases():
         root, nbytes = root_of(algorithm, p - 1), fitting(algorithm, p, count * ITEM, ITEM)
-        problem = Problem(algorithm.collective, p, nbytes, root, ITEM)
+        problem = algorithm.problem(p, nbytes, root, itemsize=ITEM)
         for settings in algorithm.choices(problem, machine):
             schedule = algorithm.schedule(p, nbytes, root, itemsize=ITEM, **settings)
             if count < 100:

@@ -14,6 +14,8 @@ from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe, world
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 
+ATTEMPTS = 4
+
 
 def round_trip_s(comm: MPI.Intracomm, nbytes: int, repetitions: int) -> float:
     """The shortest of some round trips between ranks 0 and 1."""
@@ -45,6 +47,13 @@ def stream_s(comm: MPI.Intracomm) -> float:
     return time.perf_counter() - begin
 
 
+def agree(experiments: tuple[float | None, float | None], within: float) -> bool:
+    first, second = experiments
+    if first is None or second is None:
+        return False
+    return max(first, second) <= within * min(first, second)
+
+
 def main() -> None:
     comm = world()
     here = describe(comm)
@@ -62,9 +71,12 @@ def main() -> None:
         "stream_s": stream_s(comm),
     }
     memory.Free()
-    profile = run_campaign(private.comm, here, budget_s=2.0, sizes=[NBYTES])
+    for _ in range(ATTEMPTS):  # on a busy machine the two experiments disagree
+        profile = run_campaign(private.comm, here, budget_s=2.0, sizes=[NBYTES])
+        point = next(p for p in profile.points if p.mode == "nonblocking")
+        if comm.bcast(agree(point.t0_experiments_s, 1.06) and agree(point.lam_experiments, 1.1)):
+            break
     private.free()
-    point = next(p for p in profile.points if p.mode == "nonblocking")
     observed.update(t0_s=point.t0_s, lam=point.lam, lam_experiments=point.lam_experiments)
     observed["fingerprint"] = profile.fingerprint.emulated
     observed["notes"] = profile.provenance.notes

@@ -58,8 +58,8 @@ def collwise() -> None:
     """Measure the machine, plan the collective, run it on MPI.
 
     tune, measure, bench, reproduce and run work on MPI ranks: -n 4 starts
-    them, or a launcher does (mpiexec -n 4 collwise tune). The other commands
-    need no MPI.
+    them, or a launcher does (mpiexec -n 4 collwise tune). lab runs commands
+    on emulated hosts. The other commands need no MPI.
 
     Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong,
     130 interrupted.

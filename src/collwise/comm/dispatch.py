@@ -161,27 +161,23 @@ class Dispatch:
 
         arguments: all that the MPI method takes.
         """
-        asked = self.call_problem(method, arguments)
-        if asked is None:
-            return _LIBRARY
-        plan = self.plan(asked, "blocking", timed=False)
-        if plan is None:
-            self._decision.hand_over(asked, "blocking")
-        op = arguments[2] if asked.problem.kind.combines else None
-        call = Handler(None if plan is None else self._executor(method, plan, op), op)
-        return call if key is None else self.calls.remember(key, call)
+        call = self._handler("blocking", method, arguments)
+        return call if key is None or call is _LIBRARY else self.calls.remember(key, call)
 
     def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
         """A persistent request for the arguments of an MPI method."""
+        executor = self._handler("persistent", method, arguments).executor
+        return None if executor is None else executor.persistent(*_buffers(method, arguments))
+
+    def _handler(self, form: Form, method: str, arguments: Sequence[Any]) -> Handler:
         asked = self.call_problem(method, arguments)
         if asked is None:
-            return None
-        plan = self.plan(asked, "persistent", timed=False)
+            return _LIBRARY
+        plan = self.plan(asked, form, timed=False)
         if plan is None:
-            self._decision.hand_over(asked, "persistent")
-            return None
-        op = arguments[2] if plan.problem.kind.combines else None
-        return self._executor(method, plan, op).persistent(*_buffers(method, arguments))
+            self._decision.hand_over(asked, form)
+        op = arguments[2] if asked.problem.kind.combines else None
+        return Handler(None if plan is None else self._executor(method, plan, op), op)
 
     def nonblocking(
         self, method: str, *arguments: Any

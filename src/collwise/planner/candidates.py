@@ -193,16 +193,16 @@ def _simulate(
         return time if fastest is None else min(time, fastest)
 
     for row, one in enumerate(tries):
-        name, long_by = one.algorithm.name, needed(one)
-        runner_up = work + long_by <= MAX_FOR_RUNNERS_UP
+        name, cost = one.algorithm.name, needed(one)
+        runner_up = work + cost <= MAX_FOR_RUNNERS_UP
         if fastest is not None and one.least > fastest and not runner_up:
             at_least = formatting.time(seconds(one.least))
             result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
-        elif work + long_by > most:
+        elif work + cost > most:
             result.excluded.setdefault(name, "too many messages to simulate when planning")
-            long.append((long_by, row))
+            long.append((cost, row))
         else:
-            work += long_by
+            work += cost
             fastest = simulate(one, None if runner_up else fastest)
     result.unknown = len(long)
     if long and not result.best:

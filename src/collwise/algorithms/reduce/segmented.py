@@ -39,7 +39,9 @@ def heights(tree: Tree) -> list[int]:
 def least(problem: Problem, machine: Machine, children: list[int], segment: int) -> Fraction:
     """Seconds that a reduce up a tree takes at least; 0 where messages delay each other elsewhere.
 
-    children: the `heights` of the tree.  The last segment leaves the deepest rank after all others, and then has to go all the way.  The
+    children: the `heights` of the tree.
+
+    The last segment leaves the deepest rank after all others, and then has to go all the way.  The
     root receives all segments of all children, after the first one's way.
     """
     if not machine.independent_ports:

@@ -69,8 +69,8 @@ class Comm(ObjectForms):
     record: count every call, for `calls` and `last_call`.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
-    blocking call that is served here, and when a persistent request is made.  Where they would wait
-    for ever all raise InvalidArgument, also for a rank that does not come within a minute (or
+    blocking call that is served here, and when a persistent request is made.  If the calls do not
+    match, all ranks raise InvalidArgument.  So they do if a rank does not come within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
     Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
@@ -304,7 +304,7 @@ class Comm(ObjectForms):
             _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
-        """Gather what the ranks have, here or there, on every rank; semantics are mpi4py's.
+        """Gather contributions of different lengths on every rank; semantics are mpi4py's.
 
         A rank with a count of 0 is no source.  Where a plan of ours runs, a send buffer of another
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,

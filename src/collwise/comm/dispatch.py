@@ -26,10 +26,10 @@ from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Schedule
 
-MOST = 2048
+MAX_ENTRIES = 2048
 """Entries of the cache: calls, plans and executors, some of which have memory of their own."""
 SLOW_S = 50e-6
-"""A collective for which some microseconds in Python are cheap."""
+"""Beside a collective that takes longer, some microseconds in Python are cheap."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -137,7 +137,7 @@ class Dispatch:
         self._decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
         self._record, self._way = record, way
         self._rank, self._ranks = rank, ranks
-        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
+        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.fast = None
         if COMPILED is not None:
             self.fast = COMPILED.Calls(methods, self._failed, self._rank, self._ranks)
@@ -213,9 +213,10 @@ class Dispatch:
         return plan
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a plan serves calls of so many bytes of each, and the library's are slow.
+        """Whether a plan serves calls of this size, and the library's own call takes long.
 
-        They are, if the race that decided says so, or if none did.   method: combines nothing.
+        It does if the race that decided says so, or if there was none.   nbytes: of each rank.
+        method: one that combines nothing.
         """
         key = "slow", method, nbytes
         if key not in self.calls:
@@ -263,7 +264,7 @@ class Dispatch:
         return executor
 
     def _failed(self, problem: BaseException) -> None:
-        """What a program raised that the compiled engine executed by itself."""
+        """Mark the communicator broken after an error in a call that C served by itself."""
         if self.duplicate.made is not None:
             self.duplicate.made.mark_broken(problem)
 

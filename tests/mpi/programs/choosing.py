@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
@@ -13,7 +12,7 @@ from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.comm.recording import Calls
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
@@ -57,7 +56,7 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
         os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"
     try:
         ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": "recursive_doubling"})
-        with pytest.raises(UnknownName, match="did you mean broadcast/chain"):
+        with raises(UnknownName, match="did you mean broadcast/chain"):
             cw.Comm(comm, profile=False, algorithms={"broadcast": "chan"})
     finally:
         os.environ.pop(ALGORITHMS, None)
@@ -85,13 +84,13 @@ def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
     run(ours.Bcast_init(data))
     for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
         if comm.size > 1:
-            with pytest.raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
+            with raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
                 call(data, total)
     ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
     alone: Any = ours.Split(comm.rank)
     alone.Allreduce(data, total)
     assert np.array_equal(data, total)
-    with pytest.raises(InvalidArgument, match="say never, or nothing"):
+    with raises(InvalidArgument, match="say never, or nothing"):
         wrapped("always")
     alone.Free()
     ours.Free()
@@ -124,7 +123,7 @@ def by_an_info_key(comm: MPI.Intracomm) -> None:
         run(kept)  # requests stay as they were made
         heir = one.Dup()
         assert label(heir, 401) == label(one, 401)
-        with pytest.raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
+        with raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
             one.Set_info(wrong)
         works(one)
         for which in (heir, one):
@@ -154,7 +153,7 @@ def for_one_call(comm: MPI.Intracomm) -> None:
     works(view)
     works(ours)
     assert label(ours, 480) is None
-    with pytest.raises(UnknownName):
+    with raises(UnknownName):
         ours.using(broadcast="chan")
     ours.Free()
 
@@ -174,7 +173,7 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     ours.Bcast(np.zeros(0))
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
     ours.gather("text")
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
     seen = [
         (one.method, one.way, one.ranks, one.times, one.asked and one.asked.problem.nbytes)
@@ -234,7 +233,7 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
         (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
     ]
     for act, told in odd:
-        with pytest.raises(CollwiseError) as refused:
+        with raises(CollwiseError) as refused:
             act()
         assert told in str(refused.value)
     works(ours)

@@ -5,14 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
@@ -56,7 +55,7 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
         os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"
     try:
         ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": "recursive_doubling"})
-        with pytest.raises(UnknownName, match="did you mean broadcast/chain"):
+        with raises(UnknownName, match="did you mean broadcast/chain"):
             cw.Comm(comm, profile=False, algorithms={"broadcast": "chan"})
     finally:
         os.environ.pop(ALGORITHMS, None)
@@ -84,13 +83,13 @@ def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
     run(ours.Bcast_init(data))
     for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
         if comm.size > 1:
-            with pytest.raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
+            with raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
                 call(data, total)
     ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
     alone: Any = ours.Split(comm.rank)
     alone.Allreduce(data, total)
     assert np.array_equal(data, total)
-    with pytest.raises(InvalidArgument, match="say never, or nothing"):
+    with raises(InvalidArgument, match="say never, or nothing"):
         wrapped("always")
     alone.Free()
     ours.Free()
@@ -123,7 +122,7 @@ def by_an_info_key(comm: MPI.Intracomm) -> None:
         run(kept)  # requests stay as they were made
         heir = one.Dup()
         assert label(heir, 401) == label(one, 401)
-        with pytest.raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
+        with raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
             one.Set_info(wrong)
         works(one)
         for which in (heir, one):
@@ -153,7 +152,7 @@ def for_one_call(comm: MPI.Intracomm) -> None:
     works(view)
     works(ours)
     assert label(ours, 480) is None
-    with pytest.raises(UnknownName):
+    with raises(UnknownName):
         ours.using(broadcast="chan")
     ours.Free()
 
@@ -181,7 +180,7 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     ours.Bcast(np.zeros(0))
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
     ours.gather("text")
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
     with pytest.raises((TypeError, KeyError)):
         ours.Bcast("text")
@@ -247,7 +246,7 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
         (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
     ]
     for act, told in odd:
-        with pytest.raises(CollwiseError) as refused:
+        with raises(CollwiseError) as refused:
             act()
         assert told in str(refused.value)
     works(ours)

@@ -9,7 +9,6 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
-from collwise.comm.recording import Calls
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from tests.mpi.programs.alike import run, works
 from tests.mpi.programs.checks import check, main, raises
@@ -167,37 +166,51 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     data, user = np.zeros(10), MPI.Op.Create(lambda a, b, t: None, commute=True)
     for _ in range(3):
         ours.Bcast(data)
+        ours.Bcast([data, MPI.DOUBLE])
+        ours.Allreduce(MPI.IN_PLACE, data)
+    ours.Bcast(data.reshape(5, 2).view(np.int64))  # as many bytes
     part.Bcast(data)
     ours.Ibcast(data).Wait()
-    run(ours.Bcast_init(data, root=0))
+    ours.Iallreduce(MPI.IN_PLACE, data).Wait()
+    for request in (ours.Bcast_init(data, root=0), ours.Allreduce_init(MPI.IN_PLACE, data)):
+        for _ in range(2):
+            request.Start()
+            request.Wait()
+        run(request)
     ours.Bcast(np.zeros(0))
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
     ours.gather("text")
     with raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
-    seen = [
-        (one.method, one.way, one.ranks, one.times, one.asked and one.asked.problem.nbytes)
-        for one in ours.calls()
-    ]
+    with raises((TypeError, KeyError)):
+        ours.Bcast("text")
+    seen: dict[Any, int] = {}
+    for one in ours.calls():
+        kind = one.method, one.way, one.ranks, one.asked and one.asked.problem.nbytes
+        seen[kind] = seen.get(kind, 0) + one.times
     whole, some = comm.size, part.size
     several: dict[Any, int] = {}
     for key, times in [
-        (("Bcast", "blocking", whole, 80), 3),
+        (("Bcast", "blocking", whole, 80), 7),
+        (("Allreduce", "blocking", whole, 80), 4),
         (("Bcast", "blocking", some, 80), 1),
         (("Bcast", "nonblocking", whole, 80), 1),
-        (("Bcast", "persistent", whole, 80), 1),
+        (("Allreduce", "nonblocking", whole, 80), 1),
+        (("Bcast", "persistent", whole, 80), 3),
+        (("Allreduce", "persistent", whole, 80), 3),
         (("Bcast", "blocking", whole, None), 1),
+        (("gather", "blocking", whole, None), 1),
     ]:
         several[key] = several.get(key, 0) + times
-    for (method, way, ranks, nbytes), times in several.items():
-        assert (method, way, ranks, times, nbytes) in seen, (method, way, seen)
-    objects = next(one for one in ours.calls() if one.method == "gather")
-    assert objects == Calls(
-        "gather", "blocking", whole, None, 1, "library", "no plan is made for such calls", None
-    )
-    first = ours.calls()[0]
-    assert first.algorithm == ("broadcast/chain" if whole > 1 else "library")
-    assert ours.last_call() is not None
+    assert seen == several, (seen, several)
+    for one in ours.calls():
+        assert (one.spent_s is None) == (one.way in ("nonblocking", "persistent"))
+        assert one.spent_s is None or one.spent_s > 0
+        planned = whole > 1 and one.asked is not None and one.method == "Bcast" and one.ranks > 1
+        assert one.algorithm == ("broadcast/chain" if planned else "library")
+    last = ours.last_call()
+    assert last is not None
+    assert (last.method, last.times, last.why) == ("gather", 1, "no plan is made for such calls")
     assert cw.Comm(comm, profile=False).calls() == []
     part.Free()
     ours.Free()

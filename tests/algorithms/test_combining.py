@@ -11,6 +11,7 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.allreduce.multiplying import stages
+from collwise.algorithms.broadcast import chain
 from collwise.algorithms.reduce import segmented
 from collwise.algorithms.reductions import (
     best_strategy,
@@ -401,9 +402,18 @@ def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
             program = algorithm.build(problem, settings)
             times.append((simulated_time(problem, machine, program), number, settings))
             assert isinstance(program, UpTree)
-            bound = segmented.least(problem, machine, program.tree, settings["segment"])
+            deep = segmented.heights(program.tree)
+            bound = segmented.least(problem, machine, deep, settings["segment"])
             assert 0 <= bound <= times[-1][0]
         assert chosen == min(times, key=lambda row: row[:2])[2]
+
+
+def test_long_chains_are_no_deep_recursion() -> None:
+    """Planning a reduce ended in a RecursionError from 255 ranks on."""
+    assert segmented.heights(chain.tree(5000)) == [4998]
+    algorithm = ALGORITHMS["reduce/chain_segmented"]
+    problem = Problem("reduce", 2000, 80, 0, 8)
+    assert list(algorithm.choices(problem, MACHINES[0])) != []
 
 
 @each

@@ -29,7 +29,7 @@ def healthy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(checks, "usable_cores", lambda: 8)
     monkeypatch.setattr(checks, "command_line", lambda ranks, arguments: ["m"])
     monkeypatch.setattr(checks, "find_mpiexec", lambda: "the/mpiexec")
-    lab = [checks.Finding("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
+    lab = [checks.CheckResult("ok", "emulated hosts (lab)", "two hosts started and ended in 0.5 s")]
     monkeypatch.setattr(checks, "_lab", lambda: iter(lab))
     example().save(folder / "profile.json")
     return answers

@@ -11,7 +11,7 @@ import pytest
 from tests.figures.examples import profile
 
 from collwise.doctor import checks
-from collwise.doctor.checks import Finding
+from collwise.doctor.checks import CheckResult
 from collwise.errors import NoMPI
 from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
@@ -28,7 +28,7 @@ LIBRARY: dict[str, Any] = {
 }
 HERE = local_fingerprint("MPICH 5.0.2", "one node")
 NO_TUN = requirements.Requirement("/dev/net/tun", "it is not there", "load it")
-Look = Callable[..., dict[str, list[Finding]]]
+Look = Callable[..., dict[str, list[CheckResult]]]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
         alone: dict[str, Any] | None = LIBRARY,
         sizes: tuple[int, ...] = (2, 2),
         trouble: str = "no trouble",
-    ) -> dict[str, list[Finding]]:
+    ) -> dict[str, list[CheckResult]]:
         def ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
             if command[0] == "/bin/mpiexec":
                 return [LIBRARY | {"size": size} for size in sizes], trouble
@@ -53,7 +53,7 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
 
         monkeypatch.setattr(checks, "_ask", ask)
         told: list[float] = []
-        found: dict[str, list[Finding]] = {}
+        found: dict[str, list[CheckResult]] = {}
         for finding in checks.checkup(lambda what, done: told.append(done)):
             found.setdefault(finding.what, []).append(finding)
         assert len(told) == 3
@@ -82,7 +82,7 @@ def test_no_library(look: Look) -> None:
     """Nothing that depends on it is tried."""
     found = look(None, trouble="libmpi.so: no such file")
     assert found["MPI library"] == [
-        Finding("wrong", "MPI library", "libmpi.so: no such file", INSTALL)
+        CheckResult("wrong", "MPI library", "libmpi.so: no such file", INSTALL)
     ]
     assert found["launcher"][0].status == "note"
     assert found["launcher"][0].seen.endswith("not tried without an MPI library")
@@ -152,7 +152,7 @@ def test_no_profile_yet(look: Look, tmp_path: Path) -> None:
     assert found["profile"][0].status == "note"
     assert found["profile"][0].remedy == "run `collwise tune`"
     assert found["permissions"] == [
-        Finding("ok", "permissions", f"profiles can be saved in {tmp_path}")
+        CheckResult("ok", "permissions", f"profiles can be saved in {tmp_path}")
     ]
 
 

@@ -6,16 +6,16 @@ import pytest
 
 from collwise.figures.candidate_bars import candidate_bars
 from collwise.figures.christmas_tree import christmas_tree
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.model import postal
 from tests.figures.examples import xs, ys
 
-ONE = Line("one", {1: 10.0, 2: 20.0, 3: 40.0})
+ONE = Curve("one", {1: 10.0, 2: 20.0, 3: 40.0})
 
 
 @pytest.mark.parametrize(("second", "hidden"), [((10.0, 20.1, 55.0), True), ((12, 20, 55), False)])
 def test_a_line_on_top_of_another_lets_it_be_seen(second: tuple[float, ...], hidden: bool) -> None:
-    figure = line_chart([ONE, Line("two", dict(zip((1, 2, 3), second, strict=True)))], "n", "ms")
+    figure = line_chart([ONE, Curve("two", dict(zip((1, 2, 3), second, strict=True)))], "n", "ms")
     below, above = figure.axes[0].lines
     assert below.get_linestyle() == "-"
     assert (above.get_linestyle() != "-") == hidden
@@ -23,7 +23,7 @@ def test_a_line_on_top_of_another_lets_it_be_seen(second: tuple[float, ...], hid
 
 
 def test_points_over_names_stand_side_by_side() -> None:
-    lines = [Line(name, {0: 5.0, 1: 6.0}, "points") for name in ("one", "two")]
+    lines = [Curve(name, {0: 5.0, 1: 6.0}, "points") for name in ("one", "two")]
     left, right = line_chart(lines, "mesh", "ms", ticks={0: "a", 1: "b"}).axes[0].lines
     assert ys(left) == ys(right)
     assert xs(left)[0] < 0 < xs(right)[0] < xs(left)[1]

@@ -19,16 +19,18 @@ from collwise.measure.fit import (
     fit_samples,
     middle,
 )
-from collwise.measure.probes import EXPERIMENTS, Cell
+from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 
 KS = (1, 2, 4, 8)
 
 
-def _cells(experiments: tuple[int, ...] = EXPERIMENTS, ks: tuple[int, ...] = KS) -> list[Cell]:
-    return [Cell(experiment, 8, k, False) for experiment in experiments for k in ks]
+def _cells(
+    experiments: tuple[int, ...] = EXPERIMENTS, ks: tuple[int, ...] = KS
+) -> list[ProbeSetting]:
+    return [ProbeSetting(experiment, 8, k, False) for experiment in experiments for k in ks]
 
 
-def _time(cell: Cell, t0: Fraction, lam: Fraction) -> Fraction:
+def _time(cell: ProbeSetting, t0: Fraction, lam: Fraction) -> Fraction:
     gaps, latencies = cell.terms
     return gaps * t0 + latencies * lam * t0
 
@@ -74,14 +76,14 @@ def test_floats_are_read_as_they_are_written() -> None:
         {},
     ],
 )
-def test_what_gives_no_law(times: dict[Cell, Fraction]) -> None:
+def test_what_gives_no_law(times: dict[ProbeSetting, Fraction]) -> None:
     assert fit_law(times) is None
 
 
 def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
-    samples: dict[Cell, list[Seconds]] = {
-        Cell(1, 8, 2, False): [1e-10, 1e-10],
-        Cell(1, 8, 3, False): [1e10, 1e10],
+    samples: dict[ProbeSetting, list[Seconds]] = {
+        ProbeSetting(1, 8, 2, False): [1e-10, 1e-10],
+        ProbeSetting(1, 8, 3, False): [1e10, 1e10],
     }
     assert estimate(samples) is None
 
@@ -128,7 +130,7 @@ def test_without_noise_there_is_no_doubt() -> None:
 
 def test_a_t0_that_might_be_zero_is_not_significant() -> None:
     random = Random(5)
-    samples: dict[Cell, list[Seconds]] = {
+    samples: dict[ProbeSetting, list[Seconds]] = {
         cell: [random.uniform(50, 150) + cell.k for _ in range(8)] for cell in _cells()
     }
     fit = fit_samples(samples)
@@ -145,7 +147,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -
     trials = 200
     hits = [0, 0]
     for _ in range(trials):
-        samples: dict[Cell, list[Seconds]] = {
+        samples: dict[ProbeSetting, list[Seconds]] = {
             cell: [
                 float(_time(cell, t0, lam)) * random.lognormvariate(0, 0.05)
                 for _ in range(repetitions)
@@ -162,7 +164,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -
 
 def test_exact_and_quick_look_agree() -> None:
     random = Random(2)
-    samples: dict[Cell, list[Seconds]] = {
+    samples: dict[ProbeSetting, list[Seconds]] = {
         cell: [float(_time(cell, Fraction(1), Fraction(3))) * random.uniform(0.9, 1.1)] * 3
         for cell in _cells()
     }
@@ -177,7 +179,7 @@ def test_exact_and_quick_look_agree() -> None:
 def test_the_median_is_the_median(values: list[int]) -> None:
     samples = [Fraction(v, 7) for v in values]
     assert middle(samples) == median(samples)
-    record = find_median(Cell(1, 8, 1, False), samples)
+    record = find_median(ProbeSetting(1, 8, 1, False), samples)
     assert (record.median_s, record.repetitions) == (float(median(samples)), len(samples))
     assert (record.interval_s is None) == (len(samples) == 1)
     low, high = record.interval_s or (record.median_s, record.median_s)

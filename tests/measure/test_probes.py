@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
+from collwise.measure.probes import (
+    EXPERIMENTS,
+    Probe,
+    ProbeSetting,
+    greetings,
+    pick_targets,
+    usual_ks,
+)
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.operations import Recv, Send, Slot, size_of
 from collwise.simulator import simulate
@@ -106,7 +113,7 @@ def test_who_does_what() -> None:
 def test_probes_of_one_cell_differ_in_targets_only() -> None:
     one, other = Probe(1, 8, (1, 2), True), Probe(1, 8, (2, 3), True)
     assert one != other
-    assert one.cell == other.cell == Cell(1, 8, 2, True)
+    assert one.cell == other.cell == ProbeSetting(1, 8, 2, True)
     assert len({one, other, Probe(1, 8, (1, 2), True)}) == 2
 
 

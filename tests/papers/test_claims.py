@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collwise.papers.claims import Claim, Finding, Measured, Verdict, close, counted, shown
+from collwise.papers.claims import Claim, Finding, MeasuredValue, Verdict, close, counted, shown
 from collwise.papers.reproduction import PAPERS, measurable
 
 QUICK = {
@@ -154,7 +154,7 @@ MEASURED = {
 def test_what_is_measured_is_judged_like_what_is_computed(name: str) -> None:
     (claim,) = (c for paper in PAPERS.values() for c in paper.claims if c.id == name)
     assert claim.measure in measurable(PAPERS.values(), draws=False)
-    good, bad = (claim.judge(Measured(None, value)) for value in MEASURED[name])
+    good, bad = (claim.judge(MeasuredValue(None, value)) for value in MEASURED[name])
     assert (good.verdict, bad.verdict) == ("holds", "does not hold")
     assert "1 of 2" in bad.because or "xor of 2" in bad.because
     assert good.row["ours"]

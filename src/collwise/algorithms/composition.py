@@ -31,7 +31,7 @@ BEST = 3
 """So many algorithms of each level are combined with those of the others."""
 
 
-class Part(NamedTuple):
+class LevelAlgorithm(NamedTuple):
     """An algorithm with its settings."""
 
     algorithm: Algorithm
@@ -44,13 +44,13 @@ class Part(NamedTuple):
         return self.algorithm.short_name + (f"({values})" if values else "")
 
     @classmethod
-    def of(cls, algorithm: Algorithm, settings: Settings) -> "Part":
+    def of(cls, algorithm: Algorithm, settings: Settings) -> "LevelAlgorithm":
         """With these settings, read and checked."""
         return cls(algorithm, tuple(algorithm.settings(settings).items()))
 
 
 @lru_cache(maxsize=4096)
-def part(label: str, collective: str, *, levels: bool = False) -> Part:
+def part(label: str, collective: str, *, levels: bool = False) -> LevelAlgorithm:
     """An algorithm as it is written, such as "chain_segmented(segment=4096)".
 
     levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
@@ -59,7 +59,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> Part:
     if algorithm.levels and not levels:
         remedy = "name one that knows no levels"
         raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
-    return Part.of(algorithm, values)
+    return LevelAlgorithm.of(algorithm, values)
 
 
 def one_part(name: str, collective: str, example: str) -> Parameter:
@@ -87,7 +87,7 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
     return Parameter(read, meaning)
 
 
-def parts_of(text: str, collective: str, levels: int) -> Sequence[Part]:
+def parts_of(text: str, collective: str, levels: int) -> Sequence[LevelAlgorithm]:
     """The algorithm of each of so many levels.  Raises InvalidArgument for another number."""
     parts = [part(label, collective) for label in text.split("|")]
     if len(parts) == 1:
@@ -98,7 +98,7 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[Part]:
     return parts[:levels]
 
 
-def programs(one: Part, problem: Problem) -> Callable[[int], Program]:
+def programs(one: LevelAlgorithm, problem: Problem) -> Callable[[int], Program]:
     """Its program for a problem of the same bytes over so many ranks."""
     made: dict[int, Program] = {}
 
@@ -188,7 +188,7 @@ def best_parts(
         if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
             continue
         for settings in algorithm.choices(problem, machine):
-            one = Part.of(algorithm, settings)
+            one = LevelAlgorithm.of(algorithm, settings)
             time = algorithm.time_of(problem, machine, settings)
             timed.append((time, len(settings), one.label))
     timed.sort()

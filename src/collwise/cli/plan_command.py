@@ -6,7 +6,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.planning_options import Question, picture_option, planning_options
+from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
 from collwise.profiles.records import FORMS, Form
 
 
@@ -22,7 +22,11 @@ from collwise.profiles.records import FORMS, Form
     picture_option,
 )
 def command(
-    question: Question, algorithm: str | None, form: Form, picture: Path | None, as_json: bool
+    question: PlanningQuestion,
+    algorithm: str | None,
+    form: Form,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     """Plan COLLECTIVE: the choice, the runners-up and why not, the lower bound.
 

@@ -40,7 +40,7 @@ picture_option = click.option(
 )
 
 
-class Question(NamedTuple):
+class PlanningQuestion(NamedTuple):
     """A problem, why its contributions are combined in its order, the machine to solve it on."""
 
     problem: Problem
@@ -93,7 +93,7 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
             problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
             if isinstance(machine.machine, Levels):
                 problem = replace(problem, placement=machine.machine.placement)
-            return command(question=Question(problem, reason, machine), **values)
+            return command(question=PlanningQuestion(problem, reason, machine), **values)
 
         run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
         decorated: Callable[..., Any] = all_of(*options)(run)

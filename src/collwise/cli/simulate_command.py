@@ -6,7 +6,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.planning_options import Question, picture_option, planning_options
+from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]
     picture_option,
 )
 def command(
-    question: Question,
+    question: PlanningQuestion,
     algorithm: str | None,
     settings: dict[str, str],
     picture: Path | None,

@@ -45,25 +45,29 @@ def check_limit_s() -> float:
 
 
 def check_calls(
-    comm: MPI.Intracomm, limit_s: float, known: "Meeting | None" = None, *, later: bool = False
-) -> "Meeting":
+    comm: MPI.Intracomm,
+    limit_s: float,
+    known: "ArgumentExchange | None" = None,
+    *,
+    later: bool = False,
+) -> "ArgumentExchange":
     """From now on check the collectives of this communicator before they run.
 
     Collective; the ranks meet at once, or later, at the first check.   known: where they meet, if
     they do already.
     """
-    meeting = known or Meeting(comm, limit_s)
+    exchange = known or ArgumentExchange(comm, limit_s)
     if not later:
-        _ = meeting.comm
+        _ = exchange.comm
     for collective in COLLECTIVES.values():
         for method in collective.methods:
             facts_of = _facts_of(collective, method)
             for name in (method, f"{method}_init"):
-                setattr(comm, name, _checked(comm, name, facts_of, getattr(comm, name), meeting))
-    return meeting
+                setattr(comm, name, _checked(comm, name, facts_of, getattr(comm, name), exchange))
+    return exchange
 
 
-class Meeting:
+class ArgumentExchange:
     """Where all ranks say what they are about to do; those that never come are found out.
 
     Rank 0 gathers, and tells everybody.  Late ranks hear that they were missed, and raise as the
@@ -136,7 +140,11 @@ def _facts_of(collective: Collective, method: str) -> FactsOf:
 
 
 def _checked(
-    comm: MPI.Intracomm, name: str, facts_of: FactsOf, call: Callable[..., Any], meeting: Meeting
+    comm: MPI.Intracomm,
+    name: str,
+    facts_of: FactsOf,
+    call: Callable[..., Any],
+    exchange: ArgumentExchange,
 ) -> Callable[..., Any]:
     form = signature(call)
 
@@ -144,13 +152,13 @@ def _checked(
     def checked(*arguments: Any, **named: Any) -> Any:
         bound = form.bind(*arguments, **named)
         bound.apply_defaults()
-        _agree(meeting, name, partial(facts_of, comm, bound.arguments))
+        _agree(exchange, name, partial(facts_of, comm, bound.arguments))
         return call(*arguments, **named)
 
     return checked
 
 
-def _agree(meeting: Meeting, name: str, facts_of: Callable[[], Facts]) -> None:
+def _agree(exchange: ArgumentExchange, name: str, facts_of: Callable[[], Facts]) -> None:
     """Raise on all ranks if one of them cannot make its call, or if their calls differ."""
     facts: Facts = {}
     problem: Exception | None = None
@@ -158,14 +166,14 @@ def _agree(meeting: Meeting, name: str, facts_of: Callable[[], Facts]) -> None:
         facts = facts_of()
     except Exception as wrong:  # whatever is wrong with the call, all ranks hear of it
         problem = wrong
-    own = meeting.comm.rank, name, facts, None if problem is None else str(problem)
-    every = meeting.exchange(own)
+    own = exchange.comm.rank, name, facts, None if problem is None else str(problem)
+    every = exchange.exchange(own)
     if problem is not None:
         raise problem
     asked = f"{name} on {len(every)} ranks"
     if missing := [rank for rank, said in enumerate(every) if said is None]:
         ranks = ", ".join(map(str, missing))
-        seen = f"rank {ranks} did not meet the others within {meeting.limit_s:g} s"
+        seen = f"rank {ranks} did not meet the others within {exchange.limit_s:g} s"
         remedy = f"make the same calls on all ranks, or allow more time in {LIMIT}"
         raise InvalidArgument(asked, seen, remedy)
     for rank, _, _, complaint in every:

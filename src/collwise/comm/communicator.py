@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
-from collwise.comm.checking import Meeting, check_calls
+from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
@@ -39,7 +39,7 @@ _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 
 
 _FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
-Missed: TypeAlias = Literal[True] | bytes | None
+FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
 
 
@@ -78,15 +78,15 @@ class Comm(ObjectForms):
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
-    _meeting: Meeting | None = None
+    _argument_exchange: ArgumentExchange | None = None
     """Where checked calls meet."""
-    # What C can serve; attributes, since that is quick.  They answer as `Missed` says.
-    _fast_bcast: Callable[..., Missed]
-    _fast_reduce: Callable[..., Missed]
-    _fast_allreduce: Callable[..., Missed]
-    _fast_reduce_scatter_block: Callable[..., Missed]
-    _fast_allgather: Callable[..., Missed]
-    _fast_allgatherv: Callable[..., Missed]
+    # What C can serve; attributes, since that is quick.  They answer as `FastResult` says.
+    _fast_bcast: Callable[..., FastResult]
+    _fast_reduce: Callable[..., FastResult]
+    _fast_allreduce: Callable[..., FastResult]
+    _fast_reduce_scatter_block: Callable[..., FastResult]
+    _fast_allgather: Callable[..., FastResult]
+    _fast_allgatherv: Callable[..., FastResult]
 
     def __init__(
         self,
@@ -126,19 +126,21 @@ class Comm(ObjectForms):
     ) -> None:
         ranks = len(world.hosts)
         names = decision.served(ranks)
-        privacy = like._dispatch.privacy if isinstance(like, Comm) else None
-        meeting = like._meeting if isinstance(like, Comm) else None
+        duplicate = like._dispatch.duplicate if isinstance(like, Comm) else None
+        exchange = like._argument_exchange if isinstance(like, Comm) else None
         if like is self:
             self._dispatch.forget()
         elif like is None:
             living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._decision, self._world, self._bequeaths = decision, world, True
-        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, privacy)
+        self._decision, self._world, self._has_plans = decision, world, True
+        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate)
         if self._dispatch.fast is not None:
             self.__dict__ |= _fast_calls(self._dispatch.fast)
         if decision.check_limit_s:
-            self._meeting = check_calls(self, decision.check_limit_s, meeting, later=later)
+            self._argument_exchange = check_calls(
+                self, decision.check_limit_s, exchange, later=later
+            )
         if self._record is not None:
             self._record.watch(self, self._dispatch, decision)
 
@@ -250,14 +252,14 @@ class Comm(ObjectForms):
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
-        missed = self._fast_bcast(self, buf, root)
-        if missed is True:
+        fast_key = self._fast_bcast(self, buf, root)
+        if fast_key is True:
             return
         if ENGINE.running:
             ENGINE.advance()
         if "Bcast" in self._served:
             key = broadcast_key(buf, root)
-            if self._dispatch.serve("Bcast", key, missed, (buf, root)):
+            if self._dispatch.serve("Bcast", key, fast_key, (buf, root)):
                 return
         _BCAST(self, buf, root)
 
@@ -265,8 +267,10 @@ class Comm(ObjectForms):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        missed = self._fast_reduce(self, sendbuf, recvbuf, op, root)
-        if missed is not True and not self._combined("Reduce", missed, sendbuf, recvbuf, op, root):
+        fast_key = self._fast_reduce(self, sendbuf, recvbuf, op, root)
+        if fast_key is not True and not self._combined(
+            "Reduce", fast_key, sendbuf, recvbuf, op, root
+        ):
             _REDUCE(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
@@ -274,8 +278,8 @@ class Comm(ObjectForms):
 
         A plan of ours leaves the same bits on all ranks, unless `order="any"` gave that up.
         """
-        missed = self._fast_allreduce(self, sendbuf, recvbuf, op)
-        if missed is not True and not self._combined("Allreduce", missed, sendbuf, recvbuf, op):
+        fast_key = self._fast_allreduce(self, sendbuf, recvbuf, op)
+        if fast_key is not True and not self._combined("Allreduce", fast_key, sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
@@ -286,16 +290,16 @@ class Comm(ObjectForms):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        missed = self._fast_reduce_scatter_block(self, sendbuf, recvbuf, op)
-        if missed is not True and not self._combined(
-            "Reduce_scatter_block", missed, sendbuf, recvbuf, op
+        fast_key = self._fast_reduce_scatter_block(self, sendbuf, recvbuf, op)
+        if fast_key is not True and not self._combined(
+            "Reduce_scatter_block", fast_key, sendbuf, recvbuf, op
         ):
             _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        missed = self._fast_allgather(self, sendbuf, recvbuf)
-        if missed is not True and not self._gathered("Allgather", missed, sendbuf, recvbuf):
+        fast_key = self._fast_allgather(self, sendbuf, recvbuf)
+        if fast_key is not True and not self._gathered("Allgather", fast_key, sendbuf, recvbuf):
             _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
@@ -305,16 +309,16 @@ class Comm(ObjectForms):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        missed = self._fast_allgatherv(self, sendbuf, recvbuf)
-        if missed is not True and not self._gathered("Allgatherv", missed, sendbuf, recvbuf):
+        fast_key = self._fast_allgatherv(self, sendbuf, recvbuf)
+        if fast_key is not True and not self._gathered("Allgatherv", fast_key, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
-    # Whether a call has been executed.   missed: what the compiled engine answered.
+    # Whether a call has been executed.   fast_key: what the compiled engine answered.
 
     def _combined(
         self,
         method: str,
-        missed: bytes | None,
+        fast_key: bytes | None,
         sendbuf: Any,
         recvbuf: Any,
         op: MPI.Op,
@@ -325,15 +329,15 @@ class Comm(ObjectForms):
         if method not in self._served:
             return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
-        return self._dispatch.serve(method, key, missed, (sendbuf, recvbuf, op, root))
+        return self._dispatch.serve(method, key, fast_key, (sendbuf, recvbuf, op, root))
 
-    def _gathered(self, method: str, missed: bytes | None, sendbuf: Any, recvbuf: Any) -> bool:
+    def _gathered(self, method: str, fast_key: bytes | None, sendbuf: Any, recvbuf: Any) -> bool:
         if ENGINE.running:
             ENGINE.advance()
         if method not in self._served:
             return False
         key = vector_key(method, recvbuf)
-        return self._dispatch.serve(method, key, missed, (sendbuf, recvbuf))
+        return self._dispatch.serve(method, key, fast_key, (sendbuf, recvbuf))
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -370,11 +374,11 @@ class Comm(ObjectForms):
             delattr(self, name)  # checked and recorded methods
 
     def _end_service(self) -> None:
-        self._bequeaths = False
+        self._has_plans = False
         self._unwrap()
-        if self._meeting is not None:
-            self._meeting.free()
-            self._meeting = None
+        if self._argument_exchange is not None:
+            self._argument_exchange.free()
+            self._argument_exchange = None
         if self._served:
             self._dispatch.free()
             self._served = frozenset()  # from here on the library's own says what is wrong

@@ -83,7 +83,7 @@ class _Run(NamedTuple):
     op: MPI.Op | None
 
 
-class Privacy:
+class PrivateDuplicate:
     """The private duplicate of a communicator, made at the first planned call.
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
@@ -118,7 +118,7 @@ class Dispatch:
 
     calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
     need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
-    privacy: may be shared.
+    duplicate: may be shared.
     """
 
     def __init__(
@@ -128,32 +128,32 @@ class Dispatch:
         methods: Container[str],
         rank: int,
         ranks: int,
-        privacy: Privacy | None = None,
+        duplicate: PrivateDuplicate | None = None,
     ) -> None:
-        self._decision, self.privacy = decision, privacy or Privacy(comm)
+        self._decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
         self._rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
         self.fast = None
         if COMPILED is not None:
             self.fast = COMPILED.Calls(methods, self._failed, self._rank, self._ranks)
-            self.privacy.inform(self.fast.forget)
+            self.duplicate.inform(self.fast.forget)
 
     def serve(
-        self, method: str, key: Hashable, missed: bytes | None, arguments: Sequence[Any]
+        self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
     ) -> bool:
         """Execute a blocking call; False if the library's own shall serve it.
 
-        key: see `find`.   missed: the compiled engine's, who learns what it may do next time.
+        key: see `find`.   fast_key: the compiled engine's, who learns what it may do next time.
         arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, *arguments)
         buffers = _buffers(method, arguments)
-        lesson = None if call.executor is None else call.executor.run(*buffers)
-        if missed is not None and self.fast is not None:
-            if lesson is not None:
-                self.fast.learn(missed, *lesson)
+        fast_call = None if call.executor is None else call.executor.run(*buffers)
+        if fast_key is not None and self.fast is not None:
+            if fast_call is not None:
+                self.fast.remember(fast_key, *fast_call)
             elif call.executor is None and call is not _LIBRARY:
-                self.fast.learn(missed, None, ())
+                self.fast.remember(fast_key, None, ())
         return call.executor is not None
 
     def find(self, method: str, key: Hashable, *arguments: Any) -> Handler:
@@ -222,14 +222,14 @@ class Dispatch:
         key = "schedule", id(schedule), id(op)
         known = self.calls.get(key)
         if known is None:  # both are kept alive, for their ids are part of the key
-            executor = executor_for(schedule, self.privacy.make(), op)
+            executor = executor_for(schedule, self.duplicate.make(), op)
             known = self.calls.remember(key, _Run(executor, schedule, op))
         known.executor.run(*buffers)
 
     def free(self) -> None:
         """Free the private communicator, and all requests made on it.  Collective."""
         self.forget()
-        self.privacy.free()
+        self.duplicate.free()
 
     def forget(self) -> None:
         """Forget what serves which call."""
@@ -238,8 +238,8 @@ class Dispatch:
             self.fast.forget()
 
     def _executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
-        """The executor for a plan; collective at the first planned call (see `Privacy`)."""
-        private = self.privacy.make()
+        """The executor for a plan; collective where the private duplicate is yet to be made."""
+        private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
         if (known := self.calls.get(key)) is None:
             known = executor_for(plan.schedule, private, op, method)
@@ -249,8 +249,8 @@ class Dispatch:
 
     def _failed(self, problem: BaseException) -> None:
         """What a program raised that the compiled engine executed by itself."""
-        if self.privacy.made is not None:
-            self.privacy.made.mark_broken(problem)
+        if self.duplicate.made is not None:
+            self.duplicate.made.mark_broken(problem)
 
     def call_problem(self, method: str, arguments: Sequence[Any]) -> CallProblem | None:
         """What a call asks for; None where the library's own serves it, or says what is wrong.

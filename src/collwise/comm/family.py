@@ -27,14 +27,14 @@ CONSTANTS = ("COMM_WORLD", "COMM_SELF")
 class Inheritable(MPI.Intracomm):
     """The base of `Comm`: communicators that MPI derives from it inherit its plans."""
 
-    _bequeaths = False
+    _has_plans = False
     """Whether it has plans that others inherit."""
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _decision: Decision
     _world: World
     _record: Record | None = None
-    """Of its calls and those on its heirs, if somebody wants one."""
+    """Of its calls and those on its derived communicators, if somebody wants one."""
     _views: Mapping[str, Any] = MappingProxyType({})
     """What `using` returned, by what was asked for."""
 
@@ -91,7 +91,7 @@ class Inheritable(MPI.Intracomm):
         if text not in self._views:
             view = type(self).__new__(type(self), self)
             view._record = self._record
-            if self._bequeaths:
+            if self._has_plans:
                 decision = self._decision.choosing(algorithms)
                 view._serve(decision, self._world, self.Get_rank(), like=self)
             self._views = {**self._views, text: view}
@@ -107,19 +107,21 @@ class Inheritable(MPI.Intracomm):
         self._take_hint(info)
 
     def _take_hint(self, info: MPI.Info) -> None:
-        if self._bequeaths and (text := _hint(info)):
+        if self._has_plans and (text := _hint(info)):
             self._unwrap()
             self._views = {}
             self._serve(self._decision.hinted(text), self._world, self.Get_rank(), like=self)
 
-    def _heir(self, made: MPI.Intracomm, *, later: bool = False, hint: str = "") -> MPI.Intracomm:
+    def _derived(
+        self, made: MPI.Intracomm, *, later: bool = False, hint: str = ""
+    ) -> MPI.Intracomm:
         """A communicator that MPI made of this one, as one of ours.
 
         later: as `_serve` takes it; it has the same ranks.   hint: of its `MPI.Info`.
         """
         if (kind := _kinds.get(type(made))) is not None:
             made = kind.__new__(kind, made)
-        if not self._bequeaths or not isinstance(made, Inheritable):
+        if not self._has_plans or not isinstance(made, Inheritable):
             return made
         made._record = self._record
         decision = self._decision.hinted(hint)
@@ -162,8 +164,8 @@ def inherits(owner: type[Any], name: str) -> None:
         infos = [one for one in (*arguments, *named.values()) if isinstance(one, MPI.Info)]
         hint = _hint(infos[0]) if infos else ""
         if isinstance(made, tuple):  # with a request: it may be used when that is complete
-            return self._heir(made[0], later=True, hint=hint), made[1]
-        return self._heir(made, hint=hint)
+            return self._derived(made[0], later=True, hint=hint), made[1]
+        return self._derived(made, hint=hint)
 
     setattr(owner, name, make)
 

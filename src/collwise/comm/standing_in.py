@@ -30,7 +30,7 @@ _LISTS = [
 
 def stand_in(ours: Comm) -> None:
     """Put a communicator in the place of COMM_WORLD, which it wraps."""
-    vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._heir(MPI.COMM_SELF))
+    vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):
         names = [name for name in (*_LISTS, "Startall") if name in vars(kind)]
         _replace(kind, {name: _of_lists(getattr(kind, name)) for name in names})

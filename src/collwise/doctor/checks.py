@@ -54,7 +54,7 @@ Answer: TypeAlias = dict[str, Any]
 """What a process found out about MPI."""
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of one check: "ok", "note" or "wrong"; what was seen; what to do about it."""
 
     status: Literal["ok", "note", "wrong"]
@@ -63,14 +63,16 @@ class Finding(NamedTuple):
     remedy: str = ""
 
 
-def checkup(progress: Callable[[str, float], None]) -> Iterator[Finding]:
+def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     """Run all checks, in the order in which things depend on each other."""
-    yield Finding("ok", "collwise", f"{version('collwise')}, Python {platform.python_version()}")
+    yield CheckResult(
+        "ok", "collwise", f"{version('collwise')}, Python {platform.python_version()}"
+    )
     progress("loading the MPI library", 0.1)
     answers, trouble = _ask([sys.executable, "-c", _MPI_PROBE])
     mpi = answers[0] if answers else None
     if mpi is None:
-        yield Finding("wrong", "MPI library", trouble, INSTALL)
+        yield CheckResult("wrong", "MPI library", trouble, INSTALL)
     else:
         yield from _library(mpi)
     progress("starting two ranks", 0.4)
@@ -84,52 +86,52 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[Finding]:
     yield from _lab()
 
 
-def _library(mpi: Answer) -> Iterator[Finding]:
+def _library(mpi: Answer) -> Iterator[CheckResult]:
     line = f"{mpi['library']} (MPI {mpi['standard']}), mpi4py {version('mpi4py')}"
-    yield Finding("ok", "MPI library", line)
+    yield CheckResult("ok", "MPI library", line)
     if mpi["multiple"]:
         seen = "MPI_THREAD_MULTIPLE: started schedules advance by themselves"
-        yield Finding("ok", "threads", seen)
+        yield CheckResult("ok", "threads", seen)
     else:
         seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
-        yield Finding("note", "threads", seen, remedy)
+        yield CheckResult("note", "threads", seen, remedy)
     yield _engine(mpi)
     if not mpi["persistent"]:
         seen, remedy = (
             "this library has none (MPI before 4.0)",
             "races compare with its blocking ones",
         )
-        yield Finding("note", "persistent collectives", seen, remedy)
+        yield CheckResult("note", "persistent collectives", seen, remedy)
 
 
-def _engine(mpi: Answer) -> Finding:
+def _engine(mpi: Answer) -> CheckResult:
     if mpi["engine"] == "compiled":
-        return Finding("ok", "engine", "compiled (COLLWISE_ENGINE=python: Python instead)")
+        return CheckResult("ok", "engine", "compiled (COLLWISE_ENGINE=python: Python instead)")
     remedy = (
         "install collwise where there is a C compiler (such as gcc, with Python's headers);"
         " COLLWISE_ENGINE must not be python"
     )
-    return Finding("note", "engine", f"Python: {mpi['why']}", remedy)
+    return CheckResult("note", "engine", f"Python: {mpi['why']}", remedy)
 
 
-def _launcher(mpi: Answer | None) -> Finding:
+def _launcher(mpi: Answer | None) -> CheckResult:
     if (outside := launched()) is not None:
         seen = f"doctor itself runs under {outside.launcher}"
-        return Finding("note", "launcher", seen, "run it alone, without a launcher")
+        return CheckResult("note", "launcher", seen, "run it alone, without a launcher")
     try:
         mpiexec = find_mpiexec()
         command = command_line(2, [sys.executable, "-c", _MPI_PROBE])
     except CollwiseError as problem:
-        return Finding("wrong", "launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
+        return CheckResult("wrong", "launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
     except (OSError, subprocess.SubprocessError) as problem:
-        return Finding("wrong", "launcher", str(problem), INSTALL)
+        return CheckResult("wrong", "launcher", str(problem), INSTALL)
     if mpi is None:
-        return Finding("note", "launcher", f"{mpiexec}, not tried without an MPI library")
+        return CheckResult("note", "launcher", f"{mpiexec}, not tried without an MPI library")
     answers, trouble = _ask(command)
     sizes = [answer["size"] for answer in answers]
     if sizes == [2, 2]:
-        return Finding("ok", "launcher", f"{mpiexec} starts 2 ranks that see each other")
+        return CheckResult("ok", "launcher", f"{mpiexec} starts 2 ranks that see each other")
     if set(sizes) == {1}:
         seen = f"{mpiexec} starts ranks that are alone, each a world of one"
         remedy = (
@@ -139,61 +141,61 @@ def _launcher(mpi: Answer | None) -> Finding:
     else:
         seen = f"{mpiexec} did not start 2 ranks: {trouble}"
         remedy = "try `mpiexec -n 2 python -c 'from mpi4py import MPI'` and mend what it says"
-    return Finding("wrong", "launcher", seen, remedy)
+    return CheckResult("wrong", "launcher", seen, remedy)
 
 
-def _cores() -> Finding:
+def _cores() -> CheckResult:
     cores = usable_cores()
     if cores >= FEW_CORES:
-        return Finding("ok", "cores", f"{cores} usable")
+        return CheckResult("ok", "cores", f"{cores} usable")
     remedy = f"more than {formatting.count(cores, 'rank')} share them; timings are noisy then"
-    return Finding("note", "cores", f"{cores} usable", remedy)
+    return CheckResult("note", "cores", f"{cores} usable", remedy)
 
 
-def _profile(path: Path, here: Fingerprint, engine: str) -> Finding:
+def _profile(path: Path, here: Fingerprint, engine: str) -> CheckResult:
     if not path.exists():
-        return Finding(
+        return CheckResult(
             "note", "profile", f"none of this machine yet ({path})", "run `collwise tune`"
         )
     try:
         profile = Profile.load(path)
         profile.check(here)
     except CollwiseError as problem:
-        return Finding("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
+        return CheckResult("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
     made = profile.provenance
     seen = f"{path}, of {made.created}: {profile.verdict}"
     if made.engine not in ("", engine):
         seen += f"; measured with the {made.engine} engine, while {engine} serves"
-        return Finding("note", "profile", seen, "tune again: `collwise tune`")
-    return Finding("ok", "profile", seen)
+        return CheckResult("note", "profile", seen, "tune again: `collwise tune`")
+    return CheckResult("ok", "profile", seen)
 
 
-def _permissions(path: Path) -> Finding:
+def _permissions(path: Path) -> CheckResult:
     folder = next(p for p in (path.parent, *path.parent.parents) if p.exists())
     if os.access(folder, os.W_OK | os.X_OK) and folder.is_dir():
-        return Finding("ok", "permissions", f"profiles can be saved in {path.parent}")
+        return CheckResult("ok", "permissions", f"profiles can be saved in {path.parent}")
     remedy = "name another file in COLLWISE_PROFILE"
-    return Finding("wrong", "permissions", f"{folder} cannot be written", remedy)
+    return CheckResult("wrong", "permissions", f"{folder} cannot be written", remedy)
 
 
-def _lab() -> Iterator[Finding]:
+def _lab() -> Iterator[CheckResult]:
     """What a lab needs, and whether one with two hosts starts; not everybody needs one."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
         for one in missing:
-            yield Finding("note", _LAB, f"needs {one.what}: {one.problem}", one.remedy)
+            yield CheckResult("note", _LAB, f"needs {one.what}: {one.problem}", one.remedy)
         return
     begin = time.monotonic()
     try:
         with Cluster(2, "1ms", "100mbit", mpi="none") as cluster:
             cluster.run(["true"], capture=True, timeout_s=_LAB_LIMIT_S)
     except CollwiseError as problem:
-        yield Finding("wrong", _LAB, problem.seen, problem.remedy)
+        yield CheckResult("wrong", _LAB, problem.seen, problem.remedy)
         return
     took_s = time.monotonic() - begin
-    yield Finding("ok", _LAB, f"two hosts started and ended in {took_s:.1f} s")
+    yield CheckResult("ok", _LAB, f"two hosts started and ended in {took_s:.1f} s")
     for one in unmet:
-        yield Finding("note", _LAB, f"no {one.what.removeprefix('a ')}", one.remedy)
+        yield CheckResult("note", _LAB, f"no {one.what.removeprefix('a ')}", one.remedy)
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from matplotlib.figure import Figure
 
 from collwise.figures.candidate_bars import candidate_bars
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.report_pictures import schedule_figures
 from collwise.figures.style import PALETTE, THEME, svg
 from collwise.model.machine import Machine
@@ -168,8 +168,8 @@ class Question:
         here = self.lam if self.is_postal else self.nbytes
         return line_chart(
             [
-                *(Line(_short(name), values) for name, values in curves.items()),
-                Line("bound", bound, "dashes"),
+                *(Curve(_short(name), values) for name, values in curves.items()),
+                Curve("bound", bound, "dashes"),
             ],
             x,
             "time (in t0)" if self.is_postal else "time (ms)",

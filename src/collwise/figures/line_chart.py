@@ -20,7 +20,7 @@ BESIDE = 0.11
 """How far apart markers over the same name stand, in steps from name to name."""
 
 
-class Line(NamedTuple):
+class Curve(NamedTuple):
     """A curve: what it is, its values over the axis, and how it is drawn.
 
     points: a line with a marker at every value is drawn, unless they are many; "points": markers
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 @look()
 def line_chart(
-    lines: Sequence[Line],
+    lines: Sequence[Curve],
     x: str,
     y: str,
     *,
@@ -112,7 +112,7 @@ def line_chart(
     return figure
 
 
-def _alike(one: Line, other: Line) -> bool:
+def _alike(one: Curve, other: Curve) -> bool:
     """Whether at most values the two look the same."""
     pairs = [(value, other.values[at]) for at, value in one.values.items() if at in other.values]
     same = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b)) for a, b in pairs)

@@ -33,7 +33,14 @@ from collwise.measure.fit import (
     fit_together,
 )
 from collwise.measure.probe_costs import ProbeCosts
-from collwise.measure.probes import EXPERIMENTS, Cell, Probe, greetings, pick_targets, usual_ks
+from collwise.measure.probes import (
+    EXPERIMENTS,
+    Probe,
+    ProbeSetting,
+    greetings,
+    pick_targets,
+    usual_ks,
+)
 from collwise.measure.stability import OPENING
 from collwise.profiles.records import MedianTime
 
@@ -64,7 +71,7 @@ def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
     return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]
 
 
-class Stage(Enum):
+class CampaignStage(Enum):
     """What samples are used for: nothing, estimating costs, or the measurement."""
 
     GREETING = auto()
@@ -135,12 +142,12 @@ class Campaign:
         self.elapsed_s = 0.0
         self._limit_s = budget_s
         self._random = Random(seed)
-        self._samples: dict[Cell, list[Seconds]] = {}
+        self._samples: dict[ProbeSetting, list[Seconds]] = {}
         self._costs = ProbeCosts()
         self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
         self._batches = self._stages()
         self._outstanding: list[Probe] = []
-        self._stage = Stage.GREETING
+        self._stage = CampaignStage.GREETING
         self._done = False
 
     def next_batch(self) -> list[Probe]:
@@ -180,12 +187,12 @@ class Campaign:
             for probe, sample in zip(batch, samples, strict=True)
             if sample is not None
         ]
-        if self._stage != Stage.GREETING:
+        if self._stage != CampaignStage.GREETING:
             overhead = elapsed_s - self.elapsed_s
             for cell, sample in kept:
                 self._costs.add(cell, float(sample))
                 overhead -= float(sample)
-                if self._stage == Stage.SAMPLING:
+                if self._stage == CampaignStage.SAMPLING:
                     self._samples.setdefault(cell, []).append(sample)
             self._costs.add_overhead(len(batch), overhead)
         self.elapsed_s = elapsed_s
@@ -257,7 +264,7 @@ class Campaign:
             scouts = [cell for cell in cells if cell.k == self.ks[0]]
             if i and not self._affordable(scouts):
                 break
-            self._stage = Stage.SCOUTING
+            self._stage = CampaignStage.SCOUTING
             yield [self._probe(cell) for cell in scouts]
             times = OPENING
             while i and times and not self._affordable(cells * times):
@@ -266,14 +273,14 @@ class Campaign:
                 break
             batch = [self._probe(cell) for cell in cells * times]
             self._random.shuffle(batch)
-            self._stage = Stage.SAMPLING
+            self._stage = CampaignStage.SAMPLING
             yield batch
-        self._stage = Stage.SAMPLING
+        self._stage = CampaignStage.SAMPLING
         unreached = self._unreached()
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
-    def _round(self, cells: Sequence[Cell]) -> Iterator[list[Probe]]:
-        pending: list[Cell] = []
+    def _round(self, cells: Sequence[ProbeSetting]) -> Iterator[list[Probe]]:
+        pending: list[ProbeSetting] = []
         for cell in cells:
             done = len(self._samples.get(cell, ()))
             pending += [cell] * min(max(ROUND, done // 2), self.repetitions - done)
@@ -290,7 +297,7 @@ class Campaign:
             if batch:
                 yield batch
 
-    def _open_cells(self) -> list[Cell]:
+    def _open_cells(self) -> list[ProbeSetting]:
         """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
@@ -312,15 +319,15 @@ class Campaign:
         fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
         return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}
 
-    def _cells(self, nbytes: int) -> list[Cell]:
+    def _cells(self, nbytes: int) -> list[ProbeSetting]:
         return [
-            Cell(experiment, nbytes, k, mode)
+            ProbeSetting(experiment, nbytes, k, mode)
             for k in self.ks
             for experiment in EXPERIMENTS
             for mode in self.modes
         ]
 
-    def _samples_of(self, nbytes: int, mode: bool) -> dict[Cell, list[Seconds]]:
+    def _samples_of(self, nbytes: int, mode: bool) -> dict[ProbeSetting, list[Seconds]]:
         cells = (cell for cell in self._cells(nbytes) if cell.blocking == mode)
         return {cell: self._samples[cell] for cell in cells if cell in self._samples}
 
@@ -328,11 +335,11 @@ class Campaign:
         reached = {cell.nbytes for cell in self._samples}
         return tuple(nbytes for nbytes in self.sizes if nbytes not in reached)
 
-    def _probe(self, cell: Cell) -> Probe:
+    def _probe(self, cell: ProbeSetting) -> Probe:
         targets = pick_targets(self._random, self.ranks, cell.k)
         return Probe(cell.experiment, cell.nbytes, targets, cell.blocking)
 
-    def _affordable(self, cells: Iterable[Cell], spent: float = 0.0) -> bool:
+    def _affordable(self, cells: Iterable[ProbeSetting], spent: float = 0.0) -> bool:
         spent += sum(map(self._costs.of, cells))
         return self.elapsed_s + spent <= self._limit_s and self.elapsed_s < self._limit_s
 

@@ -22,7 +22,7 @@ BATCH_S = 2e-4
 """A sample is the mean of so many calls in a row as take about this long."""
 
 
-class Cell(NamedTuple):
+class CombineSetting(NamedTuple):
     """What is timed: an operator, a type, bytes."""
 
     op: str
@@ -32,16 +32,18 @@ class Cell(NamedTuple):
 
 def cells(
     operators: Sequence[tuple[str, str]] = OPERATORS, sizes: Sequence[int] = SIZES
-) -> list[Cell]:
+) -> list[CombineSetting]:
     """All cells; sizes are cut to whole elements."""
     return [
-        Cell(op, dtype, max(nbytes // np.dtype(dtype).itemsize, 1) * np.dtype(dtype).itemsize)
+        CombineSetting(
+            op, dtype, max(nbytes // np.dtype(dtype).itemsize, 1) * np.dtype(dtype).itemsize
+        )
         for op, dtype in operators
         for nbytes in sizes
     ]
 
 
-def slowest(samples: Sequence[Mapping[Cell, Sequence[float]]]) -> tuple[CombineTime, ...]:
+def slowest(samples: Sequence[Mapping[CombineSetting, Sequence[float]]]) -> tuple[CombineTime, ...]:
     """The records of a measurement, from the seconds that each rank took for each cell."""
     records = []
     for cell in samples[0]:

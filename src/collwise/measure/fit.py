@@ -1,7 +1,7 @@
 """From times to t0 and λ, exactly; and how sure one can be.
 
 For one size and one way of sending, both experiments give times that are linear in the two unknowns
-t0 and λt0 (`Cell.terms`).  The medians over repetitions are fitted by least squares of the
+t0 and λt0 (`ProbeSetting.terms`).  The medians over repetitions are fitted by least squares of the
 *relative* residuals (noise grows with the time it disturbs), in Fractions: without noise the
 system is consistent and its solution is the machine's, to the last digit.
 
@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
-from collwise.measure.probes import EXPERIMENTS, Cell
+from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
 from collwise.profiles.records import Bounds, MedianTime, mode_name
 
 Seconds: TypeAlias = Fraction | float
-Samples: TypeAlias = Mapping[Cell, Sequence[Seconds]]
+Samples: TypeAlias = Mapping[ProbeSetting, Sequence[Seconds]]
 
 _NORMAL = NormalDist()
 _ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
@@ -115,7 +115,7 @@ def fit_samples(samples: Samples) -> Fit | None:
     return Fit(nbytes, blocking, law, experiments, uncertainty, min(map(len, samples.values())))
 
 
-def fit_law(times: Mapping[Cell, Number]) -> Law | None:
+def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
     """The t0 and λt0 that explain these times best, exactly; None if they are not positive."""
     rows = [(*cell.terms, exact(time, "a time")) for cell, time in times.items()]
     if any(t <= 0 for _, _, t in rows):
@@ -253,7 +253,7 @@ def check_seconds(value: Seconds) -> Seconds:
     return value
 
 
-def find_median(cell: Cell, values: Sequence[Seconds]) -> MedianTime:
+def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
     """The median of one cell's samples (one or more) with its interval, if there are several."""
     return MedianTime(
         nbytes=cell.nbytes,

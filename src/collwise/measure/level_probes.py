@@ -11,7 +11,7 @@ one, t0: a message to another group is sent before one to a neighbour, who answe
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from collwise.measure.probes import Cell
+from collwise.measure.probes import ProbeSetting
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
@@ -56,9 +56,9 @@ class PortProbe:
     until_sent: ClassVar[bool] = True
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> ProbeSetting:
         """What this probe is a repetition of."""
-        return Cell(PORT, self.nbytes, self.k, self.blocking)
+        return ProbeSetting(PORT, self.nbytes, self.k, self.blocking)
 
     @property
     def ranks(self) -> int:
@@ -100,9 +100,9 @@ class BesideProbe:
     until_sent: ClassVar[bool] = False
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> ProbeSetting:
         """What this probe is a repetition of."""
-        return Cell(BESIDE, self.nbytes, self.k, self.blocking)
+        return ProbeSetting(BESIDE, self.nbytes, self.k, self.blocking)
 
     def operations(self, rank: int) -> list[Operation]:
         """What one rank does, in order."""

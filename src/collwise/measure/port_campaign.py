@@ -15,7 +15,7 @@ import numpy as np
 from collwise.measure.fit import Seconds, check_seconds, middle
 from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
 from collwise.measure.probe_costs import ProbeCosts
-from collwise.measure.probes import Cell, Probe
+from collwise.measure.probes import Probe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
@@ -61,7 +61,7 @@ class PortCampaign:
         self.neighbour = team.members.index(team.neighbour)
         self.sizes, self.budget_s, self.elapsed_s = tuple(sorted(set(sizes))), budget_s, 0.0
         self._random = Random(seed)
-        self._samples: dict[Cell, list[Seconds]] = {}
+        self._samples: dict[ProbeSetting, list[Seconds]] = {}
         self._costs = ProbeCosts()
         self._batches = self._stages()
         self._keep = False
@@ -117,8 +117,8 @@ class PortCampaign:
         return self.elapsed_s + cost <= self.budget_s
 
     def _fit(self, nbytes: int) -> PortFit:
-        few, many = (Cell(PORT, nbytes, k, False) for k in KS)
-        without, beside = (Cell(BESIDE, nbytes, k, False) for k in (1, 2))
+        few, many = (ProbeSetting(PORT, nbytes, k, False) for k in KS)
+        without, beside = (ProbeSetting(BESIDE, nbytes, k, False) for k in (1, 2))
         together, together_error_s = self._difference(few, many)
         messages = KS[1] - KS[0]
         alone, alone_error_s = self._difference(without, beside)
@@ -132,7 +132,7 @@ class PortCampaign:
             min(len(self._samples[cell]) for cell in (few, many, without, beside)),
         )
 
-    def _difference(self, less: Cell, more: Cell) -> tuple[Fraction, float | None]:
+    def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
         """Between two medians, and its standard error."""
         every = [self._samples[cell] for cell in (less, more)]
         low, high = map(middle, every)

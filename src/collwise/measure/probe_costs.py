@@ -2,18 +2,18 @@
 
 from collections import Counter, defaultdict
 
-from collwise.measure.probes import Cell
+from collwise.measure.probes import ProbeSetting
 
 
 class ProbeCosts:
     """The mean time of each cell so far, and the mean overhead of a probe in a batch."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Cell] = Counter()
-        self._totals_s: defaultdict[Cell, float] = defaultdict(float)
+        self._counts: Counter[ProbeSetting] = Counter()
+        self._totals_s: defaultdict[ProbeSetting, float] = defaultdict(float)
         self._probes, self._overhead_s = 0, 0.0
 
-    def add(self, cell: Cell, sample_s: float) -> None:
+    def add(self, cell: ProbeSetting, sample_s: float) -> None:
         """Take one sample."""
         self._counts[cell] += 1
         self._totals_s[cell] += sample_s
@@ -23,11 +23,11 @@ class ProbeCosts:
         self._probes += probes
         self._overhead_s += max(overhead_s, 0.0)
 
-    def of(self, cell: Cell) -> float:
+    def of(self, cell: ProbeSetting) -> float:
         """Seconds for one probe, with its share of the overhead of batches."""
         return self._time(cell) + (self._overhead_s / self._probes if self._probes else 0.0)
 
-    def _time(self, cell: Cell) -> float:
+    def _time(self, cell: ProbeSetting) -> float:
         """The mean if measured; else from the same size with fewer targets, or other sizes."""
         if cell in self._counts:
             return self._totals_s[cell] / self._counts[cell]

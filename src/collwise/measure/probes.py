@@ -7,7 +7,7 @@ each of them in turn.  Then, as soon as P_k has its message,
 2. P_k sends to P_(k−1), …, P_1, and last to P_0:   T = 2(k−1)·t0 + 2·λt0
 
 and T is what P_0 sees pass until that message is in its hands.  Both times are linear in t0 and in
-λt0; `Cell.terms` holds the factors, and prediction, fit and tests all read them there.
+λt0; `ProbeSetting.terms` holds the factors, and prediction, fit and tests all read them there.
 
 Nothing here sends anything: MPI or the simulator runs a probe's operations.
 """
@@ -26,7 +26,7 @@ from collwise.schedule.program import Schedule, Written
 EXPERIMENTS = (1, 2)
 
 
-class Cell(NamedTuple):
+class ProbeSetting(NamedTuple):
     """What makes two probes repetitions of each other: all but the choice of targets."""
 
     experiment: int
@@ -62,9 +62,9 @@ class Probe:
         return len(self.targets)
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> ProbeSetting:
         """What this probe is a repetition of."""
-        return Cell(self.experiment, self.nbytes, self.k, self.blocking)
+        return ProbeSetting(self.experiment, self.nbytes, self.k, self.blocking)
 
     def expected(self, cost: Cost) -> Fraction:
         """The closed-form time in seconds where a message costs `cost`, exact."""

@@ -26,7 +26,7 @@ class Point(NamedTuple):
     latency: Fraction
 
 
-class Line(NamedTuple):
+class CostLine(NamedTuple):
     """α + nβ for messages of `first` to `last` bytes: seconds, and seconds per byte."""
 
     first: int
@@ -76,7 +76,7 @@ class Measured(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return _measured_cost(self, checked_nbytes(nbytes))
 
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[CostLine, ...]:
         """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
 
         In that model a message keeps both ports busy until it is received, so its α + nβ is the
@@ -89,7 +89,7 @@ class Measured(Machine):
             x = [float(p.nbytes) for p in segment]
             y = [float(p.latency) for p in segment]
             slope, start = linear_regression(x, y) if len(segment) > 1 else (0.0, y[0])
-            lines.append(Line(first, last, start, slope))
+            lines.append(CostLine(first, last, start, slope))
         return tuple(lines)
 
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102

@@ -22,14 +22,14 @@ MAX_SHOWN = 16
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
-class Measured(NamedTuple):
+class MeasuredValue(NamedTuple):
     """What came of measuring: what draws the picture, on rank 0, and the value of a claim."""
 
     draw: Callable[[], Figure] | None
     value: Any = None
 
 
-Measure: TypeAlias = Callable[["Session", float], Measured]
+Measure: TypeAlias = Callable[["Session", float], MeasuredValue]
 """Measures on the ranks of a session within so many seconds.  Collective."""
 
 
@@ -84,7 +84,7 @@ class Claim:
             self.holds is None or self.holds(value)
         )
 
-    def judge(self, measured: Measured | None = None) -> "Finding":
+    def judge(self, measured: MeasuredValue | None = None) -> "Finding":
         """Compute our value, or take the one that was measured, and judge it."""
         return Finding(self, self.ours() if self.ours else measured and measured.value)
 

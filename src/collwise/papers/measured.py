@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import collwise as cw
 from collwise.figures.latency_curves import latency_curves
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.measure.race import BY_HAND, Race
 from collwise.model.exact import seconds
-from collwise.papers.claims import Measure, Measured
+from collwise.papers.claims import Measure, MeasuredValue
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
@@ -24,7 +24,7 @@ MEASURING_SHARE = 0.3
 """Of the time, for t0 and λ; the races have the rest."""
 
 
-def latencies(session: "Session", budget_s: float) -> Measured:
+def latencies(session: "Session", budget_s: float) -> MeasuredValue:
     """λ, t0 and λ·t0 over the size, for both ways of sending and both experiments.
 
     The value: λ and t0 of non-blocking sends over those of blocking ones, by size.
@@ -36,13 +36,13 @@ def latencies(session: "Session", budget_s: float) -> Measured:
         for n in SIZES
         if (one := modes.get((n, "nonblocking"))) and (other := modes.get((n, "blocking")))
     }
-    return Measured(lambda: latency_curves(profile), ratios)
+    return MeasuredValue(lambda: latency_curves(profile), ratios)
 
 
 def alpha_sweep(nbytes: int) -> Measure:
     """The broadcast of nbytes to all ranks over α, beside what the measured machine predicts."""
 
-    def measure(session: "Session", budget_s: float) -> Measured:
+    def measure(session: "Session", budget_s: float) -> MeasuredValue:
         algorithm = cw.ALGORITHMS["broadcast/alpha"]
         problem = algorithm.problem(ranks := session.private.comm.Get_size(), nbytes)
         machine = session.measure(budget_s * MEASURING_SHARE, [nbytes]).machine
@@ -53,7 +53,7 @@ def alpha_sweep(nbytes: int) -> Measure:
             {label: seconds(algorithm.time_of(problem, machine, a)) for label, a in alphas.items()},
             budget_s * (1 - MEASURING_SHARE),
         )
-        return Measured(
+        return MeasuredValue(
             lambda: line_chart(
                 _curves({"": {float(label): (race, label) for label in alphas}}),
                 "α: the share of the ranks that a source keeps",
@@ -72,7 +72,7 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
     names: algorithms by label.   lengths: items of 4 bytes.
     """
 
-    def measure(session: "Session", budget_s: float) -> Measured:
+    def measure(session: "Session", budget_s: float) -> MeasuredValue:
         profile = session.measure(budget_s * MEASURING_SHARE, [4 * n for n in lengths])
         machine, ranks = (
             profile.machine_combining("sum", "float32"),
@@ -98,7 +98,7 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
                 budget_s * (1 - MEASURING_SHARE) / len(lengths),
                 dtype="float32",
             )
-        return Measured(
+        return MeasuredValue(
             lambda: line_chart(
                 _curves(
                     {label: {n: (race, label) for n, race in races.items()} for label in names}
@@ -120,7 +120,7 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
     The value: percent by name, with the ends of the 95 % interval.
     """
 
-    def measure(session: "Session", budget_s: float) -> Measured:
+    def measure(session: "Session", budget_s: float) -> MeasuredValue:
         ranks, lost = session.private.comm.Get_size(), {}
         problem = Problem.of("s_to_p", ranks, nbytes, sources=range(0, ranks, 2))
         for name in names:
@@ -129,17 +129,17 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
             race = session.compare(problem, {name: schedule}, {}, share_s, by_hand=True)
             slower = race.against(name, name + BY_HAND)
             lost[name] = tuple(100 * (x - 1) for x in (slower.middle, slower.low, slower.high))
-        return Measured(None, lost)
+        return MeasuredValue(None, lost)
 
     return measure
 
 
-def _curves(curves: Mapping[str, Mapping[float, tuple[Race, str]]]) -> list[Line]:
+def _curves(curves: Mapping[str, Mapping[float, tuple[Race, str]]]) -> list[Curve]:
     """Of every curve, the measured medians and what was predicted, in milliseconds."""
     lines = []
     for i, (name, points) in enumerate(curves.items()):
         measured = {x: 1e3 * race.medians[label].middle for x, (race, label) in points.items()}
         predicted = {x: 1e3 * race.predicted_s[label] for x, (race, label) in points.items()}
-        lines.append(Line(f"{name} measured", measured, "line", i))
-        lines.append(Line(f"{name} predicted", predicted, "dashes", i))
+        lines.append(Curve(f"{name} measured", measured, "line", i))
+        lines.append(Curve(f"{name} predicted", predicted, "dashes", i))
     return lines

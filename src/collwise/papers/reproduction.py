@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from collwise.errors import UnknownName
 from collwise.papers import bruck1996, hambrusch1998, vandegeijn1991
-from collwise.papers.claims import Finding, Measure, Measured, counted
+from collwise.papers.claims import Finding, Measure, MeasuredValue, counted
 from collwise.papers.exhibits import HERE, Paper, Rows
 
 if TYPE_CHECKING:  # computing needs no MPI
@@ -67,9 +67,9 @@ def measurable(papers: Iterable[Paper], draws: bool = True) -> list[Measure]:
 
 def measure(
     measures: Sequence[Measure], session: "Session", budget_s: float, progress: Progress
-) -> dict[Measure, Measured]:
+) -> dict[Measure, MeasuredValue]:
     """Measure all of that on the ranks of a session within so many seconds.  Collective."""
-    measured: dict[Measure, Measured] = {}
+    measured: dict[Measure, MeasuredValue] = {}
     for i, measure in enumerate(measures):
         progress("measuring on MPI", i / len(measures))
         measured[measure] = measure(session, budget_s / len(measures))
@@ -78,7 +78,7 @@ def measure(
 
 def reproduce(
     papers: Sequence[Paper],
-    measured: Mapping[Measure, Measured],
+    measured: Mapping[Measure, MeasuredValue],
     *,
     draws: bool = True,
     progress: Progress = lambda what, done: None,

@@ -42,13 +42,13 @@ from collwise.schedule.collectives import kind_of
 from collwise.simulator import simulate
 from collwise.system import formatting
 from collwise.system.files import replace_file
-from collwise.tuning.outcomes import Decision, Outcome, Tuning
+from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 MAX_SCHEDULES = 3
 """Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A race in the overview: its size, the speed-up, and whether collwise's schedule serves."""
 
     size: str
@@ -160,13 +160,13 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
         yield from schedule_pictures(trace.timing, trace.schedule, unit_of(trace), trace.topology)
 
 
-def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[Cell]]:
+def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[TableCell]]:
     """By call: what came of its races."""
-    rows: dict[str, list[Cell]] = {}
+    rows: dict[str, list[TableCell]] = {}
     for outcome in outcomes:
         for decision in outcome.decisions:
             speedup = f"{decision.speedup.middle:.2f}×" if decision.raced else "–"
-            cell = Cell(size_of(outcome.plan.problem), speedup, decision.used == "collwise")
+            cell = TableCell(size_of(outcome.plan.problem), speedup, decision.used == "collwise")
             rows.setdefault(call(decision), []).append(cell)
     return rows
 
@@ -200,11 +200,11 @@ def _lead(tuning: Tuning) -> str:
     return f"{text} {_prediction_error([d for _, d in raced])}"
 
 
-def _gain(decision: Decision) -> float:
+def _gain(decision: RaceVerdict) -> float:
     return decision.library.middle / decision.measured.middle
 
 
-def _prediction_error(raced: Iterable[Decision]) -> str:
+def _prediction_error(raced: Iterable[RaceVerdict]) -> str:
     """How far predictions were off; half and double are equally far."""
     factors = [
         abs(log(decision.measured.middle / decision.predicted_s))

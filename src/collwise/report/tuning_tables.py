@@ -14,12 +14,12 @@ from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
-from collwise.tuning.outcomes import Decision, Outcome, Tuning
+from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 UNRACED = "nothing to race: the library's own stays"
 
 
-def call(decision: Decision) -> str:
+def call(decision: RaceVerdict) -> str:
     """The communicator's method that a decision is about: Bcast, or Bcast_init."""
     method = kind_of(decision.race.collective).methods[0]
     return method + "_init" * (decision.form == "persistent")
@@ -40,7 +40,7 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
     return Table(title, rows, tuple(optional))
 
 
-def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
+def _tuning_row(outcome: Outcome, d: RaceVerdict) -> dict[str, str]:
     verdict = "clearly ahead" if d.used == "collwise" else _verdict(d).partition(":")[0]
     return {
         "collective": d.race.collective,
@@ -60,11 +60,11 @@ def _tuning_row(outcome: Outcome, d: Decision) -> dict[str, str]:
     }
 
 
-def _verdict(d: Decision) -> str:
+def _verdict(d: RaceVerdict) -> str:
     return d.race.verdict if d.raced else UNRACED
 
 
-def _algorithm(d: Decision) -> str:
+def _algorithm(d: RaceVerdict) -> str:
     """Our algorithm without its collective."""
     return d.ours.removeprefix(f"{d.race.collective}/")
 
@@ -303,7 +303,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _decision_document(decision: Decision) -> dict[str, Any]:
+def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
     """Who was compared, their medians and ratio, and what was decided."""
     gain = decision.speedup
     return {

@@ -32,7 +32,7 @@ from collwise.schedule.program import Schedule, Written
 from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
 from collwise.timing.level_law import LevelNetwork, level_costs
 from collwise.timing.rank_state import Costs, PastLimit, RankState, TickTransfer
-from collwise.timing.wormhole import Network, network_costs
+from collwise.timing.wormhole import SimulatedNetwork, network_costs
 
 
 class Transfer(NamedTuple):
@@ -223,7 +223,7 @@ def _simulated(
 ) -> _Played:
     """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
     if isinstance(machine, Hockney | Wormhole):
-        network = Network(
+        network = SimulatedNetwork(
             schedule, costs, topology, machine.all_port, isinstance(machine, ExchangeOnly)
         )
         network.run(limit)

@@ -84,7 +84,7 @@ class _Partner:
         self.until = max(self.until, until)
 
 
-class Network:
+class SimulatedNetwork:
     """The ranks of a schedule, and the links between them, during an event simulation.
 
     topology: None if every pair of ranks has a link of its own.   all_port: a rank has a send port

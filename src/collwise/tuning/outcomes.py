@@ -69,7 +69,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Decision:
+class RaceVerdict:
     """What a race decided about one form of a call.
 
     form: blocking calls, which are compared with the library's blocking call; or persistent
@@ -157,9 +157,9 @@ class Outcome:
         )
 
     @property
-    def decisions(self) -> tuple[Decision, Decision]:
+    def decisions(self) -> tuple[RaceVerdict, RaceVerdict]:
         """What was decided for blocking calls, and for persistent ones."""
-        return Decision("blocking", self.blocking), Decision("persistent", self.race)
+        return RaceVerdict("blocking", self.blocking), RaceVerdict("persistent", self.race)
 
     @property
     def ours(self) -> str:
@@ -204,7 +204,7 @@ class Outcome:
             if decision.raced and isfinite(decision.speedup.high)
         ]
 
-    def _result(self, decision: Decision) -> RaceResult:
+    def _result(self, decision: RaceVerdict) -> RaceResult:
         problem, candidate = self.plan.problem, self.plan.candidate(decision.ours)
         return RaceResult(
             collective=problem.collective,

@@ -150,7 +150,7 @@ def for_one_call(comm: MPI.Intracomm) -> None:
     view: Any = ours.using(broadcast="chain")
     assert view is ours.using(broadcast="chain")
     assert view == ours
-    assert view._dispatch.privacy is ours._dispatch.privacy  # no other duplicate
+    assert view._dispatch.duplicate is ours._dispatch.duplicate  # no other duplicate
     works(view)
     works(ours)
     assert label(ours, 480) is None

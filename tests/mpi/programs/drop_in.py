@@ -467,7 +467,7 @@ def lowercase_free_and_disconnect(comm: MPI.Intracomm) -> None:
     for end in ("free", "Disconnect"):
         ours = served(comm)
         works(ours)
-        private = weakref.ref(ours._dispatch.privacy.made) if comm.size > 1 else None
+        private = weakref.ref(ours._dispatch.duplicate.made) if comm.size > 1 else None
         kept = None if private is None else private()
         getattr(ours, end)()
         assert ours == MPI.COMM_NULL

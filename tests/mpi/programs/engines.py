@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.mpi.buffers.memory import ElementType, Memory, ScratchLayout
-from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator, exact_types
+from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
@@ -96,7 +96,7 @@ def bind(
         memory.append(np.zeros(NBYTES // array.itemsize * step, array))
         slots[slot] = Memory(memory[-1].ctypes.data, unit)
     has_loop = COMPILED.has_loop if compiled and COMPILED is not None else None
-    operator = Operator.of(op, unit, slots.values(), has_loop)
+    operator = BoundOperator.of(op, unit, slots.values(), has_loop)
     wanted = operations if operator.three_places else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
@@ -199,7 +199,7 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
             dtype = np.dtype(code)
             op, datatype = OPERATORS[name], MPI.Datatype.fromcode(code)
             for left, right in _edges(dtype):
-                loop = Operator.of(op, ElementType.of(datatype), (), COMPILED.has_loop).loop
+                loop = BoundOperator.of(op, ElementType.of(datatype), (), COMPILED.has_loop).loop
                 assert COMPILED.has_loop(*loop), (name, code)
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]

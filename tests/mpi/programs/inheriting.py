@@ -68,11 +68,11 @@ def what_mpi_makes_of_ours_is_ours(comm: MPI.Intracomm) -> None:
         assert isinstance(made, type(theirs)), name  # Cartcomm, …
         assert (made.size, made.rank) == (theirs.size, theirs.rank), name
         theirs.Free()
-        assert made._dispatch.privacy.made is None, name
+        assert made._dispatch.duplicate.made is None, name
         plan = made.plan("broadcast", 400)
         assert (plan is not None and plan.algorithm == "broadcast/chain") == (made.size > 1), name
         works(made)
-        assert (made._dispatch.privacy.made is not None) == (made.size > 1), name
+        assert (made._dispatch.duplicate.made is not None) == (made.size > 1), name
         made.Free()
         assert made == MPI.COMM_NULL, name
     works(parent)

@@ -6,7 +6,6 @@ there are.
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
@@ -17,7 +16,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
-from collwise.schedule.trees import Shape, Tree
+from collwise.schedule.trees import Tree
 
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of segments worth a try."""
@@ -25,8 +24,22 @@ LARGEST_SIMULATED = 4096
 """Messages of a schedule that is simulated for its time."""
 
 
-def least(problem: Problem, machine: Machine, tree: Tree, segment: int) -> Fraction:
+def heights(tree: Tree) -> list[int]:
+    """How deep each of the trees under the root's children is."""
+    parents, height = tree.edges().parent.tolist(), [0] * tree.size
+    below_root = []
+    for rank in range(tree.size - 1, 0, -1):  # parents come before their children
+        parent = parents[rank - 1]
+        height[parent] = max(height[parent], height[rank] + 1)
+        if not parent:
+            below_root.append(height[rank])
+    return below_root
+
+
+def least(problem: Problem, machine: Machine, children: list[int], segment: int) -> Fraction:
     """Seconds that a reduce up a tree takes at least; 0 where messages delay each other elsewhere.
+
+    children: the `heights` of the tree.
 
     The last segment leaves the deepest rank after all others, and then has to go all the way.  The
     root receives all segments of all children, after the first one's way.
@@ -37,11 +50,6 @@ def least(problem: Problem, machine: Machine, tree: Tree, segment: int) -> Fract
     (gap, latency), (last_gap, last_latency) = machine.message(segment), machine.message(rest)
     combine, last_combine = (machine.combine(n) or Fraction(0) for n in (segment, rest))
 
-    @cache
-    def height(shape: Shape) -> int:
-        return max((height(child) + 1 for child in tree.child_shapes(shape)), default=0)
-
-    children = [height(child) for child in tree.child_shapes(tree.root_shape)]
     deepest = (count - 1) * gap + (max(children) + 1) * (last_latency + last_combine)
     each = (count - 1) * (gap + combine) + last_gap + last_combine
     first = min(latency - gap, last_latency - last_gap)
@@ -74,7 +82,8 @@ def _register(
         if problem.ranks == 1 or not counts:
             return []
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
-        bounds = [least(problem, machine, tree(problem, one), one["segment"]) for one in tried]
+        deep = heights(tree(problem, others))  # which has nothing to do with segments
+        bounds = [least(problem, machine, deep, one["segment"]) for one in tried]
         best: tuple[Fraction, int] | None = None
         for bound, n in sorted(zip(bounds, range(len(tried)), strict=True)):
             if best is None or bound <= best[0]:  # others cannot be faster

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from collwise.algorithms.composition import Part, check_order, one_part, part
+from collwise.algorithms.composition import LevelAlgorithm, check_order, one_part, part
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.model.machine import Machine
@@ -51,7 +51,7 @@ def _allreduce(problem: Problem) -> Problem:
     return Problem("allreduce", problem.ranks, problem.nbytes, 0, problem.itemsize, problem.order)
 
 
-def _part(settings: Settings) -> Part:
+def _part(settings: Settings) -> LevelAlgorithm:
     return part(settings["algorithm"], "allreduce")
 
 
@@ -69,7 +69,7 @@ def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fracti
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     whole = _allreduce(problem)
     return [
-        {"algorithm": Part.of(algorithm, settings).label}
+        {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
         for algorithm in algorithms_for("allreduce", levels=False)
         if satisfies(algorithm.order(whole), problem.order)
         for settings in algorithm.choices(whole, machine)

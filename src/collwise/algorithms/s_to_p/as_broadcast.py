@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from collwise.algorithms.composition import Part, one_part, part, register_multilevel
+from collwise.algorithms.composition import LevelAlgorithm, one_part, part, register_multilevel
 from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register, segments
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import ProgramSequence
@@ -44,7 +44,7 @@ def _broadcasts(problem: Problem) -> list[Problem]:
     ]
 
 
-def _part(settings: Settings) -> Part:
+def _part(settings: Settings) -> LevelAlgorithm:
     return part(settings["algorithm"], "broadcast", levels=True)
 
 
@@ -81,7 +81,7 @@ def _choices(
         one = _broadcasts(problem)[0]
         every = [algorithm for algorithm in algorithms_for("broadcast") if among(algorithm)]
         return [
-            {"algorithm": Part.of(algorithm, settings).label}
+            {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
             for algorithm in every
             for settings in algorithm.choices(one, machine)
         ]

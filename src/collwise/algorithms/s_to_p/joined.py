@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from collwise.algorithms.composition import Part
+from collwise.algorithms.composition import LevelAlgorithm
 from collwise.algorithms.s_to_p.trees import tree_edges
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, needed
 from collwise.schedule.hierarchy import Hierarchy, TeamTree
@@ -22,7 +22,7 @@ class Joined(Deliveries):
     exchange: the s-to-p broadcast across.   tree: those of the levels inside.
     """
 
-    exchange: Part
+    exchange: LevelAlgorithm
     tree: TeamTree
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.measure.campaign import Campaign
-from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, Cell, cells, slowest
+from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, CombineSetting, cells, slowest
 from collwise.measure.level_campaign import AnyCampaign, measure_levels
 from collwise.measure.port_campaign import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
@@ -22,7 +22,7 @@ from collwise.mpi.buffers.memory import (
     SharedScratch,
     allocate,
 )
-from collwise.mpi.buffers.mpi_operators import OPERATORS, Operator
+from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Bound, bound_plan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
@@ -98,12 +98,14 @@ def run_campaign(
     return on_root(comm, result, takes_long=True)
 
 
-def time_cells(cells: Sequence[Cell], budget_s: float) -> dict[Cell, list[float]]:
+def time_cells(
+    cells: Sequence[CombineSetting], budget_s: float
+) -> dict[CombineSetting, list[float]]:
     """Samples of every cell, in seconds, until the budget is used up, at least a few of each.
 
     Repetitions go round by round over all cells, so that noise affects all of them alike.
     """
-    samples: dict[Cell, list[float]] = {cell: [] for cell in cells}
+    samples: dict[CombineSetting, list[float]] = {cell: [] for cell in cells}
     runs = [_Run(cell) for cell in cells]
     begin = time.perf_counter()
     for turn in range(MOST):
@@ -117,7 +119,7 @@ def time_cells(cells: Sequence[Cell], budget_s: float) -> dict[Cell, list[float]
 class _Run:
     """One cell's operands, and how many calls make a sample; combined as plans combine."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: CombineSetting) -> None:
         self.cell = cell
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
         count = cell.nbytes // dtype.itemsize
@@ -125,7 +127,7 @@ class _Run:
         unit = ElementType.of(MPI.Datatype.fromcode(dtype.char))
         slots = {slot: Memory(array.ctypes.data, unit) for slot, array in enumerate(operands)}
         has_loop = None if COMPILED is None else COMPILED.has_loop
-        operator = Operator.of(OPERATORS[cell.op], unit, slots.values(), has_loop)
+        operator = BoundOperator.of(OPERATORS[cell.op], unit, slots.values(), has_loop)
         plan = RankPlan((), (Combine(0, 1, 1, (block,)),), 0)
         self._bound = _bound(plan, slots, MPI.COMM_SELF, operator, keep=operands)
         self.calls = 1
@@ -207,7 +209,7 @@ def _bound(
     plan: RankPlan,
     slots: Mapping[int, Memory],
     comm: MPI.Intracomm,
-    operator: Operator | None = None,
+    operator: BoundOperator | None = None,
     *,
     rebindable: bool = False,
     keep: Any = None,

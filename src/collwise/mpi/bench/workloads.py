@@ -139,11 +139,11 @@ class Workload:
         serve = partial(getattr(calls, name.lower()), self.comm, *self._arguments())
 
         def call() -> None:
-            missed = serve()
-            if missed is not True:
-                lesson = run()
-                if missed is not None and lesson is not None:
-                    calls.learn(missed, *lesson)
+            fast_key = serve()
+            if fast_key is not True:
+                fast_call = run()
+                if fast_key is not None and fast_call is not None:
+                    calls.remember(fast_key, *fast_call)
 
         return call
 

@@ -80,7 +80,7 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
     return _FITTING[pair]
 
 
-class Operator(NamedTuple):
+class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
     ufunc: for it, if that can be used on this memory.   loop: names the compiled engine's own loop
@@ -105,7 +105,7 @@ class Operator(NamedTuple):
         unit: ElementType,
         memory: Iterable[Memory],
         has_loop: Callable[[str, str], bool] | None = None,
-    ) -> "Operator":
+    ) -> "BoundOperator":
         """The operator for a type.
 
         memory: the user's, which may not be aligned for a ufunc.   has_loop: where the compiled
@@ -117,10 +117,10 @@ class Operator(NamedTuple):
             if has_loop is not None:
                 loop = name, "?" if dtype.kind == "b" else _LETTERS[dtype.kind, dtype.itemsize]
                 if has_loop(*loop):
-                    return Operator(op, None, dtype, loop)
+                    return BoundOperator(op, None, dtype, loop)
             elif all(m.aligned(dtype) for m in memory):
-                return Operator(op, KNOWN[name].ufunc, dtype)
-        return Operator(op, None, np.dtype("V1"))
+                return BoundOperator(op, KNOWN[name].ufunc, dtype)
+        return BoundOperator(op, None, np.dtype("V1"))
 
     def act(self, left: Any, right: Any, into: Any) -> Action:
         """An act that combines two buffers into a third; without a ufunc, that is the right one."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from mpi4py import MPI
 
 from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScratch
-from collwise.mpi.buffers.mpi_operators import Operator
+from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -19,7 +19,7 @@ _Place: TypeAlias = tuple[int, int]
 """A buffer's number in the program's table, and bytes from its address."""
 
 
-class Lesson(NamedTuple):
+class FastCall(NamedTuple):
     """What the compiled engine can do by itself from the second call on.
 
     aims: where the slots of the program lie: its number, whether that is in the receive buffer, and
@@ -43,7 +43,7 @@ class CompiledPlan:
         scratch: ScratchLayout,
         comm: MPI.Intracomm,
         tag: int,
-        operator: Operator | None,
+        operator: BoundOperator | None,
         types: Iterable[MPI.Datatype],
         *,
         rebindable: bool,
@@ -55,7 +55,7 @@ class CompiledPlan:
         self._slots, self._scratch, self._operator, self._keep = slots, scratch, operator, keep
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Prequest] = []
-        self._lesson: Lesson | None = None
+        self._fast_call: FastCall | None = None
         regions = [self._message(op) for op in plan.messages]
         if not rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
@@ -99,16 +99,16 @@ class CompiledPlan:
                 for slot, start in self._scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 
-    def lesson(self, distances: Mapping[int, tuple[bool, int]]) -> "Lesson":
+    def fast_call(self, distances: Mapping[int, tuple[bool, int]]) -> "FastCall":
         """What C has to know to execute it for other buffers of the same kind.
 
         distances: for slots of the user's buffers, whether it is the receive buffer, and how many
         bytes after its beginning position 0 is; always the same for one plan.
         """
-        if self._lesson is None:
+        if self._fast_call is None:
             aims = tuple((self._numbers[slot], *where) for slot, where in distances.items())
-            self._lesson = Lesson(self.program, aims)
-        return self._lesson
+            self._fast_call = FastCall(self.program, aims)
+        return self._fast_call
 
     @property
     def left_over(self) -> bool:

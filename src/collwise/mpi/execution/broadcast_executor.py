@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
-from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.engine.compiled_plan import FastCall
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
@@ -29,7 +29,7 @@ class BroadcastExecutor(Executor):
         self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
         self._unread: BoundPlan | None = None
 
-    def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
+    def run(self, *buffers: Any) -> FastCall | None:  # noqa: D102
         array = buffers[0]
         if COMPILED is not None or not self._unsegmented or type(array) is not np.ndarray:
             return super().run(*buffers)

@@ -18,8 +18,8 @@ from collwise.mpi.buffers.memory import (
     Memory,
     allocate,
 )
-from collwise.mpi.buffers.mpi_operators import Operator
-from collwise.mpi.engine.compiled_plan import Lesson
+from collwise.mpi.buffers.mpi_operators import BoundOperator
+from collwise.mpi.engine.compiled_plan import FastCall
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Bound, BoundedCache, Executor, Operands
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
@@ -86,7 +86,7 @@ class CombineExecutor(Executor):
         self._in_place = None if self._is_part else in_place(self._operations)
         self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
 
-    def run(self, *buffers: Any) -> Lesson | None:  # noqa: D102
+    def run(self, *buffers: Any) -> FastCall | None:  # noqa: D102
         sendbuf, recvbuf = buffers
         staged = COMPILED is None and self.problem.nbytes <= SHORT
         if staged and self._run_staged(sendbuf, recvbuf):
@@ -160,7 +160,7 @@ class CombineExecutor(Executor):
                 "plan with the size of the elements",
             )
         has_loop = None if COMPILED is None else COMPILED.has_loop
-        operator = Operator.of(self._op, unit, slots.values(), has_loop)
+        operator = BoundOperator.of(self._op, unit, slots.values(), has_loop)
         variant = _Variant(shared and on_host, operator.three_places, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
         distances: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}

@@ -23,8 +23,8 @@ from collwise.mpi.buffers.memory import (
     ScratchLayout,
     allocate,
 )
-from collwise.mpi.buffers.mpi_operators import Operator
-from collwise.mpi.engine.compiled_plan import CompiledPlan, Lesson
+from collwise.mpi.buffers.mpi_operators import BoundOperator
+from collwise.mpi.engine.compiled_plan import CompiledPlan, FastCall
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import BoundPlan
@@ -48,7 +48,7 @@ def bound_plan(
     scratch: ScratchLayout,
     comm: MPI.Intracomm,
     tag: int,
-    operator: Operator | None = None,
+    operator: BoundOperator | None = None,
     types: Iterable[MPI.Datatype] = (),
     *,
     rebindable: bool = False,
@@ -96,7 +96,7 @@ class Operands:
     as for types of the user's, whose handles may come to mean other types.
     keep: what must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`).
     starts: where in such scratch the data of every rank begins, if not all at its position 0.
-    types: to be freed in the end.   distances: see `CompiledPlan.lesson`.
+    types: to be freed in the end.   distances: see `CompiledPlan.fast_call`.
     """
 
     slots: dict[int, Memory]
@@ -104,7 +104,7 @@ class Operands:
     layout: Hashable = None
     keep: Any = None
     unit: ElementType = BYTES
-    operator: Operator | None = None
+    operator: BoundOperator | None = None
     types: Sequence[MPI.Datatype] = ()
     starts: Mapping[int, int] | None = None
     distances: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class Executor(ABC):
     def _plan(self, variant: Any) -> RankPlan:
         """The rank's plan for buffers of some kind."""
 
-    def run(self, *buffers: Any) -> Lesson | None:
+    def run(self, *buffers: Any) -> FastCall | None:
         """Run it once, on buffers as the MPI method takes them.
 
         Returns what the compiled engine can do next time, for buffers of the same kind.
@@ -218,7 +218,7 @@ class Executor(ABC):
         else:
             self._idle.setdefault(key, []).append(bound)
 
-    def _execute(self, operands: Operands) -> Lesson | None:
+    def _execute(self, operands: Operands) -> FastCall | None:
         key = None if operands.layout is None else (operands.variant, operands.layout)
         bound = self._bound.get(key)
         if bound is None:
@@ -235,7 +235,7 @@ class Executor(ABC):
             if key is None:
                 bound.Free()
         if key is not None and isinstance(bound, CompiledPlan):
-            return bound.lesson(operands.distances)
+            return bound.fast_call(operands.distances)
         return None
 
     def _bind(

@@ -19,7 +19,7 @@ from collwise.mpi.buffers.memory import (
     SharedScratch,
     copy_action,
 )
-from collwise.mpi.buffers.mpi_operators import Operator
+from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
@@ -106,7 +106,7 @@ class BoundPlan:
         scratch: ScratchLayout,
         comm: MPI.Intracomm,
         tag: int,
-        operator: Operator | None,
+        operator: BoundOperator | None,
         types: Iterable[MPI.Datatype],
         *,
         rebindable: bool,

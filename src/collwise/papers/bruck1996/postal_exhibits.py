@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import collwise as cw
 from collwise.figures.christmas_tree import christmas_tree
 from collwise.figures.delay_diagram import Message, delay_diagram
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
 from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
@@ -46,8 +46,8 @@ def _convergence() -> Figure:
     limit = cw.postal.asymptotic_corners("1.95").top
     return line_chart(
         [
-            Line("the top of a triangle", tops, "points"),
-            Line(f"β^f = {limit:.4f}", {2: limit, 10**9: limit}, "dashes"),
+            Curve("the top of a triangle", tops, "points"),
+            Curve(f"β^f = {limit:.4f}", {2: limit, 10**9: limit}, "dashes"),
         ],
         "n: ranks",
         "α at the top",
@@ -60,7 +60,7 @@ def _table_sizes() -> Figure:
     """Fig 9: the size of the table of α for λ = 1.293."""
     tops = cw.postal.alpha_table(2**24, "1.293").tops
     return line_chart(
-        [Line("rows", dict(zip(tops, range(1, len(tops) + 1), strict=True)), "steps")],
+        [Curve("rows", dict(zip(tops, range(1, len(tops) + 1), strict=True)), "steps")],
         "n: ranks",
         "rows of the table",
         title="λ = 1.293: how many α have to be kept for all numbers of ranks up to n",
@@ -75,7 +75,7 @@ def _sizes() -> dict[float, str]:
 def _latencies(*ways: bool) -> Figure:
     """Figs 3 and 5: λ over the message size, by each experiment; for blocking sends, and others."""
     lines = [
-        Line(
+        Curve(
             f"{'' if len(ways) == 1 else way}experiment {i + 1}",
             {f.nbytes: float(law.lam) for f in curve(blocking) if (law := f.experiments[i])},
             ("line", "points")[i],
@@ -91,8 +91,8 @@ def _latencies(*ways: bool) -> Figure:
 def _times() -> Figure:
     """Fig 4: t0 and λ·t0."""
     lines = [
-        Line("at the receiver: λ·t0", {f.nbytes: 1e6 * float(f.law.latency) for f in curve()}),
-        Line("at the sender: t0", {f.nbytes: 1e6 * float(f.law.t0) for f in curve()}),
+        Curve("at the receiver: λ·t0", {f.nbytes: 1e6 * float(f.law.latency) for f in curve()}),
+        Curve("at the sender: t0", {f.nbytes: 1e6 * float(f.law.t0) for f in curve()}),
     ]
     title = "When a message is sent and received on the simulated Delta"
     return line_chart(lines, SIZE, "time (µs)", title=title, logarithmic="xy", ticks=_sizes())
@@ -103,8 +103,8 @@ def _swept(nbytes: int) -> Figure:
     title = f"{formatting.size(nbytes)} to 64 ranks in random orders on a simulated mesh of 8 × 8"
     return line_chart(
         [
-            Line("with links", sweep(nbytes)),
-            Line("the postal model alone", model_sweep(nbytes), "dashes"),
+            Curve("with links", sweep(nbytes)),
+            Curve("the postal model alone", model_sweep(nbytes), "dashes"),
         ],
         ALPHA,
         "broadcast time (ms)",
@@ -119,7 +119,7 @@ def _predicted() -> Figure:
     times = alpha_steps(64, Fraction(9, 5), range(500, 750))
     best = [float(a) for a, t in times.items() if t == min(times.values())]
     return line_chart(
-        [Line("steps", {float(a): float(t) for a, t in times.items()}, "steps")],
+        [Curve("steps", {float(a): float(t) for a, t in times.items()}, "steps")],
         ALPHA,
         "broadcast time (in t0)",
         title="512 B to 64 ranks at λ = 1.8: predicted by the postal model",
@@ -132,8 +132,8 @@ def _predicted() -> Figure:
 def _congestion() -> Figure:
     """Fig 14: random orders against the one that is free of congestion."""
     lines = [
-        Line("random orders (the mean of five)", sweep(65536, ORDERS)),
-        Line("row by row from the source: no congestion", sweep(65536, IN_ROWS)),
+        Curve("random orders (the mean of five)", sweep(65536, ORDERS)),
+        Curve("row by row from the source: no congestion", sweep(65536, IN_ROWS)),
     ]
     title = "64 KiB to 64 ranks on a simulated mesh of 8 × 8"
     return line_chart(lines, ALPHA, "broadcast time (ms)", title=title, zero=True)
@@ -156,8 +156,8 @@ def _delayed(receive: bool) -> Figure:
 def _growth() -> Figure:
     return line_chart(
         [
-            Line("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
-            Line("Table 1", dict(enumerate(TABLE1, 1)), "points"),
+            Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
+            Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
         ],
         "λ",
         "γ(λ), per t0",
@@ -168,8 +168,8 @@ def _growth() -> Figure:
 def _break_even() -> Figure:
     return line_chart(
         [
-            Line("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
-            Line("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
+            Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
+            Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
         ],
         "⌊λ⌋",
         "break-even λ − ⌊λ⌋",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 import collwise as cw
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.source_mesh import source_meshes
 from collwise.papers.exhibits import Exhibit
 from collwise.papers.hambrusch1998.runs import (
@@ -27,7 +27,7 @@ SAVED = "time saved by repositioning (%)"
 
 def _chart(curves: Curves, x: str, y: str = TIME, title: str = "", logs: str = "") -> Figure:
     """A line for every name."""
-    lines = [Line(name, values) for name, values in curves.items()]
+    lines = [Curve(name, values) for name, values in curves.items()]
     ticks = {at: f"{at:,}" for at in next(iter(curves.values()))} if "x" in logs else None
     zero = y == TIME and "y" not in logs
     level = None if y == TIME else 0.0
@@ -40,7 +40,7 @@ def _by_name(times: Mapping[str, Mapping[str, float]], x: str, title: str) -> Fi
     """Points over names: a row of markers for every algorithm.  times: by what x shows."""
     names = list(times)
     lines = [
-        Line(a, {float(i): times[name][a] for i, name in enumerate(names)}, "points")
+        Curve(a, {float(i): times[name][a] for i, name in enumerate(names)}, "points")
         for a in times[names[0]]
     ]
     ticks = {float(i): name.replace("_", " ") for i, name in enumerate(names)}

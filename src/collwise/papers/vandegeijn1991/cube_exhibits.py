@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 import collwise as cw
 from collwise.figures.combining_steps import combining_steps
-from collwise.figures.line_chart import Line, line_chart
+from collwise.figures.line_chart import Curve, line_chart
 from collwise.papers.exhibits import Exhibit
 from collwise.papers.measured import combining
 from collwise.papers.vandegeijn1991.all_ports import AllPorts
@@ -44,7 +44,7 @@ def _all_ports() -> Figure:
 
 def _curves(times: Times, title: str, marks: dict[str, float], logs: str = "") -> Figure:
     lines = [
-        Line(name, values, "dashes" if name == "hybrid" else "line")
+        Curve(name, values, "dashes" if name == "hybrid" else "line")
         for name, values in times.items()
     ]
     return line_chart(lines, ITEMS, TIME, title=title, marks=marks, logarithmic=logs, zero=not logs)

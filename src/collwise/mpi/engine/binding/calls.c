@@ -3,7 +3,7 @@
    A call whose buffers are plain is looked up by a key that determines all that MPI guarantees to be
    equal on all ranks.  A program, or the library's own collective, then runs on the buffers where
    they are.  Each method returns True if it served; the key if nobody taught what serves it (see
-   `learn`); None if the buffers are for mpi4py to read. */
+   `remember`); None if the buffers are for mpi4py to read. */
 #include "binding.h"
 
 #include <stdlib.h>
@@ -117,9 +117,9 @@ static int grow(Calls *self) {
     return 1;
 }
 
-/* learn(key, program, aims): from now on this program serves calls of this key, or, if it is None,
+/* remember(key, program, aims): from now on this program serves calls of this key, or, if it is None,
    the library's own collective.   aims: (slot, whether it is in the receive buffer, distance). */
-static PyObject *calls_learn(Calls *self, PyObject *given) {
+static PyObject *calls_remember(Calls *self, PyObject *given) {
     PyObject *key, *program, *aims;
     struct entry entry = {0};
     char *text;
@@ -581,7 +581,7 @@ static PyMethodDef methods[] = {
     FAST(reduce_scatter_block, "reduce_scatter_block(comm, sendbuf, recvbuf, op)"),
     FAST(allgather, "allgather(comm, sendbuf, recvbuf)"),
     FAST(allgatherv, "allgatherv(comm, sendbuf, recvbuf)"),
-    {"learn", (PyCFunction)calls_learn, METH_VARARGS, "learn(key, program or None, aims)"},
+    {"remember", (PyCFunction)calls_remember, METH_VARARGS, "remember(key, program or None, aims)"},
     {"forget", (PyCFunction)calls_forget, METH_NOARGS, "Forget what was learned."},
     {NULL, NULL, 0, NULL},
 };

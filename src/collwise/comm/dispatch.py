@@ -65,12 +65,11 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
 
 def _key(method: str, arguments: Sequence[Any]) -> Hashable:
     """The key of a blocking call with these arguments, all that the MPI method takes."""
-    collective = _BY_METHOD[method]
-    if collective.has_sources:
+    if method == "Bcast":
+        return broadcast_key(*arguments)
+    if method in SPECS:
         return vector_key(method, arguments[1])
-    if collective.combines:
-        return combine_key(method, *arguments)
-    return broadcast_key(*arguments)
+    return combine_key(method, *arguments)
 
 
 def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -146,30 +145,23 @@ class Dispatch:
         key: see `find`.   fast_key: the compiled engine's, who learns what it may do next time.
         arguments: all that the MPI method takes.
         """
-        call = self.calls.get(key) or self.find(method, key, *arguments)
-        buffers = _buffers(method, arguments)
-        fast_call = None if call.executor is None else call.executor.run(*buffers)
-        if fast_key is not None and self.fast is not None:
-            if fast_call is not None:
-                self.fast.remember(fast_key, *fast_call)
-            elif call.executor is None and call is not _LIBRARY:
+        call = self.calls.get(key) or self.find(method, key, arguments)
+        if (executor := call.executor) is None:
+            if fast_key is not None and self.fast is not None and call is not _LIBRARY:
                 self.fast.remember(fast_key, None, ())
-        return call.executor is not None
+            return False
+        fast_call = executor.run(*_buffers(method, arguments))
+        if fast_call is not None and fast_key is not None and self.fast is not None:
+            self.fast.remember(fast_key, *fast_call)
+        return True
 
-    def find(self, method: str, key: Hashable, *arguments: Any) -> Handler:
-        """What serves a blocking call whose key, if it has one, is not among `calls`.
+    def find(
+        self, method: str, key: Hashable, arguments: Sequence[Any], form: Form = "blocking"
+    ) -> Handler:
+        """What serves a call whose key, if it has one, is not among `calls`.
 
         arguments: all that the MPI method takes.
         """
-        call = self._handler("blocking", method, arguments)
-        return call if key is None or call is _LIBRARY else self.calls.remember(key, call)
-
-    def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
-        """A persistent request for the arguments of an MPI method."""
-        executor = self._handler("persistent", method, arguments).executor
-        return None if executor is None else executor.persistent(*_buffers(method, arguments))
-
-    def _handler(self, form: Form, method: str, arguments: Sequence[Any]) -> Handler:
         asked = self.call_problem(method, arguments)
         if asked is None:
             return _LIBRARY
@@ -177,14 +169,25 @@ class Dispatch:
         if plan is None:
             self._decision.hand_over(asked, form)
         op = arguments[2] if asked.problem.kind.combines else None
-        return Handler(None if plan is None else self._executor(method, plan, op), op)
+        call = Handler(None if plan is None else self._executor(method, plan, op), op)
+        return call if key is None else self.calls.remember(key, call)
+
+    def persistent(self, method: str, arguments: Sequence[Any]) -> PersistentCollective | None:
+        """A persistent request.   arguments: all that METHOD_init takes."""
+        blocking = arguments[:-1]  # without `info`
+        key: Hashable = _key(method, blocking)
+        key = None if key is None else ("persistent", key)
+        call = self.calls.get(key) or self.find(method, key, blocking, "persistent")
+        if call.executor is None:
+            return None
+        return call.executor.persistent(*_buffers(method, blocking))
 
     def nonblocking(
-        self, method: str, *arguments: Any
+        self, method: str, arguments: Sequence[Any]
     ) -> MPI.Request | PersistentCollective | None:
         """A request that is started, for the arguments of an MPI method."""
         key = _key(method, arguments)
-        call = self.calls.get(key) or self.find(method, key, *arguments)
+        call = self.calls.get(key) or self.find(method, key, arguments)
         if call.executor is None:
             return None
         return call.executor.nonblocking(*_buffers(method, arguments))

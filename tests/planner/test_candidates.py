@@ -8,7 +8,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.planner import candidates
 from collwise.planner.candidates import keeps_order, tried
 from collwise.planner.choose import problem_for
@@ -36,7 +36,9 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
         for algorithm in algorithms_for(problem.collective, levels=False):
             if not keeps_order(algorithm, problem):
                 continue
-            look = Flat(asked.machine, 1) if isinstance(asked.machine, Levels) else asked.machine
+            look = (
+                OneLevel(asked.machine, 1) if isinstance(asked.machine, Levels) else asked.machine
+            )
             for settings in list(algorithm.choices(problem, look))[:2]:
                 schedule = algorithm.solve(problem, settings)
                 least = least_time(algorithm, schedule, asked.machine, settings)

@@ -16,11 +16,11 @@ from collwise.algorithms.registry import (
     Parameter,
     Settings,
     algorithms_for,
+    parse_label,
     register,
-    written,
 )
 from collwise.errors import InvalidArgument
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.problem import Order, Problem, satisfies
@@ -55,7 +55,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> LevelAlgorithm
 
     levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
     """
-    algorithm, values = written(label, collective)
+    algorithm, values = parse_label(label, collective)
     if algorithm.levels and not levels:
         remedy = "name one that knows no levels"
         raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
@@ -210,7 +210,7 @@ def combined_choices(
     every = [
         best_parts(
             team_problem(problem, collective, max(teams.largest(level), 2)),
-            Flat(machine, level),
+            OneLevel(machine, level),
             among,
             most if level == teams.depth else max(most - 1, 1),
         )

@@ -21,17 +21,17 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
 from collwise.timing import ideal
 
 MAX_PIECES = 4096
-"""More pieces than this are never worth the room that a compiled plan takes."""
+"""Pieces: more are never worth the room that a compiled plan takes."""
 MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
-"""Ranks, and pieces times ranks, up to which rounds are played for their time when one plans."""
+"""Ranks, and pieces × ranks: larger rounds are not played for their time while planning."""
 MAX_EVER = 1 << 22
-"""Pieces times ranks, with some for the first piece, beyond which none are played at all."""
+"""Pieces × ranks, the first piece counted several times: larger rounds are refused."""
 MAX_TABLED = 1 << 14
-"""The same up to which rounds for latencies above 1 are tried."""
+"""Pieces × ranks: larger rounds for latencies above 1 are not tried while planning."""
 MAX_COMPARED = 4
-"""So many of them are compared exactly."""
+"""Numbers of pieces that are compared by exact times."""
 MAX_SIMULATED = 1 << 12
-"""The same where the times have to be simulated, message by message."""
+"""Pieces × ranks: larger rounds are not tried where only a simulation gives the time."""
 LARGEST_TICKS = 1 << 62
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 

@@ -240,7 +240,7 @@ def find(name: str, collective: str | None = None) -> Algorithm:
 WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 
 
-def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
+def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
     """An algorithm and its settings, not checked yet, as in "chain_segmented(segment=4k)".
 
     Raises UnknownName or InvalidArgument.

@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 from collwise.comm.dispatch import Dispatch
 from collwise.comm.family import Inheritable
+from collwise.comm.recording import Way
 
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Of the first broadcast; of each rank's part in the first allgather."""
@@ -27,17 +28,19 @@ _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
 """Bytes of the pickle, and how many buffers follow; of a slot, the first only."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
 """What there is room for."""
+_OBJECT: Way = "object"
 _OUT_OF_BAND = 5
 """The protocol of pickle with buffers."""
-_BCAST, _REDUCE = MPI.Intracomm.bcast, MPI.Intracomm.reduce
-_ALLREDUCE, _ALLGATHER = MPI.Intracomm.allreduce, MPI.Intracomm.allgather
-"""mpi4py's own, called as directly as possible."""
 
 
 class ObjectForms(Inheritable):
     """A communicator whose collectives of objects call those of buffers, where that is faster."""
 
     _dispatch: Dispatch
+    _library_bcast = MPI.Intracomm.bcast
+    _library_allgather = MPI.Intracomm.allgather
+    _library_allreduce = MPI.Intracomm.allreduce
+    _library_reduce = MPI.Intracomm.reduce
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast a Python object from `root`; semantics and errors are mpi4py's."""
@@ -46,24 +49,24 @@ class ObjectForms(Inheritable):
             and hasattr(type(root), "__index__")
             and self._dispatch.slow("Bcast", FIRST_BYTES)
         ):
-            return bcast(self, obj, self.Get_rank(), int(root))
-        return _BCAST(self, obj, root)
+            return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
+        return self._library_bcast(obj, root)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather everybody's object on every rank; semantics and errors are mpi4py's."""
         if "Allgather" in self._served and self._gathers(MAX_RANKS):
-            return allgather(self, sendobj)
-        return _ALLGATHER(self, sendobj)
+            return allgather(self._for_objects(), sendobj)
+        return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
         if (
             "Allgather" in self._served
             and self._gathers(MAX_COMBINING)
-            and (every := allgather(self, sendobj, small=True))
+            and (every := allgather(self._for_objects(), sendobj, small=True))
         ):
             return _combined(every, op)
-        return _ALLREDUCE(self, sendobj, op)
+        return self._library_allreduce(sendobj, op)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
@@ -72,10 +75,14 @@ class ObjectForms(Inheritable):
             and hasattr(type(root), "__index__")
             and 0 <= int(root) < self.Get_size()
             and self._gathers(MAX_COMBINING)
-            and (every := allgather(self, sendobj, small=True))
+            and (every := allgather(self._for_objects(), sendobj, small=True))
         ):
             return _combined(every, op) if self.Get_rank() == root else None
-        return _REDUCE(self, sendobj, op, root)
+        return self._library_reduce(sendobj, op, root)
+
+    def _for_objects(self) -> MPI.Intracomm:
+        """Where to call: this object, or a view of it that counts calls as those of objects."""
+        return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, most: int) -> bool:
         """Whether an `Allgather` carries objects of up to so many ranks; equal on all ranks."""

@@ -1,6 +1,7 @@
 """METHOD_init and IMETHOD of a communicator: requests of ours, or the library's."""
 
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
@@ -38,8 +39,7 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
             bound.apply_defaults()
             arguments = bound.args[1:]
         serve = comm._dispatch.persistent if persistent else comm._dispatch.nonblocking
-        made = serve(method, arguments)
-        return library(comm, *arguments) if made is None else made
+        return serve(method, partial(library, comm, *arguments), arguments)
 
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
 """Trying what applies: by lower bounds, so that what cannot be the fastest need not be simulated.
 
-Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound, as if
-messages met nowhere; candidates are simulated in its order.  None is that cannot be the fastest any
-more, unless all that were take little time (the runners-up are worth knowing); and a simulation
-ends when it is later than the fastest was.
+Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound: its
+time if messages met nowhere.  Candidates are simulated in the order of their bounds.  One whose
+bound is above the best time so far is skipped, unless little has been simulated yet, since the
+runners-up are worth knowing.  A simulation ends when it is later than the best time so far.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from collwise.algorithms.registry import Algorithm
 from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED
 from collwise.model.exact import seconds
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
@@ -136,7 +136,7 @@ def _choices(
     plain = replace(problem, placement=None)
     flats: list[Machine] = []
     if isinstance(machine, Levels):
-        flats = [Flat(machine, level) for level in range(1, len(machine.by_level) + 1)]
+        flats = [OneLevel(machine, level) for level in range(1, len(machine.by_level) + 1)]
         if problem.ranks <= MAX_LOOKS and machine.shares_ports:
             flats += [level.law for level in machine.by_level[1:]]
     for algorithm in among:

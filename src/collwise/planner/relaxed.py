@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from collwise.algorithms.registry import Algorithm
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Cost, ExchangeOnly, Hockney, LogGP, Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.operations import Combine, Recv, Send, size_of
@@ -17,12 +17,13 @@ QUICK = 1 << 10
 
 
 @dataclass(frozen=True)
-class Relaxed(Machine):
-    """The postal law with the costs of another machine, which is nowhere faster than this.
+class LowerBoundMachine(Machine):
+    """A postal machine with another machine's costs: that one is never faster.
 
-    A wormhole message keeps both ports for as long as here, and may wait for links besides.  In
-    LogGP receipts and sends of a rank delay each other besides; but messages are received as they
-    arrive, not in list order, so that it is a bound only where each rank has one sender.
+    On a wormhole network a message keeps both ports for as long as here, and may also wait for
+    links.  In LogGP a rank's receipts and sends also delay each other.  But there messages are
+    received as they arrive, not in list order; so this is a bound only where each rank has one
+    sender.
     """
 
     machine: Machine
@@ -38,7 +39,7 @@ class Relaxed(Machine):
 def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
     """A machine with independent ports on which a schedule is not slower; None if none is known."""
     if isinstance(machine, Levels):
-        return Flat(machine, 0)
+        return OneLevel(machine, 0)
     if isinstance(machine, ExchangeOnly):
         return Hockney(machine.alpha, machine.beta, machine.gamma)
     if isinstance(machine, Hockney):
@@ -47,7 +48,7 @@ def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
         isinstance(machine, LogGP) and not isinstance(schedule.program, DownTree)
     ):
         return None
-    return Relaxed(machine)
+    return LowerBoundMachine(machine)
 
 
 def least_time(

@@ -70,7 +70,7 @@ class UpRounds(Program):
         left = Counter(one.sent for one in rounds)  # by piece: how often it still comes in
         values: dict[int, int] = {}  # by piece: where its value lies, if not in the input
         operations: list[Operation] = []
-        # Backwards, what a round brought leaves when what carried it on at the earliest arrives.
+        # Run backwards: a piece is sent back once every rank that got it from here has returned it.
         sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]
         receives = [(number, 0, number) for number in range(len(rounds))]
         for _, sends_it, number in sorted(sends + receives, key=lambda e: (-e[0], e[1])):

@@ -15,7 +15,7 @@ from collwise.algorithms.composition import (
 )
 from collwise.algorithms.reduce.multilevel import SHORT, Inwards, inwards
 from collwise.algorithms.registry import Settings
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import InTeams, hierarchy_of, moved
 from collwise.schedule.operations import Operation, Slot
 from collwise.schedule.problem import Problem
@@ -57,7 +57,9 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     sizes = [(level, max(teams.largest(level), 2)) for level in range(1, teams.depth + 1)]
     best = {
         collective: [
-            best_parts(team_problem(problem, collective, size), Flat(machine, level), among, most)
+            best_parts(
+                team_problem(problem, collective, size), OneLevel(machine, level), among, most
+            )
             for level, size in levels
         ]
         for collective, levels, among, most in (

@@ -224,12 +224,13 @@ class Comm(ObjectForms):
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )
 
-    def calls(self) -> list[Calls]:
+    def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collectives called on it and on communicators made of it, and who served them.
 
-        As this rank called them; none unless it was made with record=True.
+        As this rank called them; none unless it was made with record=True.   worth: of so many,
+        those that took most time, also what a tuning would be worth, which takes planning.
         """
-        return [] if self._record is None else self._record.calls()
+        return [] if self._record is None else self._record.calls(worth=worth)
 
     def last_call(self) -> Calls | None:
         """The last of them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.composition import BEST, LevelAlgorithm, best_parts, part
+from collwise.algorithms.composition import BEST, LevelAlgorithm, best_parts, check_order, part
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import InTeams, hierarchy_of
@@ -58,7 +58,10 @@ def across(lanes: Lanes, problem: Problem, one: LevelAlgorithm) -> Callable[[int
 
     @cache
     def program(nbytes: int) -> Program:
-        return one.algorithm.build(lane_problem(lanes, problem, nbytes), dict(one.settings))
+        inner = lane_problem(lanes, problem, nbytes)
+        if problem.kind.combines:
+            check_order(one.algorithm, inner)
+        return one.algorithm.build(inner, dict(one.settings))
 
     return program
 

@@ -7,10 +7,10 @@ from collwise.algorithms import in_lanes
 from collwise.algorithms.composition import one_part, part, register_multilevel
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
-from collwise.schedule.hierarchy import moved
+from collwise.schedule.hierarchy import hierarchy_of, moved
 from collwise.schedule.lanes import InTeam, Lanes, ReduceScatter
 from collwise.schedule.operations import Copy, Operation, Slot
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
 
@@ -52,6 +52,12 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
     return inside + in_lanes.time_in_lanes(problem, machine, settings["across"], settings["gather"])
 
 
+def _order(problem: Problem) -> Order:
+    """That of the ranks where nodes are runs of at most two; of more, the last come first."""
+    teams = hierarchy_of(problem)
+    return "rank" if teams.lines_up and teams.largest(1) <= 2 else "same"
+
+
 register_multilevel(
     "allreduce/multilane",
     "reduce-scatter in the nodes, allreduce the parts side by side across, collect in every node",
@@ -64,6 +70,6 @@ register_multilevel(
         "gather": one_part("gather", "s_to_p", "bruck"),
     },
     segmented=True,
-    order=lambda problem: "same",
+    order=_order,
     by_level=_by_level,
 )

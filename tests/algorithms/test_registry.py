@@ -160,6 +160,7 @@ BAD: dict[str, list[Any]] = {
             "across",
             "broadcasts",
             "exchange",
+            "gather",
         )
     },
     "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],

@@ -11,7 +11,7 @@ import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.composition import part
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
@@ -111,7 +111,7 @@ def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
         given["sources"] = sorted(random.sample(range(ranks), random.randint(1, ranks)))
     ours = cw.plan(collective, machine=machine, **given)
     laws = [level.law for level in machine.by_level]
-    for law in [*laws, *(Flat(machine, 1 + level) for level in range(len(laws)))]:
+    for law in [*laws, *(OneLevel(machine, 1 + level) for level in range(len(laws)))]:
         theirs = cw.plan(collective, machine=law, **given)
         schedule = replace(theirs.schedule, problem=ours.problem)
         assert ours.choice.predicted <= ideal(schedule, machine).completion

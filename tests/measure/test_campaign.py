@@ -340,7 +340,7 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
     """512 bytes take a constant time: t0 lies near that of the other sizes, not of the next."""
     line = _piecewise((8, 65536, ("1e-6", "1e-9"), ("40e-6", "1e-9")))
 
-    class Flat(SimulatedProber):
+    class OneLevel(SimulatedProber):
         def run(self, probes: Sequence[Probe]) -> list[Seconds]:
             return [
                 Fraction(81, 10**6) if p.nbytes == 512 else x
@@ -349,7 +349,7 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
 
     sizes = (8, 512, 4096, 65536)
     campaign = Campaign(4, sizes=sizes, budget_s=1e6, repetitions=5)
-    fits = Flat(line).conduct(campaign).fits
+    fits = OneLevel(line).conduct(campaign).fits
     assert [(fit.nbytes, fit.fitted) for fit in fits] == [(n, n == 512) for n in sizes] * 2
     fit = fits[1]
     t0 = line.message(512).gap

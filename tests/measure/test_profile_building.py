@@ -103,7 +103,7 @@ def test_crowded_nodes_are_noticed() -> None:
 def test_what_is_unknown_stays_unknown() -> None:
     """One repetition: no interval; an experiment without growth: no λ of its own."""
 
-    class Flat(SimulatedProber):
+    class OneLevel(SimulatedProber):
         def run(self, probes: Sequence[Probe]) -> list[Seconds]:
             exact = super().run(probes)
             flat = Fraction(9)
@@ -111,7 +111,7 @@ def test_what_is_unknown_stays_unknown() -> None:
 
     # Just enough for the opening of the first size, all but one repetition thrown away.
     campaign = Campaign(4, sizes=(8,), budget_s=1e-9)
-    prober = Flat(Machine.postal(t0_s=1, lam=2))
+    prober = OneLevel(Machine.postal(t0_s=1, lam=2))
     while batch := campaign.next_batch():
         samples: list[Seconds | None] = []
         seen = set()

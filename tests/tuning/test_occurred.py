@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.tuning.occurred import MOST, tasks_of
+from collwise.tuning.occurred import MAX_TASKS, tasks_of
 
 
 def call(nbytes: int = 800, times: int = 1, **more: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_the_most_frequent_first(tmp_path: Path) -> None:
 def test_not_too_many(tmp_path: Path) -> None:
     names = "broadcast", "allreduce", "reduce"
     calls = [call(8 * 3**n, collective=name, op=None) for n in range(14) for name in names]
-    assert len(tasks_of(summary(tmp_path, *calls), 4)) == MOST
+    assert len(tasks_of(summary(tmp_path, *calls), 4)) == MAX_TASKS
 
 
 def test_operators_that_races_do_not_know(tmp_path: Path) -> None:

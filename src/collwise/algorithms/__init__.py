@@ -1,8 +1,13 @@
 """Makes schedules: a folder for each collective, a short file for each algorithm or family.
 
-`registry` says what an algorithm is; `reductions` has what those that combine share, `composition`
-what those for machines with levels do.  Importing this package registers them all, and those of
-other packages that name a module of theirs as an entry point of the group "collwise.algorithms".
+`registry`     what an algorithm is, and how one is registered
+`reductions`   what those that combine share
+`in_rounds`    what broadcasts and reduces in rounds share
+`mixed_radix`  what hybrids with stages of several sizes share
+`composition`  algorithms for machines with levels, made of those for one level
+
+Importing this package registers all of them, and those of other packages that name a module of
+theirs as an entry point of the group "collwise.algorithms".
 """
 
 import logging

@@ -16,11 +16,11 @@ from collwise.algorithms.registry import (
     Parameter,
     Settings,
     algorithms_for,
+    parse_label,
     register,
-    written,
 )
 from collwise.errors import InvalidArgument
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.problem import Order, Problem, satisfies
@@ -55,7 +55,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> LevelAlgorithm
 
     levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
     """
-    algorithm, values = written(label, collective)
+    algorithm, values = parse_label(label, collective)
     if algorithm.levels and not levels:
         remedy = "name one that knows no levels"
         raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
@@ -117,6 +117,21 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     """A problem of the same vector, in a team; in the same order if both combine."""
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
+
+
+def time_inside(problem: Problem, machine: Levels, text: str, collective: str) -> Fraction:
+    """The sum of the times of the largest team's program at every level but the outermost."""
+    levels = hierarchy_of(problem).depth - 1
+    parts = parts_of(text, collective, levels) if levels else ()
+    times = (team_time(problem, machine, one, level) for level, one in enumerate(parts, 1))
+    return sum(times, Fraction(0))
+
+
+def team_time(problem: Problem, machine: Levels, one: LevelAlgorithm, level: int) -> Fraction:
+    """The time of an algorithm in the largest team of a level."""
+    teams = hierarchy_of(problem)
+    inner = team_problem(problem, one.algorithm.collective, max(teams.largest(level), 2))
+    return one.algorithm.time_of(inner, OneLevel(machine, level), dict(one.settings))
 
 
 def check_order(algorithm: Algorithm, problem: Problem) -> None:
@@ -210,7 +225,7 @@ def combined_choices(
     every = [
         best_parts(
             team_problem(problem, collective, max(teams.largest(level), 2)),
-            Flat(machine, level),
+            OneLevel(machine, level),
             among,
             most if level == teams.depth else max(most - 1, 1),
         )

@@ -148,8 +148,10 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
 def circular_time(
     problem: Problem, machine: Machine, program: Callable[[Problem], Program]
 ) -> Fraction:
-    """Seconds of a program of p blocks around a circle: exact where all are equally long, or on up
-    to LARGEST_SIMULATED ranks; else the time for the next length where they are.
+    """Seconds of a program of p blocks around a circle.
+
+    Exact if all blocks are equally long, or on up to LARGEST_SIMULATED ranks; otherwise the time
+    for the next larger length that splits evenly.
     """
     unit = problem.itemsize * problem.ranks
     if not program(problem).is_alike() and problem.ranks <= LARGEST_SIMULATED:

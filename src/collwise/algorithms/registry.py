@@ -61,6 +61,9 @@ class Algorithm:
     """In which order it combines, if it does."""
     levels: bool = False
     """True if it is made for machines with levels: it goes by the problem's placement."""
+    by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
+    """About its time on a machine with levels: the sum of its parts' times; None if quick to tell.
+    """
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
 
@@ -240,7 +243,7 @@ def find(name: str, collective: str | None = None) -> Algorithm:
 WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 
 
-def written(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
+def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
     """An algorithm and its settings, not checked yet, as in "chain_segmented(segment=4k)".
 
     Raises UnknownName or InvalidArgument.

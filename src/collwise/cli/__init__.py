@@ -1,8 +1,9 @@
 """The command line: `collwise COMMAND`.
 
 `COMMANDS` is the only list of commands; NAME is made by NAME_command.py.  Options that commands
-share: problem_options, machine_options (planning_options has both), profile_option, ranks_option,
-which starts ranks; parameter_types reads their values.  output prints; failures turns exceptions
+share: `problem_options`, `machine_options` (`planning_options` has both), `profile_option`, and
+`ranks_option`, which starts ranks.  `parameter_types` reads their values, `grouped_command` shows
+them in groups.  `output` prints, `delivery` shows and saves results, `failures` turns exceptions
 into messages and exit codes.
 """
 

@@ -27,7 +27,7 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 
-LONG = 128
+SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
 
 picture_option = click.option(
@@ -54,7 +54,7 @@ class PlanningQuestion(NamedTuple):
         """
         machine, topology, problem = self.machine.machine, self.machine.topology, self.problem
         formulas = topology is None and machine.independent_ports
-        if problem.ranks < LONG or (formulas and not problem.kind.has_sources):
+        if problem.ranks < SLOW_FROM_RANKS or (formulas and not problem.kind.has_sources):
             return ""
         return (
             f"{doing} {problem}: schedules are simulated message by message, which may take a while"

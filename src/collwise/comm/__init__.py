@@ -2,6 +2,7 @@
 
 `communicator`  the methods of mpi4py that are ours
 `request_forms` the same as requests
+`objects`       the same of Python objects
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
 `dispatch`      which executor of ours serves a call, or the library's own: one cache

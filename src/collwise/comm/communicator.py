@@ -13,7 +13,7 @@ from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
 from collwise.comm.objects import ObjectForms
-from collwise.comm.recording import Calls, Record
+from collwise.comm.recording import Calls, Record, Way
 from collwise.comm.request_forms import add_request_forms
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
@@ -66,11 +66,11 @@ class Comm(ObjectForms):
     placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: note every call, for `calls` and `last_call`; each then takes some microseconds more.
+    record: count every call, for `calls` and `last_call`.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
-    blocking call that is served here, and when a persistent request is made.  Where they would wait
-    for ever all raise InvalidArgument, also for a rank that does not come within a minute (or
+    blocking call that is served here, and when a persistent request is made.  If the calls do not
+    match, all ranks raise InvalidArgument.  So they do if a rank does not come within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
     Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
@@ -123,9 +123,10 @@ class Comm(ObjectForms):
         *,
         later: bool = False,
         like: "Inheritable | None" = None,
+        way: Way = "blocking",
     ) -> None:
-        ranks = len(world.hosts)
-        names = decision.served(ranks)
+        ranks, record = len(world.hosts), self._record
+        names = decision.served(ranks) if record is None else COLLECTIVES.keys()
         duplicate = like._dispatch.duplicate if isinstance(like, Comm) else None
         exchange = like._argument_exchange if isinstance(like, Comm) else None
         if like is self:
@@ -134,15 +135,15 @@ class Comm(ObjectForms):
             living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._world, self._has_plans = decision, world, True
-        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate)
+        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate, record, way)
         if self._dispatch.fast is not None:
             self.__dict__ |= _fast_calls(self._dispatch.fast)
         if decision.check_limit_s:
             self._argument_exchange = check_calls(
                 self, decision.check_limit_s, exchange, later=later
             )
-        if self._record is not None:
-            self._record.watch(self, self._dispatch, decision)
+        if record is not None:
+            record.watch(self, ranks, decision)
 
     @classmethod
     def Create_from_group(  # noqa: N802
@@ -303,7 +304,7 @@ class Comm(ObjectForms):
             _ALLGATHER(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
-        """Gather what the ranks have, here or there, on every rank; semantics are mpi4py's.
+        """Gather contributions of different lengths on every rank; semantics are mpi4py's.
 
         A rank with a count of 0 is no source.  Where a plan of ours runs, a send buffer of another
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
@@ -329,7 +330,8 @@ class Comm(ObjectForms):
         if method not in self._served:
             return False
         key = combine_key(method, sendbuf, recvbuf, op, root)
-        return self._dispatch.serve(method, key, fast_key, (sendbuf, recvbuf, op, root))
+        arguments = (sendbuf, recvbuf, op, root)[: 4 if method == "Reduce" else 3]
+        return self._dispatch.serve(method, key, fast_key, arguments)
 
     def _gathered(self, method: str, fast_key: bytes | None, sendbuf: Any, recvbuf: Any) -> bool:
         if ENGINE.running:

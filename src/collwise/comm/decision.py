@@ -65,12 +65,13 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    on_one_node: the profile for parts whose ranks lie on one node, where the others do not.
-    placement: how the ranks lie on nodes.   placed: where they are, in the levels of the profile.
+    on_one_node: the profile for communicators derived from this one whose ranks lie on one node,
+    where these do not.   placement: how the ranks lie on nodes.   placed: the same in the levels of
+    the profile.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
     engine: which one executes plans on rank 0.
-    hands_over: whether the library serves what no plan does; else such calls are refused.
+    hands_over: whether the library serves calls without a plan; if not, they raise.
     """
 
     profile: Profile | None = None

@@ -5,19 +5,20 @@ that all ranks decide alike.  None always means that the library's own collectiv
 """
 
 from collections.abc import Callable, Container, Hashable, Sequence
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.decision import CallProblem, Decision, OpAndType
+from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of, vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form
@@ -25,10 +26,10 @@ from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Schedule
 
-MOST = 2048
+MAX_ENTRIES = 2048
 """Entries of the cache: calls, plans and executors, some of which have memory of their own."""
 SLOW_S = 50e-6
-"""A collective for which some microseconds in Python are cheap."""
+"""Beside a collective that takes longer, some microseconds in Python are cheap."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -36,14 +37,14 @@ class Handler(NamedTuple):
     """Who serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
+    tally: where they are counted, if they are.   known: False for calls that the library shall
+    refuse, or that move nothing, which are read anew each time.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
-
-
-_LIBRARY = Handler(None)
-"""For a call that the library shall refuse, or that moves nothing."""
+    tally: Tally | None = None
+    known: bool = True
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
@@ -86,11 +87,12 @@ class _Run(NamedTuple):
 class PrivateDuplicate:
     """The private duplicate of a communicator, made at the first planned call.
 
-    MPI libraries have few communicators, so none is duplicated before it is needed.
+    MPI libraries have few communicators, so none is duplicated before it is needed.   of: mpi4py's
+    object for the communicator.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
-        self._comm = MPI.Intracomm(comm)
+        self.of = MPI.Intracomm(comm)
         self.made: PrivateCommunicator | None = None
         self._users: list[Callable[[], object]] = []
 
@@ -101,7 +103,7 @@ class PrivateDuplicate:
     def make(self) -> PrivateCommunicator:
         """The duplicate; the first call is collective."""
         if self.made is None:
-            self.made = PrivateCommunicator(self._comm)
+            self.made = PrivateCommunicator(self.of)
             self.made.when_broken = self._users
         self.made.check()
         return self.made
@@ -118,7 +120,7 @@ class Dispatch:
 
     calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
     need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
-    duplicate: may be shared.
+    duplicate: may be shared.   record: where calls are counted, as made in this way.
     """
 
     def __init__(
@@ -129,10 +131,13 @@ class Dispatch:
         rank: int,
         ranks: int,
         duplicate: PrivateDuplicate | None = None,
+        record: Record | None = None,
+        way: Way = "blocking",
     ) -> None:
         self._decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
+        self._record, self._way = record, way
         self._rank, self._ranks = rank, ranks
-        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MOST)
+        self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.fast = None
         if COMPILED is not None:
             self.fast = COMPILED.Calls(methods, self._failed, self._rank, self._ranks)
@@ -141,52 +146,62 @@ class Dispatch:
     def serve(
         self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
     ) -> bool:
-        """Execute a blocking call; False if the library's own shall serve it.
+        """Execute a blocking call; False if the caller shall have the library's own serve it.
 
         key: see `find`.   fast_key: the compiled engine's, who learns what it may do next time.
         arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, *arguments)
-        buffers = _buffers(method, arguments)
-        fast_call = None if call.executor is None else call.executor.run(*buffers)
-        if fast_key is not None and self.fast is not None:
-            if fast_call is not None:
-                self.fast.remember(fast_key, *fast_call)
-            elif call.executor is None and call is not _LIBRARY:
-                self.fast.remember(fast_key, None, ())
-        return call.executor is not None
+        executor, _, tally, known = call
+        begin_ns = 0 if tally is None else monotonic_ns()
+        fast_call: Any = (None, ()) if executor is None and known else None
+        if executor is not None:
+            fast_call = executor.run(*_buffers(method, arguments))
+        elif tally is not None:
+            getattr(self.duplicate.of, method)(*arguments)
+        if tally is not None:
+            tally.add(begin_ns, monotonic_ns())
+        if fast_key is not None and fast_call is not None and self.fast is not None:
+            self.fast.remember(fast_key, *fast_call, tally and tally.memory)
+        return executor is not None or tally is not None
 
-    def find(self, method: str, key: Hashable, *arguments: Any) -> Handler:
-        """What serves a blocking call whose key, if it has one, is not among `calls`.
+    def find(self, method: str, key: Hashable, *arguments: Any, way: Way | None = None) -> Handler:
+        """What serves a call whose key, if it has one, is not among `calls`.
 
-        arguments: all that the MPI method takes.
+        arguments: all that the MPI method takes.   way: this communicator's, unless given.
         """
-        call = self._handler("blocking", method, arguments)
-        return call if key is None or call is _LIBRARY else self.calls.remember(key, call)
+        call = self._handler(way or self._way, method, arguments)
+        return self.calls.remember(key, call) if key is not None and call.known else call
 
-    def persistent(self, method: str, *arguments: Any) -> PersistentCollective | None:
-        """A persistent request for the arguments of an MPI method."""
-        executor = self._handler("persistent", method, arguments).executor
-        return None if executor is None else executor.persistent(*_buffers(method, arguments))
+    def persistent(self, method: str, library: Callable[[], Any], *arguments: Any) -> Any:
+        """A persistent request for the arguments of an MPI method.   library: makes its own."""
+        executor, _, tally, _ = self._handler("persistent", method, arguments)
+        buffers = _buffers(method, arguments)
+        made = library() if executor is None else executor.persistent(*buffers)
+        return made if tally is None else counting_starts(made, tally)
 
-    def _handler(self, form: Form, method: str, arguments: Sequence[Any]) -> Handler:
+    def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         asked = self.call_problem(method, arguments)
+        tally = None
+        if self._record is not None:
+            tally = self._record.tally(method, way, self._ranks, asked, self._decision)
         if asked is None:
-            return _LIBRARY
-        plan = self.plan(asked, form, timed=False)
+            return Handler(None, None, tally, known=False)
+        plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
-            self._decision.hand_over(asked, form)
+            self._decision.hand_over(asked, form_of(way))
         op = arguments[2] if asked.problem.kind.combines else None
-        return Handler(None if plan is None else self._executor(method, plan, op), op)
+        return Handler(None if plan is None else self._executor(method, plan, op), op, tally)
 
-    def nonblocking(
-        self, method: str, *arguments: Any
-    ) -> MPI.Request | PersistentCollective | None:
-        """A request that is started, for the arguments of an MPI method."""
+    def nonblocking(self, method: str, library: Callable[[], Any], *arguments: Any) -> Any:
+        """A request that is started, for the arguments of an MPI method.   library: starts one."""
         key = _key(method, arguments)
-        call = self.calls.get(key) or self.find(method, key, *arguments)
+        key = key and ("nonblocking", key)
+        call = self.calls.get(key) or self.find(method, key, *arguments, way="nonblocking")
+        if call.tally is not None:
+            call.tally.start()
         if call.executor is None:
-            return None
+            return library()
         return call.executor.nonblocking(*_buffers(method, arguments))
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
@@ -198,9 +213,10 @@ class Dispatch:
         return plan
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a plan serves calls of so many bytes of each, and the library's are slow.
+        """Whether a plan serves calls of this size, and the library's own call takes long.
 
-        They are, if the race that decided says so, or if none did.   method: combines nothing.
+        It does if the race that decided says so, or if there was none.   nbytes: of each rank.
+        method: one that combines nothing.
         """
         key = "slow", method, nbytes
         if key not in self.calls:
@@ -248,7 +264,7 @@ class Dispatch:
         return executor
 
     def _failed(self, problem: BaseException) -> None:
-        """What a program raised that the compiled engine executed by itself."""
+        """Mark the communicator broken after an error in a call that C served by itself."""
         if self.duplicate.made is not None:
             self.duplicate.made.mark_broken(problem)
 

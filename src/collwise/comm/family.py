@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from mpi4py import MPI
 
 from collwise.comm.decision import HINT, Decision
-from collwise.comm.recording import Record
+from collwise.comm.recording import Record, Way
 from collwise.mpi.runtime.world import World
 
 _MADE = (
@@ -68,10 +68,12 @@ class Inheritable(MPI.Intracomm):
         *,
         later: bool = False,
         like: "Inheritable | None" = None,
+        way: Way = "blocking",
     ) -> None:
         """Serve from now on.
 
         later: MPI has not finished making this communicator.   like: one with the same handle.
+        way: as which blocking calls are counted.
         """
         raise NotImplementedError
 
@@ -87,15 +89,21 @@ class Inheritable(MPI.Intracomm):
         algorithms: by collective, as `Comm` takes them.  What it returns is kept, so asking again
         costs little; it is not to be freed.
         """
-        text = repr(algorithms)
-        if text not in self._views:
+        if (view := self._views.get(text := repr(algorithms))) is None:
+            view = self._view(
+                text, self._decision.choosing(algorithms) if self._has_plans else None
+            )
+        return view
+
+    def _view(self, name: str, decision: Decision | None, way: Way = "blocking") -> Self:
+        """Another object for this communicator, kept by its name; without plans if None decides."""
+        if name not in self._views:
             view = type(self).__new__(type(self), self)
             view._record = self._record
-            if self._has_plans:
-                decision = self._decision.choosing(algorithms)
-                view._serve(decision, self._world, self.Get_rank(), like=self)
-            self._views = {**self._views, text: view}
-        made: Self = self._views[text]
+            if decision is not None:
+                view._serve(decision, self._world, self.Get_rank(), like=self, way=way)
+            self._views = {**self._views, name: view}
+        made: Self = self._views[name]
         return made
 
     def Set_info(self, info: MPI.Info) -> None:  # noqa: N802

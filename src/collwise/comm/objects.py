@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 from collwise.comm.dispatch import Dispatch
 from collwise.comm.family import Inheritable
+from collwise.comm.recording import Way
 
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Of the first broadcast; of each rank's part in the first allgather."""
@@ -27,6 +28,7 @@ _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
 """Bytes of the pickle, and how many buffers follow; of a slot, the first only."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
 """What there is room for."""
+_OBJECT: Way = "object"
 _OUT_OF_BAND = 5
 """The protocol of pickle with buffers."""
 
@@ -35,37 +37,45 @@ class ObjectForms(Inheritable):
     """A communicator whose collectives of objects call those of buffers, where that is faster."""
 
     _dispatch: Dispatch
+    _library_bcast = MPI.Intracomm.bcast
+    _library_allgather = MPI.Intracomm.allgather
+    _library_allreduce = MPI.Intracomm.allreduce
+    _library_reduce = MPI.Intracomm.reduce
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast a Python object from `root`; semantics and errors are mpi4py's."""
         if hasattr(type(root), "__index__") and self._through("Bcast", FIRST_BYTES):
-            return bcast(self, obj, self.Get_rank(), int(root))
-        return super().bcast(obj, root)
+            return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
+        return self._library_bcast(obj, root)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather everybody's object on every rank; semantics and errors are mpi4py's."""
         if self.Get_size() <= MAX_RANKS and self._through("Allgather", SLOT_BYTES):
-            return allgather(self, sendobj)
-        return super().allgather(sendobj)
+            return allgather(self._for_objects(), sendobj)
+        return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
         every = self._small_objects(sendobj)
-        return _combined(every, op) if every else super().allreduce(sendobj, op)
+        return _combined(every, op) if every else self._library_allreduce(sendobj, op)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
         known = hasattr(type(root), "__index__") and 0 <= int(root) < self.Get_size()
         every = self._small_objects(sendobj) if known else []
         if not every:
-            return super().reduce(sendobj, op, root)
+            return self._library_reduce(sendobj, op, root)
         return _combined(every, op) if self.Get_rank() == root else None
+
+    def _for_objects(self) -> MPI.Intracomm:
+        """Where to call: this object, or a view of it that counts calls as those of objects."""
+        return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _small_objects(self, mine: Any) -> list[Any]:
         """Everybody's, for every rank to combine; none where mpi4py shall do it."""
         few = self.Get_size() <= MAX_COMBINING
         gathers = few and self._through("Allgather", SLOT_BYTES)
-        return allgather(self, mine, small=True) if gathers else []
+        return allgather(self._for_objects(), mine, small=True) if gathers else []
 
     def _through(self, method: str, nbytes: int) -> bool:
         """Whether objects go by way of buffers, the first of so many bytes; equal on all ranks."""

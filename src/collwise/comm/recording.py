@@ -1,40 +1,50 @@
-"""Which collectives a program calls, and who serves them: for summaries, on request.
+"""Which collectives a program calls, how long they take and who serves them: for summaries.
 
-A recorded call costs some microseconds more.
+Equal calls share a tally.  What the caches hold for such calls counts there, in the compiled
+engine, too, so a recorded call costs next to nothing more.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import signature
+from collections.abc import Callable, Hashable
+from functools import cache, wraps
+from time import monotonic_ns
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mpi4py import MPI
 
 from collwise.comm.decision import CallProblem, Decision
-from collwise.comm.dispatch import Dispatch
 from collwise.measure.race import LIBRARY
+from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.profiles.records import Form
-from collwise.schedule.collectives import COLLECTIVES
 
 FORMAT = "collwise calls"
 """Of the document in which `collwise run --json` tells them."""
 Way: TypeAlias = Literal["blocking", "nonblocking", "persistent", "object"]
 _OTHERS = (
     "Barrier", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall", "Alltoallv", "Alltoallw",
-    "Reduce_scatter", "Scan", "Exscan", "barrier", "bcast", "gather", "scatter", "allgather",
-    "alltoall", "reduce", "allreduce", "scan", "exscan",
+    "Reduce_scatter", "Scan", "Exscan", "barrier", "gather", "scatter", "alltoall", "scan",
+    "exscan",
 )  # fmt: skip
-"""Collectives that only the library serves, or, of objects, by way of those of buffers."""
+"""Collectives that only the library serves."""
+OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
+"""Collectives of objects that may go by way of those of buffers."""
+
+# The numbers of a tally, as in calls.c.
+TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
+FOREVER = 2**63 - 1
+
+
+def form_of(way: Way) -> Form:
+    """As which kind of calls those of a way are planned, and raced."""
+    return "persistent" if way == "persistent" else "blocking"
 
 
 class Calls(NamedTuple):
     """Equal calls.
 
-    way: of persistent ones `times` counts requests, not starts; "object": made for one of objects.
-    asked: None for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a
-    sentence.   saved_s: seconds that all of them saved, by the race that decided; None where none
-    did.
+    way: of persistent ones `times` counts starts; "object": made for one of objects.   asked: None
+    for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a sentence.
+    saved_s: seconds that all of them saved, by the race that decided; None where none did.
+    spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
     """
 
     method: str
@@ -45,110 +55,137 @@ class Calls(NamedTuple):
     algorithm: str
     why: str
     saved_s: float | None
+    spent_s: float | None
 
 
-class _Key(NamedTuple):
-    method: str
-    way: Way
-    ranks: int
-    decision: int
-    """Its id; it is kept."""
-    asked: CallProblem | None
+class Tally:
+    """How often equal calls were made, and for how long.
+
+    numbers: TIMES, UNTIL which number of calls the compiled engine serves, NANOSECONDS in all, the
+    LAST start on the monotonic clock.   memory: the same, for the compiled engine.
+    """
+
+    __slots__ = ("asked", "decision", "memory", "method", "numbers", "ranks", "way")
+
+    def __init__(
+        self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
+    ) -> None:
+        self.method, self.way, self.ranks = method, way, ranks
+        self.asked, self.decision = asked, decision
+        self.memory = bytearray(8 * NUMBERS)
+        self.numbers = memoryview(self.memory).cast("q")
+        self.numbers[UNTIL] = FOREVER
+
+    def add(self, begin_ns: int, end_ns: int) -> None:
+        """Count a call, with its times on the monotonic clock."""
+        numbers = self.numbers
+        numbers[TIMES] += 1
+        numbers[NANOSECONDS] += end_ns - begin_ns
+        numbers[LAST] = begin_ns
+
+    def start(self) -> None:
+        """Count a call that is completed elsewhere."""
+        self.numbers[TIMES] += 1
+        self.numbers[LAST] = monotonic_ns()
+
+    def told(self, times: int) -> Calls:
+        """So many of these calls."""
+        told = self.method, self.way, self.ranks, self.asked, times
+        spent_s = None
+        if self.way not in ("nonblocking", "persistent"):
+            spent_s = times * self.numbers[NANOSECONDS] / self.numbers[TIMES] / 1e9
+        if self.asked is None:
+            return Calls(*told, LIBRARY, "no plan is made for such calls", None, spent_s)
+        form = form_of(self.way)
+        plan, why = self.decision.explained(self.asked, form)
+        race = self.decision.race(self.asked, form)
+        saved_s = None
+        if plan is not None and race is not None:
+            saved_s = times * (race.library_s - race.ours_s)
+        algorithm = LIBRARY if plan is None else plan.algorithm
+        return Calls(*told, algorithm, why, saved_s, spent_s)
 
 
 class Record:
     """Of the calls on a communicator and on those made of it, as this rank makes them."""
 
     def __init__(self) -> None:
-        self._times: Counter[_Key] = Counter()
-        self._decisions: dict[_Key, Decision] = {}
-        self._last: _Key | None = None
-        self._within = ""
-        """The call of objects that is being made."""
+        self._tallies: dict[Hashable, Tally] = {}
 
-    def watch(self, comm: MPI.Comm, dispatch: Dispatch, decision: Decision) -> None:
-        """From now on record the collectives of a communicator, which dispatch reads."""
-        for collective in COLLECTIVES.values():
-            for method in collective.methods:
-                lower = method[0].lower() + method[1:]
-                self._wrap(comm, method, method, "blocking", decision, dispatch)
-                self._wrap(comm, f"I{lower}", method, "nonblocking", decision, dispatch)
-                self._wrap(comm, f"{method}_init", method, "persistent", decision, dispatch)
-        for name in _OTHERS:
-            self._wrap(comm, name, name, "blocking", decision, None)
+    def tally(
+        self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
+    ) -> Tally:
+        """Where such calls are counted, on all communicators that decide alike."""
+        key = method, way, ranks, asked, id(decision)
+        if (known := self._tallies.get(key)) is None:  # it keeps the decision
+            known = self._tallies[key] = Tally(method, way, ranks, asked, decision)
+        return known
 
-    def _wrap(
-        self,
-        comm: MPI.Comm,
-        name: str,
-        method: str,
-        way: Way,
-        decision: Decision,
-        dispatch: Dispatch | None,
-    ) -> None:
-        call, ranks = getattr(comm, name), comm.size
-        asks = _asks(dispatch, call, method, way) if dispatch else lambda *_, **__: None
-
-        @wraps(call)
-        def recorded(*arguments: Any, **named: Any) -> Any:
-            seen: Way = "object" if self._within else way
-            key = _Key(method, seen, ranks, id(decision), asks(*arguments, **named))
-            self._last = key
-            self._decisions.setdefault(key, decision)
-            self._within, before = (method if dispatch is None else self._within), self._within
-            try:
-                result = call(*arguments, **named)
-            finally:
-                self._within = before
-            if self._last is key:  # else calls of buffers that it made are recorded
-                self._times[key] += 1
-            return result
-
-        setattr(comm, name, recorded)
+    def watch(self, comm: MPI.Comm, ranks: int, decision: Decision) -> None:
+        """From now on count the collectives of a communicator that no plan serves."""
+        for name in (*_OTHERS, *OBJECTS):
+            called = f"_library_{name}" if name in OBJECTS else name
+            call = getattr(type(comm), called).__get__(comm)
+            tally = self.tally(name, "blocking", ranks, None, decision)
+            setattr(comm, called, _counted(call, tally))
 
     def calls(self) -> list[Calls]:
         """All calls, equal ones together, in the order of their first."""
         every: dict[Calls, Calls] = {}
-        for key, times in self._times.items():  # of communicators that decide alike
-            one = self._told(key, times)
-            same = one._replace(times=0, saved_s=None)
-            if (other := every.get(same)) is not None:
-                saved = None if one.saved_s is None else one.saved_s + (other.saved_s or 0)
-                one = one._replace(times=one.times + other.times, saved_s=saved)
+        for tally in [tally for tally in self._tallies.values() if tally.numbers[TIMES]]:
+            one = tally.told(tally.numbers[TIMES])
+            same = one._replace(times=0, saved_s=None, spent_s=None)
+            if (other := every.get(same)) is not None:  # of communicators that decide alike
+                one = one._replace(
+                    times=one.times + other.times,
+                    saved_s=None if one.saved_s is None else one.saved_s + (other.saved_s or 0),
+                    spent_s=None if one.spent_s is None else one.spent_s + (other.spent_s or 0),
+                )
             every[same] = one
         return list(every.values())
 
     def last(self) -> Calls | None:
         """The last call; None before the first."""
-        return None if self._last is None else self._told(self._last, 1)
-
-    def _told(self, key: _Key, times: int) -> Calls:
-        method, way, ranks, _, asked = key
-        told = method, way, ranks, asked, times
-        if asked is None:
-            return Calls(*told, LIBRARY, "no plan is made for such calls", None)
-        form: Form = "persistent" if way == "persistent" else "blocking"
-        plan, why = self._decisions[key].explained(asked, form)
-        race = self._decisions[key].race(asked, form)
-        saved = None
-        if plan is not None and race is not None:
-            saved = times * (race.library_s - race.ours_s)
-        return Calls(*told, LIBRARY if plan is None else plan.algorithm, why, saved)
+        latest = max(self._tallies.values(), key=lambda tally: tally.numbers[LAST], default=None)
+        return None if latest is None or not latest.numbers[TIMES] else latest.told(1)
 
 
-def _asks(
-    dispatch: Dispatch, call: Callable[..., Any], method: str, way: Way
-) -> Callable[..., CallProblem | None]:
-    """What a call asks for; None where it cannot be read, and for what plans know nothing of."""
-    form = signature(call)
+def _counted(call: Callable[..., Any], tally: Tally) -> Callable[..., Any]:
+    @wraps(call)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        begin = monotonic_ns()
+        result = call(*arguments, **named)
+        tally.add(begin, monotonic_ns())
+        return result
 
-    def asked(*arguments: Any, **named: Any) -> CallProblem | None:
-        try:
-            bound = form.bind(*arguments, **named)
-            bound.apply_defaults()
-            given: Sequence[Any] = bound.args
-            return dispatch.call_problem(method, given[:-1] if way == "persistent" else given)
-        except (TypeError, ValueError, BufferError, MPI.Exception):
-            return None  # the call says what is wrong with it
+    return counted
 
-    return asked
+
+class CountingStarts:
+    """What a persistent request has whose starts are counted."""
+
+    tally: Tally
+
+    def Start(self) -> None:  # noqa: N802
+        """Start it; it is counted."""
+        super().Start()  # type: ignore[misc]
+        self.tally.start()
+
+
+class _CountedRequest(CountingStarts, MPI.Prequest):
+    """A persistent request of the library's."""
+
+
+@cache
+def _counting(kind: Any) -> type[Any]:
+    return type(kind.__name__, (CountingStarts, kind), {})
+
+
+def counting_starts(request: Any, tally: Tally) -> Any:
+    """The same persistent request, ours or the library's, whose starts are counted."""
+    if isinstance(request, PersistentCollective):
+        request.__class__ = _counting(type(request))  # type: ignore[arg-type]
+    else:
+        request = _CountedRequest(request)
+    request.tally = tally
+    return request

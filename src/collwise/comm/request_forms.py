@@ -1,6 +1,7 @@
 """METHOD_init and IMETHOD of a communicator: requests of ours, or the library's."""
 
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
@@ -36,12 +37,11 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
             bound.apply_defaults()
             every = bound.args
         comm, *arguments = every
-        made = None
-        if method in comm._served and persistent:
-            made = comm._dispatch.persistent(method, *arguments[:-1])
-        elif method in comm._served:
-            made = comm._dispatch.nonblocking(method, *arguments)
-        return library(*every) if made is None else made
+        if method not in comm._served:
+            return library(*every)
+        if persistent:
+            return comm._dispatch.persistent(method, partial(library, *every), *arguments[:-1])
+        return comm._dispatch.nonblocking(method, partial(library, *every), *arguments)
 
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 from collwise.comm.communicator import Comm
 from collwise.comm.family import living
+from collwise.comm.recording import CountingStarts
 from collwise.errors import InvalidArgument
 from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
 
@@ -67,6 +68,8 @@ def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(theirs)
     def complete(requests: Any, *statuses: Any, **named: Any) -> Any:
         every = list(requests)
+        if name == "Startall" and any(isinstance(one, CountingStarts) for one in every):
+            return startall(every)
         if not any(isinstance(one, PersistentCollective) for one in every):
             return theirs(requests, *statuses, **named)
         if name == "Startall":

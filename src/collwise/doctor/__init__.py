@@ -1,1 +1,1 @@
-"""Checks of what collwise needs on a machine, each with a remedy."""
+"""Checks of what collwise needs on a machine, each with a remedy: `checks`."""

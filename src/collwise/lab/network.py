@@ -15,8 +15,8 @@ import msgspec
 
 from collwise.errors import InvalidArgument
 from collwise.system import formatting
-from collwise.system.files import read_input
 from collwise.system.quantities import parse_rate, parse_time
+from collwise.system.toml_files import read_toml
 
 _HOSTS_PER_CORE = 16
 _HOSTS_ANYWHERE = 32
@@ -93,18 +93,7 @@ class Network:
     @classmethod
     def load(cls, path: Path) -> "Network":
         """Read a file of groups and links.  Raises InvalidArgument, which names the place."""
-        remedy = "correct it; docs/lab.md shows the form"
-        try:
-            return cls._of(msgspec.toml.decode(read_input(path), type=_File))
-        except OSError as problem:
-            seen, remedy = problem.strerror or str(problem), "name another file"
-        except msgspec.ValidationError as problem:
-            seen = str(problem)
-        except (UnicodeDecodeError, msgspec.DecodeError) as problem:
-            seen = f"it is no TOML ({problem})"
-        except InvalidArgument as problem:
-            seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
-        raise InvalidArgument(f"the network file {path}", seen, remedy)
+        return read_toml(path, _File, cls._of, "the network file", "docs/lab.md")
 
     @classmethod
     def _of(cls, file: _File) -> "Network":

@@ -3,6 +3,9 @@
 MPI or the simulator runs the probes of a `Campaign` and returns seconds.  Read in this order:
 `probes` (what is timed), `fit` (from times to t0 and λ; intervals are in `statistics`),
 `breakpoints` (protocol switches), `campaign` (what to time next; `probe_costs` estimates how long
-that takes), `stability` (the verdict), `profile_building`.  `race` compares collectives, and
-`combine_cost` measures γ.
+that takes), `stability` (the verdict), `profile_building`.
+
+Machines with levels: `clustering` finds the groups, `level_probes` says what to time and on which
+ranks, `level_campaign` measures level by level, and `port_campaign` the ports that ranks share.
+Apart from these, `race` compares collectives, and `combine_cost` measures γ.
 """

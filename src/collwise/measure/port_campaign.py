@@ -20,12 +20,12 @@ from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
 
-MOST = 15
+MAX_REPETITIONS = 15
 """Repetitions of one probe."""
 KS = (2, 4)
 """Messages of each sender: with fewer the port is not yet busy all the time."""
 NOTICED = 1.1
-"""Who sends with others must take so many times as long as alone: else nobody notices the port."""
+"""If several senders take less than so many times as long as one, the port counts as free."""
 FILLED = 0.8
 """Where g is above this share of the time per message, one rank alone may fill the port."""
 _ERRORS = 1.96
@@ -101,7 +101,7 @@ class PortCampaign:
                 if (number or turn) and not self._affordable(nbytes):
                     break
                 yield self._probes(nbytes)
-        for _ in range(MOST - OPENING):
+        for _ in range(MAX_REPETITIONS - OPENING):
             for nbytes in dict.fromkeys(cell.nbytes for cell in self._samples):
                 if self._affordable(nbytes):
                     yield self._probes(nbytes)

@@ -30,12 +30,14 @@ LEAVING = "leave the root"
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    The largest of three.  Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of
-    all sizes up to nbytes.  All bytes must leave the root: nbytes times the least t0(x)/x, and then
-    the last message must arrive, (λ − 1)·t0 after it left (before, where λ < 1, as LogGP can have
-    it).  And the byte that is last to leave the root for the first time, in a message of x bytes,
-    leaves after all others, from when on it takes T_λ(p)·t0 to reach every rank; or as much more as
-    this message takes longer than the least.
+    The largest of three:
+    1. Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of all sizes up to
+    nbytes.
+    2. All bytes must leave the root: nbytes times the least t0(x)/x.  Then the last message must
+    arrive, (λ − 1)·t0 after it left (before, where λ < 1, as LogGP can have it).
+    3. Of all bytes, take the one whose first departure from the root is the last.  All others have
+    left by then, and it still needs T_λ(p)·t0 to reach every rank; more, if the message of x bytes
+    that it is in takes longer than the least.
     """
     return _pipelined(machine, ranks, nbytes, LEAVING)
 
@@ -91,11 +93,12 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
 
-    A broadcast's bounds hold for its time-reverse, in which free combining changes nothing: every
-    rank's contribution must reach the root, which receives nbytes at least; all contributions to
-    the byte whose last receipt is the first, before the rest.  And every rank but the root sends
-    nbytes at least, every byte is combined p − 1 times: some rank has its share of it, (p − 1)/p·n
-    of receiving at the best rate and of combining, which keeps its ports busy.
+    A reduce with free combining is a broadcast reversed in time, so a broadcast's three bounds
+    hold: every rank's contribution must reach the root, the root must receive nbytes at least, and
+    of the byte that is complete at the root first, all contributions arrive before the rest. One
+    more: every rank but the root sends nbytes at least, and every byte is combined p − 1 times. So
+    some rank has to receive (p − 1)/p·n at the best rate, and to combine as much, which keeps its
+    ports busy.
     """
     return _combining(machine, ranks, nbytes, sent=1)
 

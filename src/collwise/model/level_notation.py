@@ -19,8 +19,8 @@ from collwise.model.levels import Levels, Port
 from collwise.model.machine import Machine, Postal, positive_time
 from collwise.model.measured_machine import Measured, Point, measured
 from collwise.model.placement import Placement
-from collwise.system.files import read_input
 from collwise.system.quantities import parse_number, parse_time
+from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 FAR = 1 << 20
@@ -130,18 +130,7 @@ def load(path: Path) -> Levels:
 
     Raises InvalidArgument, which names the place.
     """
-    remedy = "correct it; docs/levels.md shows the form"
-    try:
-        return _machine(msgspec.toml.decode(read_input(path), type=_File))
-    except OSError as problem:
-        seen, remedy = problem.strerror or str(problem), "name another file"
-    except msgspec.ValidationError as problem:
-        seen = str(problem)
-    except (UnicodeDecodeError, msgspec.DecodeError) as problem:
-        seen = f"it is no TOML ({problem})"
-    except InvalidArgument as problem:
-        seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
-    raise InvalidArgument(f"the file of levels {path}", seen, remedy)
+    return read_toml(path, _File, _machine, "the file of levels", "docs/levels.md")
 
 
 def _machine(file: _File) -> Levels:

@@ -150,7 +150,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 
 @dataclass(frozen=True)
-class Flat(Machine):
+class OneLevel(Machine):
     """A machine with levels as it looks to those who know one level of it only.
 
     level: that of the messages, which also pass the ports of the level below; 0: each costs as

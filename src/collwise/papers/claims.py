@@ -7,11 +7,11 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from matplotlib.figure import Figure
-
 from collwise.system import formatting
 
 if TYPE_CHECKING:  # computing needs no MPI
+    from matplotlib.figure import Figure
+
     from collwise.tuning.session import Session
 
 Verdict: TypeAlias = Literal[
@@ -25,7 +25,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 class MeasuredValue(NamedTuple):
     """What came of measuring: what draws the picture, on rank 0, and the value of a claim."""
 
-    draw: Callable[[], Figure] | None
+    draw: "Callable[[], Figure] | None"
     value: Any = None
 
 

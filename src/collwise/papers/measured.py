@@ -3,13 +3,11 @@
 Everything here is collective over a session's ranks; each returns what draws the picture.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import collwise as cw
-from collwise.figures.latency_curves import latency_curves
-from collwise.figures.line_chart import Curve, line_chart
 from collwise.measure.race import BY_HAND, Race
 from collwise.model.exact import seconds
 from collwise.papers.claims import Measure, MeasuredValue
@@ -17,6 +15,8 @@ from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from collwise.tuning.session import Session
 
 SIZES = (8, 32, 128, 512, 1024, 2048, 4096, 8192, 16384)
@@ -36,7 +36,13 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
         for n in SIZES
         if (one := modes.get((n, "nonblocking"))) and (other := modes.get((n, "blocking")))
     }
-    return MeasuredValue(lambda: latency_curves(profile), ratios)
+
+    def draw() -> "Figure":
+        from collwise.figures.latency_curves import latency_curves
+
+        return latency_curves(profile)
+
+    return MeasuredValue(draw, ratios)
 
 
 def alpha_sweep(nbytes: int) -> Measure:
@@ -54,8 +60,8 @@ def alpha_sweep(nbytes: int) -> Measure:
             budget_s * (1 - MEASURING_SHARE),
         )
         return MeasuredValue(
-            lambda: line_chart(
-                _curves({"": {float(label): (race, label) for label in alphas}}),
+            _chart(
+                {"": {float(label): (race, label) for label in alphas}},
                 "α: the share of the ranks that a source keeps",
                 "broadcast time (ms)",
                 title=f"{formatting.size(nbytes)} to {ranks} ranks, measured here",
@@ -99,10 +105,8 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
                 dtype="float32",
             )
         return MeasuredValue(
-            lambda: line_chart(
-                _curves(
-                    {label: {n: (race, label) for n, race in races.items()} for label in names}
-                ),
+            _chart(
+                {label: {n: (race, label) for n, race in races.items()} for label in names},
                 "n: items of 4 bytes",
                 "allreduce time (ms)",
                 title=f"Combining on {ranks} ranks, measured here",
@@ -134,12 +138,23 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
     return measure
 
 
-def _curves(curves: Mapping[str, Mapping[float, tuple[Race, str]]]) -> list[Curve]:
-    """Of every curve, the measured medians and what was predicted, in milliseconds."""
-    lines = []
-    for i, (name, points) in enumerate(curves.items()):
-        measured = {x: 1e3 * race.medians[label].middle for x, (race, label) in points.items()}
-        predicted = {x: 1e3 * race.predicted_s[label] for x, (race, label) in points.items()}
-        lines.append(Curve(f"{name} measured", measured, "line", i))
-        lines.append(Curve(f"{name} predicted", predicted, "dashes", i))
-    return lines
+def _chart(
+    curves: Mapping[str, Mapping[float, tuple[Race, str]]], *words: str, **options: Any
+) -> "Callable[[], Figure]":
+    """What draws, of every curve, the measured medians and what was predicted, in milliseconds.
+
+    Matplotlib is loaded where something is drawn, not on every rank.
+    """
+
+    def draw() -> "Figure":
+        from collwise.figures.line_chart import Curve, line_chart
+
+        lines = []
+        for i, (name, points) in enumerate(curves.items()):
+            measured = {x: 1e3 * race.medians[label].middle for x, (race, label) in points.items()}
+            predicted = {x: 1e3 * race.predicted_s[label] for x, (race, label) in points.items()}
+            lines.append(Curve(f"{name} measured", measured, "line", i))
+            lines.append(Curve(f"{name} predicted", predicted, "dashes", i))
+        return line_chart(lines, *words, **options)
+
+    return draw

@@ -1,5 +1,6 @@
 """Chooses a schedule.  It is given its scoring function and never executes anything.
 
-Read in this order: `operator_order` (what is legal), `choose` (candidates, times, the choice),
-`plans` (what comes out), `race_lookup` (what measured races add).
+Read in this order: `operator_order` (what is legal), `candidates` (what is tried, in the order of
+the lower bounds from `relaxed`), `choose` (the choice), `plans` (what comes out), `by_hand`
+(algorithms that users choose), `race_lookup` (what measured races add).
 """

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import find, written
+from collwise.algorithms.registry import find, parse_label
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.model.levels import Levels
@@ -89,7 +89,7 @@ def _read(collective: str, text: str) -> tuple[Choice, ...]:
         if label.strip() == LIBRARY:
             choices.append(Choice(LIBRARY, (), most))
             continue
-        algorithm, values = written(label, collective)
+        algorithm, values = parse_label(label, collective)
         settings = algorithm.settings(values) if values else {}
         choices.append(Choice(algorithm.name, tuple(settings.items()), most))
     return tuple(choices)

@@ -107,7 +107,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
         )
 
     def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-        """The results of races without those of as many ranks with another placement than this.
+        """The results of races, without those on so many ranks whose placement was another one.
 
         placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
         """
@@ -139,8 +139,8 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
     def machine_combining(self, op: str, dtype: str) -> Measured:
         """The machine with what combining takes for an operator and a type.
 
-        Where that was not measured, it is any measured one of the same type, or else any; where
-        nothing was, combining is free.
+        If that pair was not measured, another operator on the same type counts, or else any.
+        If none was, combining is free.
         """
         times = self.combining_times(op, dtype)
         return self.machine.with_combining(times) if times else self.machine

@@ -25,7 +25,7 @@ def mode_name(blocking: bool) -> Mode:
     return "blocking" if blocking else "nonblocking"
 
 
-class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Base of what a profile is made of; refuses numbers that are not finite."""
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
                 raise ValueError(f"{name} = {value}: its ends are in the wrong order")
 
 
-class MeasuredSize(Record, frozen=True, kw_only=True):
+class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """t0 and λ of messages of one size, sent in one way."""
 
     nbytes: Count
@@ -60,7 +60,7 @@ class MeasuredSize(Record, frozen=True, kw_only=True):
     """Whether t0 is from a line over the sizes of its protocol, for want of one of its own."""
 
 
-class MedianTime(Record, frozen=True, kw_only=True):
+class MedianTime(ProfileRecord, frozen=True, kw_only=True):
     """What a point was computed from: the median time of one experiment with k targets."""
 
     nbytes: Count
@@ -72,7 +72,7 @@ class MedianTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
-class CombineTime(Record, frozen=True, kw_only=True):
+class CombineTime(ProfileRecord, frozen=True, kw_only=True):
     """What it takes to combine two vectors, on the slowest rank."""
 
     op: str
@@ -85,7 +85,7 @@ class CombineTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
-class PortTime(Record, frozen=True, kw_only=True):
+class PortTime(ProfileRecord, frozen=True, kw_only=True):
     """For how long messages of one size keep busy the port that the ranks of a group share."""
 
     nbytes: Count
@@ -100,7 +100,7 @@ class PortTime(Record, frozen=True, kw_only=True):
     repetitions: Count
 
 
-class MeasuredLevel(Record, frozen=True, kw_only=True):
+class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):
     """What was measured inside the groups of one level, and of the port of such a group."""
 
     name: str
@@ -144,7 +144,7 @@ def placement_of(ranks_of_nodes: Iterable[int]) -> str:
     return " ".join(f"{count}x{ranks}" for ranks, count in nodes)
 
 
-class Provenance(Record, frozen=True, kw_only=True):
+class Provenance(ProfileRecord, frozen=True, kw_only=True):
     """Where, when and how a profile was made."""
 
     created: str
@@ -172,7 +172,7 @@ class Provenance(Record, frozen=True, kw_only=True):
         return placement_of(self.hosts.values())
 
 
-class Measurements(Record, frozen=True, kw_only=True):
+class Measurements(ProfileRecord, frozen=True, kw_only=True):
     """What was measured with one placement of ranks, and how well.
 
     Where ranks share nodes, or nodes lie in clusters, `levels` are the inner levels, the innermost
@@ -217,7 +217,7 @@ Form: TypeAlias = Literal["blocking", "persistent"]
 FORMS: tuple[Form, ...] = ("blocking", "persistent")
 
 
-class RaceResult(Record, frozen=True, kw_only=True):
+class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """The result of a race: collwise's best algorithm against the library's own collective."""
 
     collective: str

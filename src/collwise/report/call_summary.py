@@ -19,6 +19,7 @@ def calls_table(calls: Sequence[Calls]) -> Table:
             "ranks": str(one.ranks),
             "size": "-" if one.asked is None else formatting.size(one.asked.problem.nbytes),
             "served by": "the library" if one.algorithm == LIBRARY else one.algorithm,
+            "took": "-" if one.spent_s is None else formatting.time(one.spent_s),
             "saved": "-" if one.saved_s is None else formatting.time(one.saved_s),
             "why": one.why,
         }
@@ -72,4 +73,5 @@ def _call_document(one: Calls) -> dict[str, Any]:
         "algorithm": one.algorithm,
         "why": one.why,
         "saved_s": one.saved_s,
+        "spent_s": one.spent_s,
     }

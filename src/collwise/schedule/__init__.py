@@ -1,8 +1,16 @@
 """What a schedule is, as plain data, and the building blocks of its programs.
 
 Read in this order: `collectives` and `operators` (the two tables), `problem` (what is solved),
-`operations` (what one rank does), `program` (what all ranks do: a schedule).  Then what programs
-are made of: `trees`, `data_movement`, `reduction` and `exchange` for vectors, `grids` and
-`deliveries` for s-to-p broadcasts.  `dependencies` and `evaluation` say what a list of operations
-needs, and what it computes.
+`operations` (what one rank does), `program` (what all ranks do: a schedule).
+
+Programs are made of these:
+`trees`, `data_movement`       vectors, or parts of them, down a tree
+`reduction`                    vectors combined up a tree
+`exchange`                     all ranks exchange and combine
+`rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances
+`grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
+`hierarchy`                    programs across the leaders of groups, then inside the groups
+
+`dependencies` says what an operation waits for, `port_order` in which order messages pass if only
+lists decide, and `evaluation` what a list of operations computes.
 """

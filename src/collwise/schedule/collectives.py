@@ -1,10 +1,10 @@
 """The collectives: what each one is, as one table from which everything else is derived.
 
-A new collective is one entry here, with its lower bound, and one folder of algorithms.
+CONTRIBUTING.md lists what a new collective needs besides its entry here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from collwise.model.machine import Machine
 
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
 """Of a machine, a number of ranks, the bytes of the vector (or a list, those of each source)."""
+_EVERYWHERE = "on {ranks} ranks"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,9 @@ class Collective:
     input: Literal["root", "everyone", "sources"] = "root"
     output: Literal["root", "everyone", "own block"] = "everyone"
     combines: bool = False
-    where: str = "on {ranks} ranks"
-    bound: LowerBound = bounds.broadcast
-    unsegmented_bound: LowerBound = bounds.broadcast_unsegmented
+    where: str = _EVERYWHERE
+    bound: LowerBound
+    unsegmented_bound: LowerBound
 
     @property
     def rooted(self) -> bool:
@@ -72,6 +73,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 output="everyone",
                 where="from rank {root} to {ranks} ranks",
                 bound=bounds.broadcast,
+                unsegmented_bound=bounds.broadcast_unsegmented,
             ),
             Collective(
                 name="reduce",
@@ -152,9 +154,11 @@ def find_collective(name: str) -> Collective:
 def kind_of(name: str) -> Collective:
     """The collective of a schedule: the table's, by any of its names, or one without any methods.
 
-    Schedules written by hand may solve something that the table does not have.
+    Schedules written by hand may solve something that the table does not have: a broadcast's bounds
+    stand for theirs.
     """
-    return COLLECTIVES.get(_NAMES.get(_plain(name), ""), Collective(name=name))
+    known = COLLECTIVES.get(_NAMES.get(_plain(name), ""))
+    return known or replace(COLLECTIVES["broadcast"], name=name, methods=(), where=_EVERYWHERE)
 
 
 def _plain(name: str) -> str:

@@ -1,9 +1,9 @@
 """Groups within groups as teams: who speaks for a group, and programs that run inside each team.
 
 Ranks are virtual here, so the root is 0.  The first rank of every group leads it.  A *team* of
-level ℓ are the leaders of all groups of level ℓ − 1 in one group of level ℓ (of level 1: the ranks
-of a node); its first member leads the group.  So what a team of leaders does across, and each group
-then inside, is a program for a machine with levels.
+level 1 is the ranks of a node.  A team of level ℓ > 1 is the leaders of the groups of level ℓ − 1
+that lie in one group of level ℓ.  A program for a machine with levels is made of programs for
+teams: one across the leaders, then one inside each group.
 """
 
 from collections.abc import Callable, Sequence

@@ -53,8 +53,8 @@ class Recv(NamedTuple):
 class Combine(NamedTuple):
     """Combine the blocks of two slots, left operand first, into a third or one of the two.
 
-    A right operand in scratch is used up.  `into` is no input; it is `left` only if `right` is
-    scratch (as `MPI_Reduce_local` overwrites its right operand).
+    A right operand in scratch is used up, as `MPI_Reduce_local` overwrites it.  `into` is never an
+    input slot.  It is the same as `left` only if `right` is scratch.
     """
 
     left: int

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.program import Program
+from collwise.schedule.program import Columns, Program, tabulate
 from collwise.system.integers import Ints
 
 
@@ -57,6 +59,19 @@ class DownRounds(Program):
                 operations.append(Recv(source, (self.pieces[received],)))
         return operations
 
+    def columns(self) -> Columns:  # noqa: D102
+        offset, length = (np.array([p[i] for p in self.pieces], dtype=np.int64) for i in (1, 2))
+        place = np.zeros(self.rounds.ranks, dtype=np.int64)
+        parts = [tabulate([])]
+        for source, target, piece in self.rounds.every():
+            at_source = place[source]
+            place[source] += 1
+            at_target = place[target]
+            place[target] += 1
+            rows = (source, target, at_source, at_target, offset[piece], length[piece])
+            parts.append(Columns(*rows))
+        return Columns.stack(parts)
+
 
 @dataclass(frozen=True)
 class UpRounds(Program):
@@ -70,7 +85,7 @@ class UpRounds(Program):
         left = Counter(one.sent for one in rounds)  # by piece: how often it still comes in
         values: dict[int, int] = {}  # by piece: where its value lies, if not in the input
         operations: list[Operation] = []
-        # Backwards, what a round brought leaves when what carried it on at the earliest arrives.
+        # Run backwards: a piece is sent back once every rank that got it from here has returned it.
         sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]
         receives = [(number, 0, number) for number in range(len(rounds))]
         for _, sends_it, number in sorted(sends + receives, key=lambda e: (-e[0], e[1])):

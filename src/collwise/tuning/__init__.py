@@ -1,4 +1,5 @@
 """Sessions that measure, plan, race and learn; simulations that are compared.  Results are data.
 
-Read outcomes (a task, what was decided about it), then session (on MPI), then simulations (no MPI).
+Read `outcomes` (a task, what was decided about it), then `session` (on MPI), `saving` (what becomes
+of an older profile), `occurred` (tasks from a program's calls) and `simulations` (no MPI).
 """

@@ -14,7 +14,7 @@ from collwise.system.files import read_input
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import check_raceable
 
-MOST = 32
+MAX_TASKS = 32
 """Races, of the most frequent calls."""
 
 
@@ -52,7 +52,7 @@ def tasks_of(path: Path, ranks: int) -> list[Task]:
     tasks: list[Task] = []
     for call in sorted(calls, key=lambda one: -one.times):
         task = _task(call)
-        if task is not None and len(tasks) < MOST and not any(_near(task, t) for t in tasks):
+        if task is not None and len(tasks) < MAX_TASKS and not any(_near(task, t) for t in tasks):
             tasks.append(task)
     if not tasks:
         others = sorted({one.ranks for one in summary.calls if one.collective} - {1, ranks})

@@ -32,7 +32,7 @@ MAX_EVENTS = 1 << 21
 MAX_IN_COLUMNS = 1 << 24
 """Messages that are simulated in columns: some gigabytes."""
 COMPARED_SHARE = 8
-"""Of several algorithms, each may have so many times fewer messages."""
+"""Where several algorithms are compared, each may have one in so many of those messages."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the work is, from 0 to 1."""

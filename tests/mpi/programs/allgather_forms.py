@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 from numpy.typing import NDArray
 
@@ -17,7 +16,7 @@ from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.execution.combine_executor import SHORT
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 from tests.mpi.programs.contributions import (
     KINDS,
     MACHINE,
@@ -58,7 +57,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
         assert made.algorithm.startswith("s_to_p/")
         assert ours.plan("s_to_p", [8], sources=[1], form="persistent") is not None
     ours.Free()
-    with pytest.raises(MPI.Exception):
+    with raises(MPI.Exception):
         ours.Allgatherv(mine, into.spec)
 
 
@@ -77,7 +76,7 @@ def a_named_algorithm_runs(comm: MPI.Intracomm) -> None:
             "s_to_p", 8, sources=[0]
         ) is None  # fmt: skip
         # Without a machine nothing says how to set it; the same on all ranks.
-        with pytest.raises(InvalidArgument, match="no profile"):
+        with raises(InvalidArgument, match="no profile"):
             cw.Comm(comm, algorithms={"broadcast": "postal_tree"}).Bcast(mine)
 
 
@@ -354,7 +353,7 @@ def arrays_that_mpi4py_refuses(comm: MPI.Intracomm) -> None:
     strange = mine.astype(mine.dtype.newbyteorder())
     for again in range(3):
         for call in (comm.Allgatherv, ours.Allgatherv):
-            with pytest.raises((KeyError, BufferError, ValueError, TypeError)):
+            with raises((KeyError, BufferError, ValueError, TypeError)):
                 call(strange, result)
         result[:] = -1
         ours.Allgatherv(mine, result)
@@ -416,7 +415,7 @@ def sources_find_each_other(comm: MPI.Intracomm) -> None:
         assert ours.plan("s_to_p", lengths, sources=ranks) is not None
     assert ours.sources(0) == ()
     for wrong in (-1, 2.5, None, 1 << 70):
-        with pytest.raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
+        with raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
             ours.sources(wrong if comm.rank == comm.size - 1 else 8)  # type: ignore[arg-type]
 
 

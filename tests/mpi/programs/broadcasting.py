@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
@@ -32,7 +31,7 @@ from tests.mpi.programs.alike import (
     run_in_different_orders,
     run_while_ranks_are_elsewhere,
 )
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
@@ -255,11 +254,11 @@ def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "binomial"})
     data, array = bytearray(64), np.full(8, comm.rank)
     request = ours.Bcast_init(data, 0)
-    with pytest.raises(BufferError):
+    with raises(BufferError):
         data.extend(bytes(1 << 20))
     request.Free()
     kept, request = weakref.ref(array), ours.Bcast_init(array, 0)
-    with pytest.raises(ValueError, match="cannot resize"):
+    with raises(ValueError, match="cannot resize"):
         array.resize(1 << 20)
     del array
     gc.collect()
@@ -280,7 +279,7 @@ def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
     request = executor_for(schedule, private).persistent(bytearray(10))
     request.Start()
-    with pytest.raises(RuntimeError) as refusal:
+    with raises(RuntimeError) as refusal:
         request.Start()
     assert "running" in str(refusal.value)
     request.Wait()
@@ -294,7 +293,7 @@ def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
         (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
     ):
-        with pytest.raises(InvalidArgument) as refusal:
+        with raises(InvalidArgument) as refusal:
             executor_for(schedule, private).persistent(buffer)
         assert "plan" in refusal.value.remedy
     private.free()
@@ -309,7 +308,7 @@ def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
     private.mark_broken(KeyboardInterrupt())
     acts: list[Callable[[], object]] = [lambda: executor.run(bytearray(10)), request.Start]
     for act in acts:
-        with pytest.raises(BrokenCommunicator) as refusal:
+        with raises(BrokenCommunicator) as refusal:
             act()
         assert "KeyboardInterrupt" in str(refusal.value)
 
@@ -358,7 +357,7 @@ def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
                 seen.append(problem.Get_error_class())
         assert seen == [MPI.ERR_ROOT] * 2, seen
     assert ours.allreduce(1) == comm.size  # everything else is the library's
-    with pytest.raises((KeyError, TypeError, ValueError, BufferError)):
+    with raises((KeyError, TypeError, ValueError, BufferError)):
         ours.Bcast(np.array([None]))  # refused before anything is sent: nothing is broken
     data = pattern(8, comm.rank)
     ours.Bcast(data)
@@ -395,10 +394,10 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
         ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
     ]
     for profile, refusal in (("no-such-profile.json", DamagedProfile), (3, InvalidArgument)):
-        with pytest.raises(refusal, match=r"no-such-profile|profile = 3"):
+        with raises(refusal, match=r"no-such-profile|profile = 3"):
             cw.Comm(comm, profile=profile)  # type: ignore[arg-type]
     for options, kind in wrong:
-        with pytest.raises(kind) as problem:
+        with raises(kind) as problem:
             cw.Comm(comm, machine=machine, **options)
         assert "did you mean" in str(problem.value) or "known" in str(problem.value)
 
@@ -416,7 +415,7 @@ def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
         return comm.rank
 
     for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
-        with pytest.raises(CollwiseError) as problem:
+        with raises(CollwiseError) as problem:
             act()
         assert problem.value.remedy == "c"
     assert everywhere(comm, lambda: comm.rank) == comm.rank

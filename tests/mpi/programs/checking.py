@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
@@ -30,7 +29,7 @@ def checked(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
 
 def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
     """What every rank is told."""
-    with pytest.raises((InvalidArgument, TypeError, ValueError, BufferError)) as caught:
+    with raises((InvalidArgument, TypeError, ValueError, BufferError)) as caught:
         call()
     return comm.allgather(str(caught.value))
 
@@ -139,7 +138,7 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     for late in (size - 1, 0):
         if rank == late:
             comm.recv(source=(late + 1) % size)  # till another one gave up
-        with pytest.raises(InvalidArgument, match=r"did not meet the others within 0\.2 s") as told:
+        with raises(InvalidArgument, match=r"did not meet the others within 0\.2 s") as told:
             ours.Bcast(np.zeros(3))
         if rank == (late + 1) % size:
             assert f"rank {late} did not" in str(told.value)
@@ -150,7 +149,7 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     assert not data.any()
     if rank == 0:
         os.environ[LIMIT] = "soon"
-    with pytest.raises(InvalidArgument, match=LIMIT):
+    with raises(InvalidArgument, match=LIMIT):
         checked(comm)
     os.environ.pop(LIMIT, None)
     ours.Free()

@@ -1,15 +1,20 @@
 """Checks that the ranks of a communicator run together; each tells rank 0 what went wrong on it."""
 
 import faulthandler
+import gc
 import json
+import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
+
+Error = TypeVar("Error", bound=BaseException)
 
 LIMIT_S = 120
 Check: TypeAlias = Callable[[MPI.Intracomm], None]
@@ -23,11 +28,32 @@ def check(function: Check) -> Check:
     return function
 
 
+class Raised(Generic[Error]):
+    value: Error
+
+
+@contextmanager
+def raises(
+    kinds: type[Error] | tuple[type[Error], ...], match: str = ""
+) -> Iterator[Raised[Error]]:
+    """As Pytest has it; every rank would spend a third of its start on loading Pytest."""
+    raised = Raised[Error]()
+    try:
+        yield raised
+    except kinds as error:
+        if not re.search(match, str(error)):
+            raise AssertionError(f"{error!r} does not match {match!r}") from error
+        raised.value = error
+    else:
+        raise AssertionError(f"nothing of {kinds} was raised")
+
+
 def main(rounds: Sequence[Sequence[int]] = ()) -> None:
     """Run the checks, in several rounds on parts of the world that work at the same time.
 
     rounds: of each, how many ranks its parts have.   Without, all ranks run the checks once.
     """
+    gc.freeze()  # what is loaded stays: checks that collect what is lost look at their own only
     world = MPI.COMM_WORLD
     for sizes in rounds or [[world.size]]:
         if world.size in sizes:

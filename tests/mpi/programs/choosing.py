@@ -5,15 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
-from collwise.comm.recording import Calls
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
@@ -57,7 +55,7 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
         os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"
     try:
         ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": "recursive_doubling"})
-        with pytest.raises(UnknownName, match="did you mean broadcast/chain"):
+        with raises(UnknownName, match="did you mean broadcast/chain"):
             cw.Comm(comm, profile=False, algorithms={"broadcast": "chan"})
     finally:
         os.environ.pop(ALGORITHMS, None)
@@ -85,13 +83,13 @@ def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
     run(ours.Bcast_init(data))
     for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
         if comm.size > 1:
-            with pytest.raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
+            with raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
                 call(data, total)
     ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
     alone: Any = ours.Split(comm.rank)
     alone.Allreduce(data, total)
     assert np.array_equal(data, total)
-    with pytest.raises(InvalidArgument, match="say never, or nothing"):
+    with raises(InvalidArgument, match="say never, or nothing"):
         wrapped("always")
     alone.Free()
     ours.Free()
@@ -124,7 +122,7 @@ def by_an_info_key(comm: MPI.Intracomm) -> None:
         run(kept)  # requests stay as they were made
         heir = one.Dup()
         assert label(heir, 401) == label(one, 401)
-        with pytest.raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
+        with raises(InvalidArgument, match=f"key {HINT}: 'broadcast' is no choice"):
             one.Set_info(wrong)
         works(one)
         for which in (heir, one):
@@ -154,7 +152,7 @@ def for_one_call(comm: MPI.Intracomm) -> None:
     works(view)
     works(ours)
     assert label(ours, 480) is None
-    with pytest.raises(UnknownName):
+    with raises(UnknownName):
         ours.using(broadcast="chan")
     ours.Free()
 
@@ -168,37 +166,51 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     data, user = np.zeros(10), MPI.Op.Create(lambda a, b, t: None, commute=True)
     for _ in range(3):
         ours.Bcast(data)
+        ours.Bcast([data, MPI.DOUBLE])
+        ours.Allreduce(MPI.IN_PLACE, data)
+    ours.Bcast(data.reshape(5, 2).view(np.int64))  # as many bytes
     part.Bcast(data)
     ours.Ibcast(data).Wait()
-    run(ours.Bcast_init(data, root=0))
+    ours.Iallreduce(MPI.IN_PLACE, data).Wait()
+    for request in (ours.Bcast_init(data, root=0), ours.Allreduce_init(MPI.IN_PLACE, data)):
+        for _ in range(2):
+            request.Start()
+            request.Wait()
+        run(request)
     ours.Bcast(np.zeros(0))
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
     ours.gather("text")
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
-    seen = [
-        (one.method, one.way, one.ranks, one.times, one.asked and one.asked.problem.nbytes)
-        for one in ours.calls()
-    ]
+    with raises((TypeError, KeyError)):
+        ours.Bcast("text")
+    seen: dict[Any, int] = {}
+    for one in ours.calls():
+        kind = one.method, one.way, one.ranks, one.asked and one.asked.problem.nbytes
+        seen[kind] = seen.get(kind, 0) + one.times
     whole, some = comm.size, part.size
     several: dict[Any, int] = {}
     for key, times in [
-        (("Bcast", "blocking", whole, 80), 3),
+        (("Bcast", "blocking", whole, 80), 7),
+        (("Allreduce", "blocking", whole, 80), 4),
         (("Bcast", "blocking", some, 80), 1),
         (("Bcast", "nonblocking", whole, 80), 1),
-        (("Bcast", "persistent", whole, 80), 1),
+        (("Allreduce", "nonblocking", whole, 80), 1),
+        (("Bcast", "persistent", whole, 80), 3),
+        (("Allreduce", "persistent", whole, 80), 3),
         (("Bcast", "blocking", whole, None), 1),
+        (("gather", "blocking", whole, None), 1),
     ]:
         several[key] = several.get(key, 0) + times
-    for (method, way, ranks, nbytes), times in several.items():
-        assert (method, way, ranks, times, nbytes) in seen, (method, way, seen)
-    objects = next(one for one in ours.calls() if one.method == "gather")
-    assert objects == Calls(
-        "gather", "blocking", whole, None, 1, "library", "no plan is made for such calls", None
-    )
-    first = ours.calls()[0]
-    assert first.algorithm == ("broadcast/chain" if whole > 1 else "library")
-    assert ours.last_call() is not None
+    assert seen == several, (seen, several)
+    for one in ours.calls():
+        assert (one.spent_s is None) == (one.way in ("nonblocking", "persistent"))
+        assert one.spent_s is None or one.spent_s > 0
+        planned = whole > 1 and one.asked is not None and one.method == "Bcast" and one.ranks > 1
+        assert one.algorithm == ("broadcast/chain" if planned else "library")
+    last = ours.last_call()
+    assert last is not None
+    assert (last.method, last.times, last.why) == ("gather", 1, "no plan is made for such calls")
     assert cw.Comm(comm, profile=False).calls() == []
     part.Free()
     ours.Free()
@@ -234,7 +246,7 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
         (partial(cw.run, chain, plain, data), "wrap the communicator in collwise.Comm"),
     ]
     for act, told in odd:
-        with pytest.raises(CollwiseError) as refused:
+        with raises(CollwiseError) as refused:
             act()
         assert told in str(refused.value)
     works(ours)

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 from numpy.typing import NDArray
 
@@ -29,7 +28,7 @@ from tests.mpi.programs.alike import (
     run_in_different_orders,
     run_while_ranks_are_elsewhere,
 )
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 Vector: TypeAlias = NDArray[Any]
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=1e-10)
@@ -358,7 +357,7 @@ def equal_blocks_are_scattered_by_a_drop_in(comm: MPI.Intracomm) -> None:
         for send, recv in ((np.zeros(size + 1), result[:1]), (mine, result[1:]), (mine, None)):
             for which in (ours, comm):
                 if size > 1 or recv is None:
-                    with pytest.raises((TypeError, ValueError)):
+                    with raises((TypeError, ValueError)):
                         which.Reduce_scatter_block(send, recv)
         made = ours.plan("reduce_scatter_block", 24 * size)
         assert (made is None) == (size == 1)
@@ -380,11 +379,11 @@ def errors_are_mpi4pys(comm: MPI.Intracomm) -> None:
     ]
     for send, recv, op, kind in wrong:
         for which in (ours, comm):
-            with pytest.raises(kind):
+            with raises(kind):
                 which.Allreduce(send, recv, op)
     for which in (ours, comm):
         for root in (-1, comm.size):
-            with pytest.raises(MPI.Exception):
+            with raises(MPI.Exception):
                 which.Reduce(three, four[:3], MPI.SUM, root)
     ours.Allreduce(three, four[:3])  # it still works
 
@@ -410,12 +409,12 @@ def other_buffers_than_planned_are_refused(comm: MPI.Intracomm) -> None:
     algorithm = cw.ALGORITHMS["allreduce/reduce_broadcast"]
     for ranks, itemsize, count in ((comm.size + 1, 8, 3), (comm.size, 8, 4), (comm.size, 4, 3)):
         schedule = algorithm.schedule(ranks, 24, itemsize=itemsize)
-        with pytest.raises(InvalidArgument) as refusal:
+        with raises(InvalidArgument) as refusal:
             executor_for(schedule, private, MPI.SUM).persistent(np.zeros(count), np.zeros(count))
         assert "plan" in refusal.value.remedy
     private.mark_broken(KeyboardInterrupt())
     run = executor_for(algorithm.schedule(comm.size, 24, itemsize=8), private, MPI.SUM).run
-    with pytest.raises(BrokenCommunicator):
+    with raises(BrokenCommunicator):
         run(np.zeros(3), np.zeros(3))
 
 
@@ -470,7 +469,7 @@ def waiting_for_what_is_not_started_changes_nothing(comm: MPI.Intracomm) -> None
     result = np.ones(10, np.int64)
     request = executor_for(schedule, private, MPI.SUM).persistent(MPI.IN_PLACE, result)
     request.Start()
-    with pytest.raises(RuntimeError):
+    with raises(RuntimeError):
         request.Start()
     request.Wait()
     request.Wait()

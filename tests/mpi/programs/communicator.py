@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
@@ -18,14 +17,14 @@ from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
 def refused(comm: MPI.Intracomm, error: type[CollwiseError], act: Callable[[], Any]) -> str:
     """What is said when something is refused, on all ranks alike."""
-    with pytest.raises(error) as caught:
+    with raises(error) as caught:
         act()
     told: list[str] = comm.allgather(str(caught.value))
     assert set(told) == {told[0]}
@@ -88,7 +87,7 @@ def a_truth_value_is_no_number_of_bytes(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm, profile=False)
     last = comm.size - 1
     for wrong in (True, np.True_, [8]):
-        with pytest.raises(InvalidArgument, match=f"nbytes of rank {last} is"):
+        with raises(InvalidArgument, match=f"nbytes of rank {last} is"):
             ours.sources(wrong if comm.rank == last else 8)  # type: ignore[arg-type]
     assert ours.sources(np.int16(comm.rank)) == tuple((r, r) for r in range(1, comm.size))  # type: ignore[arg-type]
 
@@ -174,7 +173,7 @@ def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
     for datatype in (MPI.INT.Create_vector(2, 1, 2), MPI.INT.Create_contiguous(2)):
         for act in every_way(comm.size, datatype):
             for which in (comm, ours):
-                with pytest.raises(MPI.Exception) as refusal:
+                with raises(MPI.Exception) as refusal:
                     act(which)
                 assert refusal.value.Get_error_class() == MPI.ERR_TYPE
                 works(which)

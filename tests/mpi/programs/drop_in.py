@@ -12,13 +12,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 
 import collwise as cw
 from collwise.mpi.execution.persistent import PersistentCollective
 from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 MPICH = MPI.get_vendor()[0] == "MPICH"
@@ -262,9 +261,9 @@ def roots_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
             assert (result == (comm.size if comm.rank == 0 else 0)).all()
     for root in (-1, comm.size, True if comm.size == 1 else "0", None, [], 2**40):
         for which in (ours, plain):
-            with pytest.raises((MPI.Exception, TypeError, OverflowError)):
+            with raises((MPI.Exception, TypeError, OverflowError)):
                 which.Bcast(np.zeros(3), root=root)
-            with pytest.raises((MPI.Exception, TypeError, OverflowError)):
+            with raises((MPI.Exception, TypeError, OverflowError)):
                 which.Reduce(np.zeros(3), np.zeros(3), root=root)
     works(ours)
     for which in (plain, ours):
@@ -281,7 +280,7 @@ def a_message_too_long_breaks_nothing(comm: MPI.Intracomm) -> None:
         for form in ("blocking", "persistent"):
             data = np.full(2 if short else 100, float(comm.rank))
             if short:
-                with pytest.raises(MPI.Exception) as refused:
+                with raises(MPI.Exception) as refused:
                     run(ours.Bcast_init(data)) if form == "persistent" else ours.Bcast(data)
                 assert refused.value.Get_error_class() == MPI.ERR_TRUNCATE
             elif form == "persistent":

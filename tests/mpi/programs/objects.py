@@ -4,7 +4,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 from msgspec import structs
 
@@ -13,7 +12,7 @@ from collwise.comm.objects import FIRST_BYTES, SLOT_BYTES
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import RaceResult
 from tests.cli.running import example
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 ALGORITHMS = {"broadcast": "binomial", "s_to_p": "bruck"}
 OBJECTS: list[Any] = [
@@ -58,11 +57,11 @@ def objects_arrive(comm: MPI.Intracomm) -> None:
         assert ("bcast", "blocking") not in ways(ours)
     assert expected <= ways(ours)
     for call in (ours.bcast, ours.reduce):
-        with pytest.raises(MPI.Exception):
+        with raises(MPI.Exception):
             call(1, root=comm.size)
-        with pytest.raises(TypeError):
+        with raises(TypeError):
             call(1, root="0")  # type: ignore[arg-type]
-    with pytest.raises((pickle.PicklingError, AttributeError)):
+    with raises((pickle.PicklingError, AttributeError)):
         ours.allgather(lambda: 0)
     assert ours.bcast(comm.rank, last) == last
     ours.Free()

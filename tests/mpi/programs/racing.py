@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 from mpi4py import MPI
 from numpy.typing import NDArray
 
@@ -31,7 +30,7 @@ from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check, main, raises
 
 
 def assumed(world: World, *results: RaceResult) -> Profile:
@@ -50,7 +49,7 @@ def assumed(world: World, *results: RaceResult) -> Profile:
 @check
 def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
-        with pytest.raises(InvalidArgument) as refusal:
+        with raises(InvalidArgument) as refusal:
             run_campaign(comm, describe(comm), budget_s=1)
         assert "2 ranks" in str(refusal.value)
         return
@@ -110,7 +109,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     found_anew = cw.Comm(comm, profile=profile, effort="estimate").plan("broadcast", 2048)
     assert found_anew is not None
     assert found_anew.machine == profile.machine  # one node, and no levels in it, as times tell
-    with pytest.raises(InvalidArgument, match="the placement has 3"):
+    with raises(InvalidArgument, match="the placement has 3"):
         cw.Comm(comm, profile=profile, placement=Placement.of(ranks=3))
 
 
@@ -217,7 +216,7 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
     ):
         on = Workload(private, problem, "sum", "float64")
         careless = partial(spoilt, comm, on.libraries()[0].run, on.result)
-        with pytest.raises(WrongResult) as seen:
+        with raises(WrongResult) as seen:
             on.check(Competitor("careless", careless, lambda: None))
         assert f"rank {comm.size - 1}" in str(seen.value)
         assert "byte 42" in str(seen.value)

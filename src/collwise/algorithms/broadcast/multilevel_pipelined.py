@@ -18,7 +18,7 @@ from collwise.algorithms.broadcast.segmented_tree import (
 from collwise.algorithms.composition import part, parts_of, parts_parameter, register_multilevel
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
@@ -61,7 +61,7 @@ class Timed:
     """A tree of a level's teams, and the time of segments down it."""
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
-        self.law = Flat(machine, level)
+        self.law = OneLevel(machine, level)
         lam = f"(lam={self.law.planning_lam(min(nbytes, 4096))})" if name == "postal_tree" else ""
         self.label, self.problem = name + lam, Problem("broadcast", max(size, 2), nbytes)
         settings = dict(part(self.label, "broadcast").settings)

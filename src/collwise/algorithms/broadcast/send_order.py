@@ -8,7 +8,7 @@ are told.  On few ranks all other decisions are tried as well, as far as the wor
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collwise.model.placement import Placement
 
@@ -16,6 +16,11 @@ MAX_RUNS = 1500
 """Orders that are tried beyond the rules."""
 LARGEST_SEARCHED = 16
 """Ranks up to which they are."""
+MANY = 1024
+"""Ranks up to which all powers of two are rules; beyond, those of four."""
+
+
+_Parts: TypeAlias = dict[int, list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
@@ -40,16 +45,19 @@ class Order(NamedTuple):
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
     """The fastest order of sends from rank 0 that is found.   costs: the innermost level first."""
     largest = max(map(len, placement.members[0]))
-    rules = sorted({1, *(1 << n for n in range(1, largest.bit_length())), largest})
+    step = 1 if placement.ranks <= MANY else 2
+    rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})
+    groups = [*placement.groups, (0,) * placement.ranks]
+    parts = [_parts(groups, level) for level in range(1, placement.depth + 1)]
     searched = placement.ranks <= LARGEST_SEARCHED
     best: Order | None = None
     for rule in rules:
-        run = _Run(placement, costs, rule, searched=searched).order([], best)
+        run = _Run(groups, parts, costs, rule, searched=searched).order([], best)
         best = min(best or run, run, key=lambda order: order.finish)
     assert best is not None
     choices: list[int] = []
     for _ in range(MAX_RUNS if searched else 0):
-        run = _Run(placement, costs, 1, searched=True).order(choices, best)
+        run = _Run(groups, parts, costs, 1, searched=True).order(choices, best)
         best = min(best, run, key=lambda order: order.finish)
         choices = [*choices, *[0] * len(run.options)][: len(run.options)]
         while choices and choices[-1] + 1 >= run.options[len(choices) - 1]:
@@ -63,19 +71,27 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
 class _Run:
     """One order, decision by decision.
 
+    groups: of every level, the number of each rank's group; parts: of every level, `_parts`.
     rule: outer groups are served when so many ranks of one's own node are told.   searched: whether
     all options are told.
     """
 
     def __init__(
-        self, placement: Placement, costs: Sequence[LevelCost], rule: int, *, searched: bool
+        self,
+        groups: Sequence[Sequence[int]],
+        parts: Sequence[_Parts],
+        costs: Sequence[LevelCost],
+        rule: int,
+        *,
+        searched: bool,
     ) -> None:
-        self.placement, self.costs, self.rule, self.searched = placement, costs, rule, searched
+        self.groups, self.costs, self.rule, self.searched = groups, costs, rule, searched
         self.least = min(cost.latency for cost in costs)
-        self.told = [False] * placement.ranks
-        self.counts: list[dict[int, int]] = [{} for _ in range(placement.depth)]
+        self.ranks, self.nodes = len(groups[0]), groups[0]
+        self.told = [False] * self.ranks
+        self.counts: list[dict[int, int]] = [{} for _ in groups]
         """For every level, how many ranks of its groups are told."""
-        self.fresh = [_parts(placement, level) for level in range(1, placement.depth + 1)]
+        self.fresh = [{group: [*rows] for group, rows in level.items()} for level in parts]
         self.out: dict[tuple[int, int], int] = {}
         self.into: dict[tuple[int, int], int] = {}
         self._tell(0)
@@ -88,7 +104,7 @@ class _Run:
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
         options: list[int] = []
-        while len(sends) < self.placement.ranks - 1:
+        while len(sends) < self.ranks - 1:
             if not free:  # everybody serves nobody any more
                 return Order(sends, 1 << 62, options)
             ready, rank = heappop(free)
@@ -99,32 +115,32 @@ class _Run:
             options.append(len(offered))
             if target is None:
                 continue
-            start, arrival = self._send(ready, rank, target)
+            start, arrival, level = self._send(ready, rank, target)
             finish = max(finish, arrival)
             sends.append((rank, target))
-            heappush(free, (start + self.costs[self._level(rank, target) - 1].gap, rank))
+            heappush(free, (start + self.costs[level - 1].gap, rank))
             heappush(free, (arrival, target))
             self._tell(target)
         return Order(sends, finish, options)
 
     def _options(self, rank: int) -> Iterator[int | None]:
         """Whom a rank may serve, as the rule wants it first; at last nobody."""
-        levels = [*range(self.placement.depth, 0, -1)]
-        if self.counts[0][self.placement.group(1, rank)] < self.rule:
+        levels = [*range(len(self.groups), 0, -1)]
+        if self.counts[0][self.nodes[rank]] < self.rule:
             levels = [1, *levels[:-1]]
         firsts = [target for level in levels if (target := self._next(level, rank)) is not None]
         yield from firsts
         if self.searched:  # those, too, who are in a node where somebody is told
-            nodes = {self.placement.group(1, target) for target in firsts}
-            for target in (r for r in range(self.placement.ranks) if not self.told[r]):
-                if (node := self.placement.group(1, target)) not in nodes:
+            nodes = {self.nodes[target] for target in firsts}
+            for target, (told, node) in enumerate(zip(self.told, self.nodes, strict=True)):
+                if not told and node not in nodes:
                     nodes.add(node)
                     yield target
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
         """The first rank of the largest group of the level below in which nobody is told."""
-        parts = self.fresh[level - 1][self.placement.group(level, rank)]
+        parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         while parts:
             part, first = parts[-1]
             if not (self.told[first] if level == 1 else self.counts[level - 2].get(part)):
@@ -132,36 +148,35 @@ class _Run:
             parts.pop()
         return None
 
-    def _send(self, ready: int, source: int, target: int) -> tuple[int, int]:
-        """When a message starts, and when it arrives."""
-        group, level = self.placement.group, self._level(source, target)
-        passed = [n for n in range(1, level) if self.costs[n - 1].port]
-        start = max([ready, *(self.out.get((n, group(n, source)), 0) for n in passed)])
+    def _send(self, ready: int, source: int, target: int) -> tuple[int, int, int]:
+        """When a message starts, when it arrives, and the level at which the two ranks meet."""
+        level = next(n for n, row in enumerate(self.groups, 1) if row[source] == row[target])
+        ports = [
+            (row, port) for row, cost in enumerate(self.costs[: level - 1]) if (port := cost.port)
+        ]
+        start = ready
+        for row, _ in ports:
+            start = max(start, self.out.get((row, self.groups[row][source]), 0))
         arrival = start + self.costs[level - 1].latency
-        for n in passed:
-            self.out[n, group(n, source)] = start + self.costs[n - 1].port
-        for n in reversed(passed):
-            port = self.costs[n - 1].port
-            arrival = max(arrival, self.into.get((n, group(n, target)), -port) + port)
-            self.into[n, group(n, target)] = arrival
-        return start, arrival
-
-    def _level(self, one: int, other: int) -> int:
-        return self.placement.meeting(one, other)
+        for row, port in ports:
+            self.out[row, self.groups[row][source]] = start + port
+        for row, port in reversed(ports):
+            into = row, self.groups[row][target]
+            arrival = self.into[into] = max(arrival, self.into.get(into, -port) + port)
+        return start, arrival, level
 
     def _tell(self, rank: int) -> None:
         self.told[rank] = True
-        for level, counts in enumerate(self.counts, 1):
-            group = self.placement.group(level, rank)
-            counts[group] = counts.get(group, 0) + 1
+        for row, counts in zip(self.groups, self.counts, strict=True):
+            counts[row[rank]] = counts.get(row[rank], 0) + 1
 
 
-def _parts(placement: Placement, level: int) -> dict[int, list[tuple[int, int]]]:
+def _parts(groups: Sequence[Sequence[int]], level: int) -> _Parts:
     """In every group of a level, (group, first rank) of the groups below, the largest one last."""
     around: dict[int, dict[int, list[int]]] = {}
-    for rank in range(placement.ranks):
-        part = placement.group(level - 1, rank) if level > 1 else rank
-        around.setdefault(placement.group(level, rank), {}).setdefault(part, []).append(rank)
+    for rank, group in enumerate(groups[level - 1]):
+        part = groups[level - 2][rank] if level > 1 else rank
+        around.setdefault(group, {}).setdefault(part, []).append(rank)
     return {
         group: sorted(
             ((part, ranks[0]) for part, ranks in parts.items()),

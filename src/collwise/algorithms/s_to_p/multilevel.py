@@ -9,7 +9,7 @@ from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.algorithms.s_to_p.joined import Joined, across
 from collwise.algorithms.s_to_p.spreading import simulable
 from collwise.errors import InvalidArgument
-from collwise.model.levels import Flat, Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -28,11 +28,11 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
         return []
     teams = hierarchy_of(problem)
     whole = tuple(one.short_name for one in algorithms_for("s_to_p") if not one.segmented)
-    outer = best_parts(across(problem, teams), Flat(machine, teams.depth), whole)
+    outer = best_parts(across(problem, teams), OneLevel(machine, teams.depth), whole)
     trees = [
         best_parts(
             Problem("broadcast", max(teams.largest(level), 2), problem.nbytes),
-            Flat(machine, level),
+            OneLevel(machine, level),
             tuple(TREES),
             1,
         )[0]

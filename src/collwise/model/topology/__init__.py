@@ -3,8 +3,9 @@
     topology.Mesh(16, 16).route(0, 18)           # link ids, first along the row, then the column
     topology.parse("torus:4x4x8").distance(0, 127)
 
-Read in this order: `base` (what a topology is), one file for each kind, `embedded` (ranks placed on
-some nodes), `numbering` (ranks as a mesh, the snake through it), `notation` (topologies as text).
+Read in this order: `base` (what a topology is), one file for each kind (`complete`, `mesh`,
+`torus`, `hypercube`), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, the
+snake through it), `notation` (topologies as text).
 """
 
 from collwise.model.topology.base import Topology

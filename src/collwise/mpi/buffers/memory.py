@@ -186,7 +186,7 @@ class SharedScratch:
         self.memory, self._address = allocate(0), 0
 
     def at_least(self, nbytes: int) -> int:
-        """The address of so many bytes, valid until more are asked for, or as long as `memory`."""
+        """The address of so many bytes, valid until more are asked for or `memory` is gone."""
         if len(self.memory) < nbytes:
             # Twice as many, so that old pieces, where plans still hold them, add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))

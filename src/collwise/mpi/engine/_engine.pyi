@@ -86,6 +86,10 @@ class Calls:
         self, comm: object, sendbuf: object, recvbuf: object
     ) -> Literal[True] | bytes | None: ...
     def remember(
-        self, key: bytes, program: Program | None, aims: tuple[tuple[int, bool, int], ...]
+        self,
+        key: bytes,
+        program: Program | None,
+        aims: tuple[tuple[int, bool, int], ...],
+        tally: bytearray | None = None,
     ) -> None: ...
     def forget(self) -> None: ...

@@ -92,11 +92,11 @@ class Operands:
     """What the buffers of one call are to a rank's plan.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: with the variant, determines the bound plan but for the addresses; None if nothing does,
-    as for types of the user's, whose handles may come to mean other types.
-    keep: what must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`).
-    starts: where in such scratch the data of every rank begins, if not all at its position 0.
-    types: to be freed in the end.   distances: see `CompiledPlan.fast_call`.
+    layout: with the variant, identifies a bound plan that can serve again at other addresses.
+    None: it cannot, since the handle of a user's datatype may come to mean another type. keep: what
+    must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`). starts:
+    where in such scratch the data of every rank begins, if not all at its position 0. types: to be
+    freed in the end.   distances: see `CompiledPlan.fast_call`.
     """
 
     slots: dict[int, Memory]

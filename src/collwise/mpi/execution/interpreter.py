@@ -1,8 +1,8 @@
 """The interpreter: a rank's plan bound to buffers, and executed.
 
 Blocking and persistent calls are executed alike.  They differ in their messages: a persistent call
-has persistent requests, made once; one binding of a blocking call serves all buffers of the same
-layout, and is aimed at those of a call where they are not where the last ones were.
+has persistent requests, made once.  One binding of a blocking call serves all buffers of the same
+layout; their addresses are set anew where they have changed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from collwise.mpi.buffers.memory import (
 )
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
-from collwise.mpi.runtime.progress import ENGINE, FEW, wait_with_progress
+from collwise.mpi.runtime.progress import ENGINE, FEW_REQUESTS, wait_with_progress
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
 
@@ -294,12 +294,12 @@ class BoundPlan:
 
     def _starting(self, numbers: Sequence[int]) -> list[Action]:
         messages = [self._messages[n] for n in numbers]
-        if self.rebindable or len(messages) <= FEW:
+        if self.rebindable or len(messages) <= FEW_REQUESTS:
             return [message.Start for message in messages]
         return [partial(MPI.Prequest.Startall, messages)]
 
     def _waiting(self, messages: Sequence[Any]) -> list[Action]:
-        if self.rebindable or len(messages) <= FEW:
+        if self.rebindable or len(messages) <= FEW_REQUESTS:
             return [message.Wait for message in messages]
         return [partial(_wait_for_all, list(messages))]
 

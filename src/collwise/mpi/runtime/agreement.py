@@ -47,8 +47,8 @@ def wait_asleep(comm: MPI.Intracomm) -> None:
 def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intracomm], T]) -> T:
     """What `act` returns on the first member, on all ranks; the others sleep.  Collective.
 
-    members: ranks; `act` gets their communicator, in this order.   What it raises on the first
-    member, all ranks raise; it should raise on all members alike.
+    members: ranks; `act` gets their communicator, in this order.  If it raises on the first member,
+    all ranks raise the same.  It has to fail on all members or on none.
     """
     mine = comm.Get_rank() in members
     colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)

@@ -19,7 +19,7 @@ from mpi4py import MPI
 from collwise.mpi.engine.loading import COMPILED
 
 PATIENCE_S = 0.001
-FEW = 3
+FEW_REQUESTS = 3
 """Up to so many requests are started or completed faster one by one than as a list."""
 _IDLE_ROUNDS = 100
 

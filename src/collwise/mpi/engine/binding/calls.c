@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum method { BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, ALLGATHER, ALLGATHERV, METHODS };
 
@@ -22,10 +23,15 @@ struct aim {
     int64_t distance;
 };
 
+/* The numbers of a tally (comm/recording.py); what follows are starts and ends of the last calls. */
+enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
+
 struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */
     uint64_t hash;
     Program *program; /* NULL: the library's own serves */
+    PyObject *tally;  /* a bytearray where calls are counted; or NULL */
+    int64_t until;    /* how many calls it may have counted when this entry serves */
     int aims_number;
     struct aim aims[MOST_SLOTS];
 };
@@ -86,8 +92,27 @@ static void forget(Calls *self) {
     for (unsigned n = 0; n < size; n++) {
         Py_XDECREF(entries[n].key);
         Py_XDECREF((PyObject *)entries[n].program);
+        Py_XDECREF(entries[n].tally);
     }
     free(entries);
+}
+
+static int64_t *numbers_of(PyObject *tally) {
+    return (int64_t *)(void *)PyByteArray_AsString(tally);
+}
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Count a call that began at a time and is over now. */
+static void count(PyObject *tally, int64_t begin) {
+    int64_t *numbers = numbers_of(tally);
+    numbers[TIMES]++;
+    numbers[NANOSECONDS] += now() - begin;
+    numbers[LAST] = begin;
 }
 
 static int grow(Calls *self) {
@@ -117,14 +142,16 @@ static int grow(Calls *self) {
     return 1;
 }
 
-/* remember(key, program, aims): from now on this program serves calls of this key, or, if it is None,
-   the library's own collective.   aims: (slot, whether it is in the receive buffer, distance). */
+/* remember(key, program, aims, tally): from now on this program serves calls of this key, or, if it is
+   None, the library's own collective.   aims: (slot, whether it is in the receive buffer, distance).
+   tally: the memory in which to count calls, or None. */
 static PyObject *calls_remember(Calls *self, PyObject *given) {
-    PyObject *key, *program, *aims;
-    struct entry entry = {0};
+    PyObject *key, *program, *aims, *tally = Py_None;
+    struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
-    if (!PyArg_ParseTuple(given, "O!OO!", &PyBytes_Type, &key, &program, &PyTuple_Type, &aims) ||
+    if (!PyArg_ParseTuple(given, "O!OO!|O", &PyBytes_Type, &key, &program, &PyTuple_Type, &aims,
+                          &tally) ||
         PyBytes_AsStringAndSize(key, &text, &length) < 0) {
         return NULL;
     }
@@ -150,6 +177,14 @@ static PyObject *calls_remember(Calls *self, PyObject *given) {
             }
         }
     }
+    if (tally != Py_None) {
+        if (!PyByteArray_Check(tally) || PyByteArray_Size(tally) < (Py_ssize_t)sizeof(int64_t[NUMBERS])) {
+            PyErr_SetString(PyExc_TypeError, "a bytearray for the numbers of a tally, or None");
+            return NULL;
+        }
+        entry.tally = tally;
+        entry.until = numbers_of(tally)[UNTIL];
+    }
     if (!grow(self)) {
         return NULL;
     }
@@ -159,8 +194,10 @@ static PyObject *calls_remember(Calls *self, PyObject *given) {
     self->used += !old.key;
     Py_INCREF(key);
     Py_XINCREF((PyObject *)entry.program);
+    Py_XINCREF(entry.tally);
     entry.key = key;
     *place = entry;
+    Py_XDECREF(old.tally);
     Py_XDECREF(old.key);
     Py_XDECREF((PyObject *)old.program);
     Py_RETURN_NONE;
@@ -316,7 +353,11 @@ static PyObject *serve(Calls *self, struct call *call) {
         entry = find(self->entries, self->size, key, nbytes, hash_of(key, numbers));
     }
     PyObject *result = NULL;
-    if (!entry || !entry->key || (entry->program && !entry->program->program)) {
+    PyObject *tally = entry && entry->key ? entry->tally : NULL;
+    int64_t begin = tally ? now() : 0;
+    Py_XINCREF(tally); /* the table may forget it meanwhile */
+    if (!entry || !entry->key || (entry->program && !entry->program->program) ||
+        (tally && numbers_of(tally)[TIMES] >= entry->until)) {
         release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
     } else if (!entry->program) {
@@ -327,6 +368,10 @@ static PyObject *serve(Calls *self, struct call *call) {
     } else {
         result = by_program(self, call, entry);
     }
+    if (tally && result == Py_True) {
+        count(tally, begin);
+    }
+    Py_XDECREF(tally);
     if (key != some) {
         free(key);
     }

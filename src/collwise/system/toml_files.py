@@ -1,0 +1,36 @@
+"""Files in TOML that people write, such as a network or a machine with levels."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from collwise.errors import InvalidArgument
+from collwise.system.files import read_input
+
+Form = TypeVar("Form")
+Described = TypeVar("Described")
+
+
+def read_toml(
+    path: Path, form: type[Form], make: Callable[[Form], Described], asked: str, page: str
+) -> Described:
+    """What a TOML file describes.
+
+    form: the types of its fields.   make: from those; raises InvalidArgument for nonsense.
+    asked: what the file is, for errors.   page: the document that shows the form.
+    Raises InvalidArgument, which names the place in the file.
+    """
+    remedy = f"correct it; {page} shows the form"
+    try:
+        return make(msgspec.toml.decode(read_input(path), type=form))
+    except OSError as problem:
+        seen, remedy = problem.strerror or str(problem), "name another file"
+    except msgspec.ValidationError as problem:
+        seen = str(problem)
+    except (UnicodeDecodeError, msgspec.DecodeError) as problem:
+        seen = f"it is no TOML ({problem})"
+    except InvalidArgument as problem:
+        seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
+    raise InvalidArgument(f"{asked} {path}", seen, remedy)

@@ -27,27 +27,16 @@ MAX_PIECES = 4096
 MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
 """Ranks, and pieces × ranks: larger rounds are not played for their time while planning."""
 MAX_EVER = 1 << 22
-<<<<<<< HEAD
-"""Pieces times ranks, with some for the first piece, beyond which none are played at all."""
 MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
-"""The same up to which rounds for latencies above 1 are tried: played ones, and cyclic trees."""
-MAX_COMPARED = 4
-"""So many of them are compared exactly."""
-MAX_FREE = 36
-"""Ranks up to which rounds with free choice are tried."""
-MAX_LATENCY = 64
-"""No rounds are made for a latency above this and the number of ranks."""
-SAMPLED = 16
-"""Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
-=======
-"""Pieces × ranks, the first piece counted several times: larger rounds are refused."""
-MAX_TABLED = 1 << 14
-"""Pieces × ranks: larger rounds for latencies above 1 are not tried while planning."""
+"""Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
 MAX_COMPARED = 4
 """Numbers of pieces that are compared by exact times."""
-MAX_SIMULATED = 1 << 12
-"""Pieces × ranks: larger rounds are not tried where only a simulation gives the time."""
->>>>>>> main
+MAX_FREE = 36
+"""Ranks: rounds with free choice are not tried for more."""
+MAX_LATENCY = 64
+"""Rounds are for this latency at most, or for the number of ranks if that is more."""
+SAMPLED = 16
+"""Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
 LARGEST_TICKS = 1 << 62
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 

@@ -27,6 +27,7 @@ MAX_PIECES = 4096
 MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
 """Ranks, and pieces × ranks: larger rounds are not played for their time while planning."""
 MAX_EVER = 1 << 22
+"""Pieces × ranks, the first piece counted several times: larger rounds are refused."""
 MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
 """Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
 MAX_COMPARED = 4

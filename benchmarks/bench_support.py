@@ -1,8 +1,10 @@
 """What benchmarks share: timing in fresh processes, tables in Markdown, dated result files."""
 
 import argparse
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -18,6 +20,8 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 MPIS = ["mpich", "openmpi"]
+QUIET_LOAD, PATIENCE_S = 1.0, 120.0
+"""What runs in a lab waits for this load average, but no longer than this."""
 
 
 def today() -> str:
@@ -88,3 +92,10 @@ def misprediction(predicted: float, measured: float) -> float:
     Both positive.
     """
     return max(predicted / measured, measured / predicted)
+
+
+def wait_until_quiet(patience_s: float) -> None:
+    """Wait, for so long at most, until nothing else runs."""
+    deadline = time.monotonic() + patience_s
+    while os.getloadavg()[0] > QUIET_LOAD and time.monotonic() < deadline:
+        time.sleep(5)

@@ -26,7 +26,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_support import MPIS, RESULTS, listed, misprediction, number, table_head, table_row, today
+from bench_support import (
+    MPIS,
+    PATIENCE_S,
+    RESULTS,
+    listed,
+    misprediction,
+    number,
+    table_head,
+    table_row,
+    today,
+    wait_until_quiet,
+)
 
 ROOT = RESULTS.parents[1]
 ROWS = (
@@ -50,8 +61,6 @@ MEASURING_S, RACING_S, LIMIT_S = 12.0, 30.0, 240.0
 LATE_S = 300e-6
 ATTEMPTS = 3
 """A row is repeated while the 95th percentile of packets comes later than LATE_S."""
-QUIET_LOAD, PATIENCE_S = 1.0, 120.0
-"""A row waits for this load average, but no longer than this."""
 
 
 def main() -> None:
@@ -96,13 +105,6 @@ def write(rows: list[dict[str, Any]], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"lab-{today()}.json").write_text(json.dumps(document) + "\n", encoding="utf-8")
     (folder / f"lab-{today()}.md").write_text(markdown(document), encoding="utf-8")
-
-
-def wait_until_quiet(patience_s: float) -> None:
-    """Wait, for so long at most, until nothing else runs."""
-    deadline = time.monotonic() + patience_s
-    while os.getloadavg()[0] > QUIET_LOAD and time.monotonic() < deadline:
-        time.sleep(5)
 
 
 def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:

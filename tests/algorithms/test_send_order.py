@@ -10,6 +10,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
+from collwise.algorithms.broadcast import send_order
 from collwise.algorithms.broadcast.send_order import LevelCost, best_order
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
@@ -129,6 +130,14 @@ def test_it_is_what_the_engine_makes_of_it_and_no_plain_tree_is_faster(seed: int
     problem = Problem("broadcast", ranks, 1, placement=placement)
     schedule = ALGORITHMS["broadcast/multilevel_ordered"].solve(problem, {"costs": text})
     assert ideal(schedule, machine).completion == best_order(placement, costs).finish
+
+
+def test_beyond_many_ranks_there_are_fewer_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement.regular(6, 9)
+    every = best_order(placement, COSTS[1])
+    monkeypatch.setattr(send_order, "MANY", 50)
+    few = best_order(placement, COSTS[1])
+    assert every.finish <= few.finish <= 2 * every.finish
 
 
 @pytest.mark.parametrize("costs", ["", "1", "1,0", "0,1", "a,b", "1,2,3,4", "-1,2", 3])

@@ -9,7 +9,7 @@ import pytest
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.model.levels import Levels, OneLevel
-from collwise.planner import candidates
+from collwise.planner import candidates, relaxed
 from collwise.planner.candidates import keeps_order, tried
 from collwise.planner.choose import problem_for
 from collwise.planner.relaxed import least_time, load
@@ -41,7 +41,8 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
             )
             for settings in list(algorithm.choices(problem, look))[:2]:
                 schedule = algorithm.solve(problem, settings)
-                least = least_time(algorithm, schedule, asked.machine, settings)
+                bound = problem.lower_bounds(asked.machine)[not algorithm.segmented].time
+                least = least_time(algorithm, schedule, asked.machine, settings, bound)
                 assert least <= ideal(schedule, asked.machine, topology).completion, asked
 
 
@@ -134,3 +135,23 @@ def test_an_estimate_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [row["estimate"] for row in document["candidates"]] == [
         c.estimate for c in plan.candidates
     ]
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
+def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
+    collective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for thousands of ranks, where one or two schedules of those that combine are simulated."""
+    laws = [cw.Machine.postal(t0_s=t0, lam=lam) for t0, lam in ((1, 2), (8, 5))]
+    machine = cw.Machine.levels(laws, cw.Placement.regular(4, 8), ports=[3])
+    given: dict[str, Any] = {"ranks": 32, "nbytes": 64, "machine": machine}
+    if collective == "s_to_p":
+        given["sources"] = [0, 5, 30]
+    every = cw.plan(collective, **given)
+    for name, most in (("PLENTY", 0), ("INSIDE", 0), ("FOR_RUNNERS_UP", 0), ("SIMULATED", 600)):
+        monkeypatch.setattr(candidates, f"MAX_{name}", most)
+    monkeypatch.setattr(relaxed, "QUICK", 16)
+    few = cw.plan(collective, **{**given, "nbytes": 72})
+    assert few.choice.predicted <= every.choice.predicted * Fraction(3, 2)
+    assert few.algorithm == every.algorithm
+    assert int(few.simulated.split()[0]) < int(every.simulated.split()[0])

@@ -18,6 +18,8 @@ from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing, ideal, simulate
+from collwise.timing.rank_state import PastLimit
+from collwise.timing.trace import completion
 from collwise.timing.vectorised import vectorised_timing
 from collwise.verifier import check_ports
 
@@ -101,6 +103,35 @@ def test_one_level_is_the_postal_law(algorithm: Algorithm) -> None:
         assert sorted(timing.combines) == sorted(expected.combines)
         if (fast := vectorised_timing(schedule, machine)) is not None:
             assert fast.finish == expected.finish
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_vectors_up_a_tree(seed: int) -> None:
+    """Vectorised, with ports and combining; and given up where it takes longer than a limit."""
+    random = Random(seed)
+    ranks = random.randrange(2, 30)
+    placement = random_placement(random, ranks, random.choice((2, 3)))
+    machine = random_levels(random, placement, combining=seed % 2 == 0)
+    for name, settings in (("postal_tree", {"lam": 3}), ("multilevel", {"algorithms": "binomial"})):
+        algorithm, root = ALGORITHMS[f"reduce/{name}"], random.randrange(ranks)
+        schedule = algorithm.schedule(ranks, 64, root, placement=placement, **settings)
+        timing, fast = ideal(schedule, machine), vectorised_timing(schedule, machine)
+        assert fast is not None
+        assert sorted(fast.transfers) == sorted(timing.transfers)
+        assert fast.finish == timing.finish
+        assert vectorised_timing(schedule, machine, timing.completion) is not None
+        with pytest.raises(PastLimit):
+            vectorised_timing(schedule, machine, min(t.start for t in timing.transfers) - 1)
+
+
+@pytest.mark.parametrize("port", [None, 30])
+def test_the_vectorised_engine_gives_up(port: int | None) -> None:
+    """After a limit; where messages meet at ports, the events tell."""
+    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(4, 6), ports=[port])
+    schedule = ALGORITHMS["broadcast/binomial"].schedule(24, 64)
+    time = ideal(schedule, machine).completion
+    assert completion(schedule, machine, None, time) == time
+    assert completion(schedule, machine, None, time / 2) is None
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -119,6 +119,21 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
+def time_inside(problem: Problem, machine: Levels, text: str, collective: str) -> Fraction:
+    """The sum of the times of the largest team's program at every level but the outermost."""
+    levels = hierarchy_of(problem).depth - 1
+    parts = parts_of(text, collective, levels) if levels else ()
+    times = (team_time(problem, machine, one, level) for level, one in enumerate(parts, 1))
+    return sum(times, Fraction(0))
+
+
+def team_time(problem: Problem, machine: Levels, one: LevelAlgorithm, level: int) -> Fraction:
+    """The time of an algorithm in the largest team of a level."""
+    teams = hierarchy_of(problem)
+    inner = team_problem(problem, one.algorithm.collective, max(teams.largest(level), 2))
+    return one.algorithm.time_of(inner, OneLevel(machine, level), dict(one.settings))
+
+
 def check_order(algorithm: Algorithm, problem: Problem) -> None:
     """Raise InvalidArgument if it combines in a weaker order than is needed."""
     if not satisfies(algorithm.order(problem), problem.order):

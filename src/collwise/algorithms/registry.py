@@ -61,6 +61,9 @@ class Algorithm:
     """In which order it combines, if it does."""
     levels: bool = False
     """True if it is made for machines with levels: it goes by the problem's placement."""
+    by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
+    """About its time on a machine with levels: the sum of its parts' times; None if quick to tell.
+    """
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
 

@@ -131,8 +131,9 @@ def _again() -> list[str]:
 def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
     from collwise.mpi.runtime.world import library_line
     from collwise.report.call_summary import calls_document, calls_lines, calls_table
+    from collwise.tuning.occurred import MAX_TASKS
 
-    calls, ranks = comm.calls(), len(comm._world.hosts)
+    calls, ranks = comm.calls(worth=MAX_TASKS), len(comm._world.hosts)
     tuning = f"collwise tune -n {ranks} --from-summary {shlex.quote(str(json_path or 'FILE'))}"
     if summary:
         output.table(calls_table(calls), stream="err")

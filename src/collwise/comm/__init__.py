@@ -8,7 +8,7 @@
 `dispatch`      which executor of ours serves a call, or the library's own: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `running`       any schedule, run by hand
-`recording`     which calls were made, and who served them: on request
+`recording`     which calls were made, for how long, and who served them: on request
 `standing_in`   `collwise run`: one of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """

@@ -81,12 +81,12 @@ class Comm(ObjectForms):
     _argument_exchange: ArgumentExchange | None = None
     """Where checked calls meet."""
     # What C can serve; attributes, since that is quick.  They answer as `FastResult` says.
-    _fast_bcast: Callable[..., FastResult]
-    _fast_reduce: Callable[..., FastResult]
-    _fast_allreduce: Callable[..., FastResult]
-    _fast_reduce_scatter_block: Callable[..., FastResult]
-    _fast_allgather: Callable[..., FastResult]
-    _fast_allgatherv: Callable[..., FastResult]
+    _fast_bcast: Callable[..., FastResult] | None
+    _fast_reduce: Callable[..., FastResult] | None
+    _fast_allreduce: Callable[..., FastResult] | None
+    _fast_reduce_scatter_block: Callable[..., FastResult] | None
+    _fast_allgather: Callable[..., FastResult] | None
+    _fast_allgatherv: Callable[..., FastResult] | None
 
     def __init__(
         self,
@@ -224,12 +224,13 @@ class Comm(ObjectForms):
             problem.collective, ranks, problem.nbytes, problem.root, elements
         )
 
-    def calls(self) -> list[Calls]:
+    def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collectives called on it and on communicators made of it, and who served them.
 
-        As this rank called them; none unless it was made with record=True.
+        As this rank called them; none unless it was made with record=True.   worth: of so many,
+        those that took most time, also what a tuning would be worth, which takes planning.
         """
-        return [] if self._record is None else self._record.calls()
+        return [] if self._record is None else self._record.calls(worth=worth)
 
     def last_call(self) -> Calls | None:
         """The last of them."""
@@ -253,7 +254,8 @@ class Comm(ObjectForms):
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
-        fast_key = self._fast_bcast(self, buf, root)
+        fast = self._fast_bcast
+        fast_key = None if fast is None else fast(self, buf, root)
         if fast_key is True:
             return
         if ENGINE.running:
@@ -268,7 +270,8 @@ class Comm(ObjectForms):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        fast_key = self._fast_reduce(self, sendbuf, recvbuf, op, root)
+        fast = self._fast_reduce
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op, root)
         if fast_key is not True and not self._combined(
             "Reduce", fast_key, sendbuf, recvbuf, op, root
         ):
@@ -279,7 +282,8 @@ class Comm(ObjectForms):
 
         A plan of ours leaves the same bits on all ranks, unless `order="any"` gave that up.
         """
-        fast_key = self._fast_allreduce(self, sendbuf, recvbuf, op)
+        fast = self._fast_allreduce
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
         if fast_key is not True and not self._combined("Allreduce", fast_key, sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
@@ -291,7 +295,8 @@ class Comm(ObjectForms):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        fast_key = self._fast_reduce_scatter_block(self, sendbuf, recvbuf, op)
+        fast = self._fast_reduce_scatter_block
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
         if fast_key is not True and not self._combined(
             "Reduce_scatter_block", fast_key, sendbuf, recvbuf, op
         ):
@@ -299,7 +304,8 @@ class Comm(ObjectForms):
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        fast_key = self._fast_allgather(self, sendbuf, recvbuf)
+        fast = self._fast_allgather
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgather", fast_key, sendbuf, recvbuf):
             _ALLGATHER(self, sendbuf, recvbuf)
 
@@ -310,7 +316,8 @@ class Comm(ObjectForms):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        fast_key = self._fast_allgatherv(self, sendbuf, recvbuf)
+        fast = self._fast_allgatherv
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgatherv", fast_key, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
@@ -390,5 +397,4 @@ class Comm(ObjectForms):
 
 add_request_forms(Comm)
 for _name in _FAST:  # of communicators that MPI makes, which only the library serves
-    _answer = getattr(COMPILED and COMPILED.Calls((), repr), _name, staticmethod(lambda *_: None))
-    setattr(Comm, f"_fast_{_name}", _answer)
+    setattr(Comm, f"_fast_{_name}", COMPILED and getattr(COMPILED.Calls((), repr), _name))

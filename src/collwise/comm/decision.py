@@ -25,6 +25,7 @@ from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.planner.worth import Worth, worth
 from collwise.profiles.fingerprint import Fingerprint, Layout
 from collwise.profiles.level_machine import placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
@@ -231,6 +232,14 @@ class Decision:
         if self.effort != "measure" or self.machine is not None or by_hand is not None:
             return None
         return verdict(self._races(problem.ranks), problem, form).race
+
+    def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
+        """What a tuning would be worth for a call that the library serves, as far as is known."""
+        problem = asked.problem
+        if problem.ranks == 1 or self.race(asked, form) is not None:
+            return Worth()
+        races, machine = self._races(problem.ranks), self._machine_for(asked.elements)
+        return worth(races, machine, problem, form, took_s)
 
     def explained(
         self, asked: CallProblem, form: Form, *, timed: bool = True

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from collwise.comm.decision import CallProblem, Decision
 from collwise.measure.race import LIBRARY
 from collwise.mpi.execution.persistent import PersistentCollective
+from collwise.planner.worth import Worth
 from collwise.profiles.records import Form
 
 FORMAT = "collwise calls"
@@ -45,6 +46,7 @@ class Calls(NamedTuple):
     for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a sentence.
     saved_s: seconds that all of them saved, by the race that decided; None where none did.
     spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
+    worth: of a tuning, for all of them, if somebody asked.
     """
 
     method: str
@@ -56,6 +58,7 @@ class Calls(NamedTuple):
     why: str
     saved_s: float | None
     spent_s: float | None
+    worth: Worth = Worth()
 
 
 class Tally:
@@ -105,6 +108,14 @@ class Tally:
         algorithm = LIBRARY if plan is None else plan.algorithm
         return Calls(*told, algorithm, why, saved_s, spent_s)
 
+    def worth(self, told: Calls) -> Worth:
+        """What a tuning would be worth for these calls."""
+        if self.asked is None or told.algorithm != LIBRARY:
+            return Worth()
+        took_s = None if told.spent_s is None else told.spent_s / told.times
+        one = self.decision.worth(self.asked, form_of(self.way), took_s)
+        return one if one.seconds is None else one._replace(seconds=one.seconds * told.times)
+
 
 class Record:
     """Of the calls on a communicator and on those made of it, as this rank makes them."""
@@ -129,9 +140,13 @@ class Record:
             tally = self.tally(name, "blocking", ranks, None, decision)
             setattr(comm, called, _counted(call, tally))
 
-    def calls(self) -> list[Calls]:
-        """All calls, equal ones together, in the order of their first."""
+    def calls(self, *, worth: int = 0) -> list[Calls]:
+        """All calls, equal ones together, in the order of their first.
+
+        worth: of so many, those that this rank spent most time in, what a tuning would be worth.
+        """
         every: dict[Calls, Calls] = {}
+        tallies: dict[Calls, Tally] = {}
         for tally in [tally for tally in self._tallies.values() if tally.numbers[TIMES]]:
             one = tally.told(tally.numbers[TIMES])
             same = one._replace(times=0, saved_s=None, spent_s=None)
@@ -141,7 +156,9 @@ class Record:
                     saved_s=None if one.saved_s is None else one.saved_s + (other.saved_s or 0),
                     spent_s=None if one.spent_s is None else one.spent_s + (other.spent_s or 0),
                 )
-            every[same] = one
+            every[same], tallies[same] = one, tally
+        for same in sorted(every, key=lambda same: -(every[same].spent_s or 0))[:worth]:
+            every[same] = every[same]._replace(worth=tallies[same].worth(every[same]))
         return list(every.values())
 
     def last(self) -> Calls | None:

@@ -29,19 +29,17 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
     defaults = tuple(parameter.default for parameter in form.parameters.values())
     fewest = defaults.count(Parameter.empty)
 
-    def make(*positional: Any, **named: Any) -> Any:
-        if not named and fewest <= len(positional) <= len(defaults):
-            every = positional + defaults[len(positional) :]
-        else:  # takes longer
-            bound = form.bind(*positional, **named)
-            bound.apply_defaults()
-            every = bound.args
-        comm, *arguments = every
+    def make(comm: Any, *positional: Any, **named: Any) -> Any:
         if method not in comm._served:
-            return library(*every)
-        if persistent:
-            return comm._dispatch.persistent(method, partial(library, *every), *arguments[:-1])
-        return comm._dispatch.nonblocking(method, partial(library, *every), *arguments)
+            return library(comm, *positional, **named) if named else library(comm, *positional)
+        if not named and fewest <= len(positional) + 1 <= len(defaults):
+            arguments = positional + defaults[len(positional) + 1 :]
+        else:  # takes longer
+            bound = form.bind(comm, *positional, **named)
+            bound.apply_defaults()
+            arguments = bound.args[1:]
+        serve = comm._dispatch.persistent if persistent else comm._dispatch.nonblocking
+        return serve(method, partial(library, comm, *arguments), arguments)
 
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]

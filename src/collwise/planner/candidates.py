@@ -18,9 +18,10 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
-from collwise.planner.relaxed import least_time, load
+from collwise.planner.relaxed import about, least_time, load
 from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
+from collwise.schedule.reduction import UpTree
 from collwise.system import formatting
 from collwise.timing import ideal
 from collwise.timing.trace import completion, fastest_timing
@@ -30,7 +31,7 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-MAX_SIMULATED = 1 << 17
+MAX_SIMULATED = 1 << 16
 """Messages that are simulated when planning for a machine with levels, in all candidates; those of
 collectives that combine count eight times, those of s-to-p broadcasts twice."""
 MAX_WITHOUT_LEVELS = 1 << 22
@@ -41,6 +42,11 @@ MAX_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
+
+MAX_PLENTY = 64
+"""Ranks up to which so much is simulated that it does not matter what comes first."""
+MAX_INSIDE = 1024
+"""Ranks up to which algorithms that know no levels are set for the inner ones, too."""
 
 
 @dataclass
@@ -70,6 +76,8 @@ class _Try(NamedTuple):
     algorithm: Algorithm
     settings: Mapping[str, Any]
     schedule: Schedule
+    about: Fraction = Fraction(0)
+    """Roughly its time, where bounds are rough: with levels and many ranks."""
 
 
 def predicted(
@@ -137,6 +145,7 @@ def _choices(
     flats: list[Machine] = []
     if isinstance(machine, Levels):
         flats = [OneLevel(machine, level) for level in range(1, len(machine.by_level) + 1)]
+        flats = flats[-1:] if problem.ranks > MAX_INSIDE else flats
         if problem.ranks <= MAX_LOOKS and machine.shares_ports:
             flats += [level.law for level in machine.by_level[1:]]
     for algorithm in among:
@@ -164,10 +173,15 @@ def _simulate(
 ) -> None:
     """Simulate in the order of the lower bounds, as long as there is something to find."""
     tries = []
+    every, uncut = problem.lower_bounds(machine)
     for number, (algorithm, settings) in enumerate(choices):
         schedule = algorithm.solve(problem, settings)
-        least = least_time(algorithm, schedule, machine, settings)
-        tries.append(_Try(least, number, algorithm, settings, schedule))
+        bound = every if algorithm.segmented else max(every, uncut)
+        least = least_time(algorithm, schedule, machine, settings, bound.time)
+        roughly = Fraction(0)
+        if isinstance(machine, Levels) and problem.ranks > MAX_PLENTY:
+            roughly = about(algorithm, schedule, machine, settings)
+        tries.append(_Try(least, number, algorithm, settings, schedule, roughly))
     result.of = len(tries)
     fastest: Fraction | None = None
     levels = isinstance(machine, Levels)
@@ -177,10 +191,18 @@ def _simulate(
     long: list[tuple[int, int]] = []
 
     def needed(one: _Try) -> int:
-        return weight * messages(one.schedule)
+        program = one.schedule.program
+        at_once = levels and isinstance(program, UpTree) and program.is_whole()
+        return (1 if at_once else weight) * messages(one.schedule)
 
     # On levels bounds are rough: one long schedule must not leave nothing for the others.
-    tries.sort(key=lambda row: (levels and needed(row) > most // 4, *row[:2]))
+    tries.sort(
+        key=lambda row: (
+            levels and needed(row) > (4 if row.about else 1) * most,
+            row.about,
+            *row[:2],
+        )
+    )
 
     def simulate(one: _Try, limit: Fraction | None) -> Fraction | None:
         result.simulated += 1
@@ -198,7 +220,7 @@ def _simulate(
         if fastest is not None and one.least > fastest and not runner_up:
             at_least = formatting.time(seconds(one.least))
             result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
-        elif work + cost > most:
+        elif work + cost > most * (1 if work else 4):
             result.excluded.setdefault(name, "too many messages to simulate when planning")
             long.append((cost, row))
         else:
@@ -226,7 +248,7 @@ def _refine(
             schedule = algorithm.solve(problem, settings)
             tries.append(_Try(load(schedule, machine), number, algorithm, settings, schedule))
     work = 0
-    for least, _, algorithm, settings, schedule in sorted(tries, key=lambda row: row[:2]):
+    for least, _, algorithm, settings, schedule, _ in sorted(tries, key=lambda row: row[:2]):
         known = (c.predicted for c in result.best.values() if not c.estimate)
         work += messages(schedule)
         if work > MAX_REFINED or least >= min(known, default=least + 1):

@@ -91,6 +91,12 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
     return Verdict(LIBRARY, _unknown(races, alike, problem, form))
 
 
+def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
+    """The nearest race of such calls, whatever its size; None if there was none."""
+    alike = [race for race in races if _alike(race, problem, form)]
+    return min(alike, key=lambda race: _distance(race, problem), default=None)
+
+
 def _alike(race: RaceResult, problem: Problem, form: Form) -> bool:
     mine = problem.collective, form, problem.ranks
     everybody = (race.sources == race.ranks) == (len(problem.sources) == problem.ranks)

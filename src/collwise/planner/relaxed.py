@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from collwise.algorithms.registry import Algorithm
@@ -52,11 +53,18 @@ def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
 
 
 def least_time(
-    algorithm: Algorithm, schedule: Schedule, machine: Machine, settings: Mapping[str, Any]
+    algorithm: Algorithm,
+    schedule: Schedule,
+    machine: Machine,
+    settings: Mapping[str, Any],
+    bound: Fraction,
 ) -> Fraction:
-    """A lower bound of the exact seconds that a schedule of an algorithm takes, with any links."""
+    """A lower bound of the exact seconds that a schedule of an algorithm takes, with any links.
+
+    bound: that of all schedules, or of all that cut nothing.
+    """
     problem = replace(schedule.problem, placement=None)
-    least = max(problem.lower_bounds(machine)[0].time, load(schedule, machine))
+    least = max(bound, load(schedule, machine))
     free = _relaxed(machine, schedule)
     simulated = algorithm.levels or len(problem.sources) > 1
     # Combines of a census may overtake sends, where ranks would wait for each other in a circle.
@@ -68,12 +76,39 @@ def least_time(
     return least
 
 
+def about(
+    algorithm: Algorithm, schedule: Schedule, machine: Levels, settings: Mapping[str, Any]
+) -> Fraction:
+    """Roughly the seconds on a machine with levels: no bound, but tells what to simulate first."""
+    problem, read = schedule.problem, algorithm.settings(settings)
+    if algorithm.levels:
+        return algorithm.by_level(problem, machine, read) if algorithm.by_level else Fraction(0)
+    if schedule.program.is_alike():  # what leaves a group at the same time passes one by one
+        rank, total, placement = schedule.ranks - 1, Fraction(0), machine.placement
+        for op in schedule.rank(rank):
+            nbytes = size_of(op)
+            if isinstance(op, Recv):
+                level = placement.meeting(rank, op.peer)
+                total += machine.at(level, nbytes).latency
+                if level > 1:
+                    crowd = len(placement.members[level - 2][placement.group(level - 1, rank)])
+                    total += (crowd - 1) * machine.port(level - 1, nbytes)
+            elif isinstance(op, Combine):
+                total += machine.combine(nbytes) or 0
+        return total
+    plain = replace(problem, placement=None)
+    if algorithm.simulated(plain, read) > QUICK:
+        return Fraction(0)
+    return algorithm.time_of(plain, OneLevel(machine, machine.placement.depth), read)
+
+
 def load(schedule: Schedule, machine: Machine) -> Fraction:
     """For how long the ports of a few ranks are busy: no schedule is faster than its busiest port.
 
     Sends follow each other in list order.  Of receipts, all but the first wait for the one before.
     """
     p, least = schedule.ranks, Fraction(0)
+    message, receipt = cache(machine.message), cache(machine.receipt)
     for rank in {0, 1 % p, p // 2, p - 1}:
         combining, sending = Fraction(0), Fraction(0)
         receiving: list[tuple[Fraction, Fraction]] = []
@@ -84,12 +119,12 @@ def load(schedule: Schedule, machine: Machine) -> Fraction:
                 combining += machine.combine(nbytes) or 0
                 last = min(last, Fraction(0))
             elif isinstance(op, Send):
-                gap, latency = machine.message(nbytes)
+                gap, latency = message(nbytes)
                 gap = Fraction(0) if machine.all_port else gap
                 sending, last = sending + gap, latency - gap
             elif isinstance(op, Recv):
-                gap = Fraction(0) if machine.all_port else machine.receipt(nbytes)
-                receiving.append((gap, machine.message(nbytes).latency - gap))
+                gap = Fraction(0) if machine.all_port else receipt(nbytes)
+                receiving.append((gap, message(nbytes).latency - gap))
         received = sum((gap for gap, _ in receiving), combining)
         received += min((lag for _, lag in receiving), default=Fraction(0))
         least = max(least, sending + combining + last, received)

@@ -100,6 +100,10 @@ class UpTree(Program):
     result: int = Slot.OUTPUT
     """Where the root's result lies in the end."""
 
+    def is_whole(self) -> bool:
+        """Whether every vector goes in one message."""
+        return 0 < self.nbytes <= (self.segment or self.nbytes)
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.program import Program
+from collwise.schedule.program import Columns, Program, tabulate
 from collwise.system.integers import Ints
 
 
@@ -56,6 +58,19 @@ class DownRounds(Program):
             if received is not None:
                 operations.append(Recv(source, (self.pieces[received],)))
         return operations
+
+    def columns(self) -> Columns:  # noqa: D102
+        offset, length = (np.array([p[i] for p in self.pieces], dtype=np.int64) for i in (1, 2))
+        place = np.zeros(self.rounds.ranks, dtype=np.int64)
+        parts = [tabulate([])]
+        for source, target, piece in self.rounds.every():
+            at_source = place[source]
+            place[source] += 1
+            at_target = place[target]
+            place[target] += 1
+            rows = (source, target, at_source, at_target, offset[piece], length[piece])
+            parts.append(Columns(*rows))
+        return Columns.stack(parts)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The law of machines with levels on the queues of the ports: where messages meet at shared ports.
 
-The law is that of `level_law`, for schedules that only send and receive; some microseconds for each
-message.  Times are ticks, as Python's integers.
+The law is that of `level_law`, for schedules that only send and receive, and for whole vectors that
+are combined up a tree; some microseconds for each message.  Times are ticks, as Python's integers.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,24 @@ import numpy as np
 from collwise.model.placement import Placement
 from collwise.timing.level_law import REQUEST
 from collwise.timing.port_queues import PortQueues
+from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised_laws import Ticks, Times
 
 
-def with_ports(queues: PortQueues, costs: Sequence[Ticks], placement: Placement) -> Times | None:
+def with_ports(
+    queues: PortQueues,
+    costs: Sequence[Ticks],
+    placement: Placement,
+    limit: int | None = None,
+    adding: int = 0,
+) -> Times | None:
     """When each message is sent and when it is received; None if ranks wait in a circle.
 
     costs: per message: to the next send, to the receipt, until the sender is free, and for each
     level but the last how long it keeps a port busy (0: it does not pass one).
+    limit: PastLimit is raised once anything happens after this tick.
+    adding: for how long every receipt then keeps both ports busy, where each rank sends once, after
+    all that it receives.
     """
     step, reach, _, *ports = (column.tolist() for column in costs)
     source, target = queues.source.tolist(), queues.target.tolist()
@@ -40,7 +50,7 @@ def with_ports(queues: PortQueues, costs: Sequence[Ticks], placement: Placement)
         here, end = next_receive[rank], receive_begins[rank + 1]
         while here < end and (time := passage[here]) is not None:
             if here > receive_begins[rank]:
-                time = max(time, received[here - 1] + step[at[here]])
+                time = max(time, received[here - 1] + adding + step[at[here]])
             received[here] = time
             here += 1
         next_receive[rank] = here
@@ -50,7 +60,7 @@ def with_ports(queues: PortQueues, costs: Sequence[Ticks], placement: Placement)
         requested[rank] = True
         ready = send_free[rank]
         if waits[message]:
-            ready = max(ready, received[ready_at[message] - 1])
+            ready = max(ready, received[ready_at[message] - 1] + adding)
         heappush(events, (ready, REQUEST, rank, target[message], message))
 
     def arrive(time: int, outermost: int, message: int) -> None:
@@ -67,6 +77,8 @@ def with_ports(queues: PortQueues, costs: Sequence[Ticks], placement: Placement)
         advance(rank)
     while events:
         time, kind, rank, to, message = heappop(events)
+        if limit is not None and time > limit:
+            raise PastLimit
         if kind == REQUEST:
             used = [
                 (out_free[j], groups[j][rank], ports[j][message])

@@ -98,6 +98,29 @@ def port_queues(schedule: Schedule) -> PortQueues | None:
     )
 
 
+def up_tree_queues(schedule: Schedule) -> PortQueues:
+    """The queues of a schedule in which every rank sends once, after all that it receives."""
+    columns, ranks = schedule.columns(), schedule.ranks
+    order = np.argsort(columns.source)
+    columns = Columns(*(column[order] for column in vars(columns).values()))
+    receive_order = _ordered(columns.target, columns.place_at_target)
+    receive_position = np.empty_like(receive_order)
+    receive_position[receive_order] = np.arange(len(receive_order))
+    receive_begins = _begins(columns.target, ranks)
+    return PortQueues(
+        columns.source,
+        columns.target,
+        columns.place_at_source,
+        columns.place_at_target,
+        columns.length,
+        _begins(columns.source, ranks),
+        receive_begins,
+        receive_order,
+        receive_position,
+        receive_begins[columns.source + 1],
+    )
+
+
 def _ordered(major: Ints, minor: Ints) -> Ints:
     """The order by two columns of numbers >= 0."""
     width = int(minor.max(initial=0)) + 1

@@ -15,6 +15,7 @@ from collwise.timing.events import (
     ideal,
     ideal_completion,
 )
+from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised import Vectorised, vectorised_timing
 
 QUICKER_FROM = 24
@@ -111,7 +112,10 @@ def completion(
     Arguments and errors are those of `ideal_completion`.
     """
     if schedule.ranks >= QUICKER_FROM and topology is None:
-        timing = vectorised_timing(schedule, machine)
+        try:
+            timing = vectorised_timing(schedule, machine, limit)
+        except PastLimit:
+            return None
         if timing is not None:
             return timing.completion
     return ideal_completion(schedule, machine, topology, limit)

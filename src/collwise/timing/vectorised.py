@@ -15,7 +15,6 @@ import numpy as np
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
-from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import Schedule
 from collwise.schedule.reduction import UpTree
@@ -24,7 +23,8 @@ from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
-from collwise.timing.port_queues import Messages, PortQueues, port_queues
+from collwise.timing.port_queues import Messages, PortQueues, port_queues, up_tree_queues
+from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised_laws import Ticks
 
 EXACT_IN_FLOAT = 2**53
@@ -152,35 +152,35 @@ class VectorisedTiming(_WithoutLinks):
 Vectorised: TypeAlias = VectorisedTiming | AlikeTiming
 
 
-def vectorised_timing(schedule: Schedule, machine: Machine) -> Vectorised | None:
+def vectorised_timing(
+    schedule: Schedule, machine: Machine, limit: Fraction | None = None
+) -> Vectorised | None:
     """The exact ideal times of a schedule.
+
+    limit: of levels, PastLimit is raised where they take longer, and that is known early.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
     whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
     with several messages each are slow.  Some hundred bytes of memory per message.
-    Combining: up a tree with whole vectors, and where all ranks do the same.
+    Combining: up a tree with whole vectors, and, without levels, where all ranks do the same.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
     that a rank receives twice, LogGP other than down a tree (there messages are processed in the
     order in which they arrive); also if ranks wait for each other in a circle.
     """
     if schedule.problem.kind.combines:
-        return _combining(schedule, machine) if machine.independent_ports else None
+        return _combining(schedule, machine, limit)
     if isinstance(machine, Wormhole | ExchangeOnly):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
-    levels = np.zeros_like(messages.nbytes)
-    if isinstance(machine, Levels):
-        levels = machine.placement.meetings(messages.source, messages.target)
-    width = int(messages.nbytes.max(initial=0)) + 1
-    kinds, which = np.unique(levels * width + messages.nbytes, return_inverse=True)
-    costs, unit = _costs_in_ticks(machine, [divmod(kind, width) for kind in kinds.tolist()])
+    costs, unit, which = _costs_in_ticks(machine, messages)
+    last = None if limit is None else int(limit / unit)
     try:
         columns = [np.array(row, np.int64)[which] for row in costs]
-        times = _times(messages, machine, columns)
+        times = _times(messages, machine, columns, last)
     except OverflowError:
         columns = [np.array(row, object)[which] for row in costs]
-        times = _times(messages, machine, columns)
+        times = _times(messages, machine, columns, last)
     if times is None:
         return None
     return VectorisedTiming(messages, *times, _finish(messages, *times[1:]), unit)
@@ -197,13 +197,18 @@ def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
     return done
 
 
-def _combining(schedule: Schedule, machine: Machine) -> Vectorised | None:
-    """The times of a schedule that combines, on a machine with independent ports."""
+def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> Vectorised | None:
+    """The times of a schedule that combines, on a machine with independent ports or levels."""
     program = schedule.program
-    if program.is_alike():
-        return AlikeTiming(schedule, machine)
-    if not isinstance(program, UpTree) or len(pieces(program.nbytes, program.segment)) != 1:
+    levels = machine if isinstance(machine, Levels) else None
+    if not machine.independent_ports and levels is None:
         return None
+    if program.is_alike() and levels is None:
+        return AlikeTiming(schedule, machine)
+    if not isinstance(program, UpTree) or not program.is_whole():
+        return None
+    if levels is not None:
+        return _up_levels(schedule, levels, limit)
     rows, nbytes = schedule.columns(), program.nbytes
     costs, unit = _in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
     step, reach, adding = (column[0] for column in costs)
@@ -213,6 +218,23 @@ def _combining(schedule: Schedule, machine: Machine) -> Vectorised | None:
         rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
     )
     return VectorisedTiming(messages, *times, unit)
+
+
+def _up_levels(schedule: Schedule, machine: Levels, limit: Fraction | None) -> VectorisedTiming:
+    """The times of whole vectors combined up a tree on a machine with levels."""
+    queues = up_tree_queues(schedule)
+    adding = machine.combine(schedule.problem.nbytes) or Fraction(0)
+    costs, unit, which = _costs_in_ticks(machine, queues, adding)
+    columns = [np.array(row, object)[which] for row in costs]
+    add = int(adding / unit)
+    last = None if limit is None else int(limit / unit)
+    times = with_ports(queues, columns, machine.placement, last, add)
+    assert times is not None  # in a tree nobody waits in a circle
+    start, received = times
+    sent = start + columns[2]
+    return VectorisedTiming(
+        queues, start, sent, received, _finish(queues, sent, received + add), unit
+    )
 
 
 def _meet_at_ports(
@@ -237,16 +259,22 @@ def _meet_at_ports(
 
 
 def _costs_in_ticks(
-    machine: Machine, kinds: list[tuple[int, int]]
-) -> tuple[list[list[int]], Fraction]:
+    machine: Machine, messages: Messages, *others: Fraction
+) -> tuple[list[list[int]], Fraction, Ints]:
     """For each kind: from a send to the next one, until it is received, until its sender is free.
 
-    kinds: of messages, the level at which they meet (0 where there are no levels) and the bytes.
+    Kinds are the level at which messages meet (0 where there are no levels) with the bytes; the
+    last result is that of each message.
     With levels, also how long each port is busy that groups of a level share.
-    In ticks of the second result, in exact seconds: as few ticks as possible.
+    In ticks of the second result, in exact seconds: as few as possible, and whole for `others`.
     """
+    levels = np.zeros_like(messages.nbytes)
+    if isinstance(machine, Levels):
+        levels = machine.placement.meetings(messages.source, messages.target)
+    width = int(messages.nbytes.max(initial=0)) + 1
+    kinds, which = np.unique(levels * width + messages.nbytes, return_inverse=True)
     rows: list[tuple[Fraction, ...]] = []
-    for level, size in kinds:
+    for level, size in (divmod(kind, width) for kind in kinds.tolist()):
         if isinstance(machine, Levels):
             gap, latency = machine.at(level, size)
             depth = machine.placement.depth
@@ -260,18 +288,20 @@ def _costs_in_ticks(
         else:
             gap, latency = numbers
             rows.append((gap, latency, gap))
-    return _in_ticks(rows)
+    return *_in_ticks(rows, others), which
 
 
-def _in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
+def _in_ticks(
+    rows: Sequence[Sequence[Fraction]], others: Sequence[Fraction] = ()
+) -> tuple[list[list[int]], Fraction]:
     """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
-    ratios = [x.as_integer_ratio() for row in rows for x in row]
+    ratios = [x.as_integer_ratio() for row in (*rows, others) for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
     return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
 
 
 def _times(
-    messages: PortQueues, machine: Machine, costs: list[Ticks]
+    messages: PortQueues, machine: Machine, costs: list[Ticks], limit: int | None
 ) -> tuple[Ticks, Ticks, Ticks] | None:
     """Per message: its start, when its sender is free, its receipt; None if no law settles them."""
     if not len(messages):
@@ -282,12 +312,11 @@ def _times(
     if times is None and not isinstance(machine, LogGP):
         law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
         times = law(messages, step, reach)
-    if (
-        times is not None
-        and isinstance(machine, Levels)
-        and _meet_at_ports(messages, machine, times[0], costs)
-    ):
-        times = with_ports(messages, costs, machine.placement)
+    if times is not None and isinstance(machine, Levels):
+        if limit is not None and times[1].max() > limit:
+            raise PastLimit
+        if _meet_at_ports(messages, machine, times[0], costs):
+            times = with_ports(messages, costs, machine.placement, limit)
     if times is None:
         return None
     start, received = times

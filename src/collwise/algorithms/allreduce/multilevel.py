@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from collwise.algorithms.composition import (
     best_parts,
@@ -12,6 +13,8 @@ from collwise.algorithms.composition import (
     programs,
     register_multilevel,
     team_problem,
+    team_time,
+    time_inside,
 )
 from collwise.algorithms.reduce.multilevel import SHORT, Inwards, inwards
 from collwise.algorithms.registry import Settings
@@ -82,6 +85,15 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     ]
 
 
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    depth = hierarchy_of(problem).depth
+    return (
+        time_inside(problem, machine, settings["reduces"], "reduce")
+        + team_time(problem, machine, part(settings["across"], "allreduce"), depth)
+        + time_inside(problem, machine, settings["broadcasts"], "broadcast")
+    )
+
+
 register_multilevel(
     "allreduce/multilevel",
     "reduce inside the groups, allreduce across their leaders, broadcast inside",
@@ -95,5 +107,6 @@ register_multilevel(
         "broadcasts": parts_parameter("broadcasts", "broadcast", "binomial"),
     },
     segmented=True,
+    by_level=_by_level,
     order=in_order_of_placement,
 )

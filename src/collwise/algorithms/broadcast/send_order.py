@@ -16,6 +16,8 @@ MAX_RUNS = 1500
 """Orders that are tried beyond the rules."""
 LARGEST_SEARCHED = 16
 """Ranks up to which they are."""
+MANY = 1024
+"""Ranks up to which all powers of two are rules; beyond, those of four."""
 
 
 _Parts: TypeAlias = dict[int, list[tuple[int, int]]]
@@ -43,7 +45,8 @@ class Order(NamedTuple):
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
     """The fastest order of sends from rank 0 that is found.   costs: the innermost level first."""
     largest = max(map(len, placement.members[0]))
-    rules = sorted({1, *(1 << n for n in range(1, largest.bit_length())), largest})
+    step = 1 if placement.ranks <= MANY else 2
+    rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})
     groups = [*placement.groups, (0,) * placement.ranks]
     parts = [_parts(groups, level) for level in range(1, placement.depth + 1)]
     searched = placement.ranks <= LARGEST_SEARCHED

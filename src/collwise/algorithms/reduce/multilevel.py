@@ -69,8 +69,10 @@ def inwards(problem: Problem, text: str, levels: int, *, in_output: bool) -> Inw
 def _build(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
-    depth = hierarchy_of(problem).depth
-    return inwards(problem, settings["algorithms"], depth, in_output=True)
+    depth, text = hierarchy_of(problem).depth, settings["algorithms"]
+    if all(one.algorithm.short_name in TREES for one in parts_of(text, "reduce", depth)):
+        return UpTree(broadcasts.joined_tree(problem, text, TREES), problem.nbytes)
+    return inwards(problem, text, depth, in_output=True)
 
 
 def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
@@ -85,7 +87,7 @@ def _build_pipelined(problem: Problem, settings: Settings) -> Program:
     return UpTree(tree, problem.nbytes, items * problem.itemsize)
 
 
-SHORT = ("binomial", "flat", "postal_tree", "halving_gather", "in_order")
+SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
 """What is tried inside a level; segments are `multilevel_pipelined`'s."""
 TREES = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
 """Trees whose subtrees are runs of ranks, so that what comes in is the right operand."""

@@ -1,0 +1,75 @@
+"""What a tuning for calls that occurred would be worth, and on what evidence."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from collwise.algorithms.registry import ALGORITHMS
+from collwise.errors import NothingApplies
+from collwise.measure.race import LIBRARY
+from collwise.model.machine import Machine
+from collwise.planner.choose import plan_for
+from collwise.planner.race_lookup import nearest_of_kind
+from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.problem import Problem
+from collwise.system import formatting
+
+USUAL = {
+    "broadcast": ("binomial", "scatter_allgather", "scatter_ring"),
+    "reduce": ("binomial", "halving_gather"),
+    "allreduce": ("recursive_doubling", "halving_doubling", "ring"),
+    "reduce_scatter_block": ("recursive_halving", "pairwise"),
+    "s_to_p": ("bruck", "recursive_doubling", "ring"),
+}
+"""What MPI libraries choose among."""
+
+
+class Worth(NamedTuple):
+    """Seconds that a tuning would save, None where nothing is known, and the evidence: a clause."""
+
+    seconds: float | None = None
+    evidence: str = ""
+
+
+def worth(
+    races: Iterable[RaceResult],
+    machine: Machine | None,
+    problem: Problem,
+    form: Form,
+    took_s: float | None,
+) -> Worth:
+    """Of one call, that no race decides about and the library serves.
+
+    machine: None where nothing was measured.   took_s: what such calls took on average, if that is
+    known; no more can be saved.
+    A race of another size says by which part they would get faster.  Else the machine's model says
+    how far the best plan is ahead of the best algorithm that libraries have.
+    """
+    race = nearest_of_kind(races, problem, form)
+    if race is not None and took_s is not None:
+        size = formatting.size(race.nbytes)
+        if race.decision == LIBRARY:
+            return Worth(0.0, f"nothing was clearly faster in the nearest race, of {size}")
+        gain = f"{race.library_s / race.ours_s:.2f}" if race.ours_s else "∞"
+        part = max(0.0, 1 - race.ours_s / race.library_s) if race.library_s else 0.0
+        return Worth(part * took_s, f"the nearest race, of {size}, was won {gain} times as fast")
+    if machine is None:
+        return Worth(None, "nothing was measured on this machine")
+    try:
+        plan = plan_for(problem, machine)
+    except NothingApplies as nothing:
+        return Worth(None, str(nothing))
+    usual = [
+        one
+        for one in plan.candidates
+        if ALGORITHMS[one.name].short_name in USUAL[problem.collective]
+    ]
+    if not usual:
+        return Worth(None, "the model knows no time of what libraries have")
+    ahead = usual[0].predicted_s - plan.predicted_s
+    if not ahead:
+        return Worth(
+            0.0, f"by the model nothing is faster than {usual[0].label}, as libraries have"
+        )
+    told = f"by the model {plan.choice.label} takes {plan.choice.time}"
+    told += f", and {usual[0].label}, the best that libraries have, {usual[0].time}"
+    return Worth(ahead if took_s is None else min(ahead, took_s), told)

@@ -1,0 +1,82 @@
+"""What a tuning would be worth, by races of other sizes and by the model."""
+
+from typing import Any
+
+import pytest
+
+from collwise.algorithms.registry import find
+from collwise.model.machine import Machine
+from collwise.planner.choose import plan_for
+from collwise.planner.worth import USUAL, worth
+from collwise.profiles.records import RaceResult
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem, Source
+
+MACHINE = Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=0)
+PROBLEM = Problem("broadcast", 4, 1 << 20)
+
+
+def race(**changes: Any) -> RaceResult:
+    fields: dict[str, Any] = {
+        "collective": "broadcast",
+        "form": "blocking",
+        "ranks": 4,
+        "nbytes": 512,
+        "root": 0,
+        "algorithm": "broadcast/chain",
+        "settings": {},
+        "ours_s": 1e-6,
+        "library_s": 4e-6,
+        "speedup_low": 3.0,
+        "speedup_high": 5.0,
+        "decision": "collwise",
+    }
+    return RaceResult(**(fields | changes))
+
+
+def test_by_a_race_of_another_size() -> None:
+    won = worth([race(), race(nbytes=8, ours_s=2e-6)], None, PROBLEM, "blocking", 1e-3)
+    assert won.seconds == pytest.approx(0.75e-3)
+    assert won.evidence == "the nearest race, of 512 B, was won 4.00 times as fast"
+    tied = worth([race(decision="library")], None, PROBLEM, "blocking", 1e-3)
+    assert tied == (0.0, "nothing was clearly faster in the nearest race, of 512 B")
+    instant = worth([race(ours_s=0.0)], None, PROBLEM, "blocking", 1e-3)
+    assert "∞" in instant.evidence
+    assert worth([race(library_s=0.0)], None, PROBLEM, "blocking", 1e-3).seconds == 0
+
+
+@pytest.mark.parametrize("collective", USUAL)
+def test_by_the_model(collective: str) -> None:
+    sources = (Source(0, 1 << 18),) if COLLECTIVES[collective].has_sources else ()
+    problem = Problem(collective, 4, 1 << (18 if sources else 20), sources=sources)
+    plan = plan_for(problem, MACHINE)
+    names = {find(name, collective).name for name in USUAL[collective]}
+    best = min(one.predicted_s for one in plan.candidates if one.name in names)
+    for races in ([], [race(form="persistent")], [race(ranks=8)]):
+        told = worth(races, MACHINE, problem, "blocking", None)
+        assert told.seconds == best - plan.predicted_s >= 0
+        assert told.seconds == 0 or plan.choice.label in told.evidence
+    assert worth([], MACHINE, problem, "blocking", 1e-9).seconds in (1e-9, told.seconds)
+
+
+def test_every_collective_has_usual_algorithms() -> None:
+    assert USUAL.keys() == COLLECTIVES.keys()
+
+
+def test_where_nothing_is_known() -> None:
+    told = worth([race()], None, PROBLEM, "blocking", None)
+    assert told == (None, "nothing was measured on this machine")
+    everybody = tuple(Source(rank, 1) for rank in range(1000))
+    many = Problem("s_to_p", 1000, 1000, sources=everybody)
+    logp = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=1e-6, G_s=1e-9)
+    told = worth([], logp, many, "blocking", None)
+    assert told.seconds is None
+    assert "none of its algorithms is tried" in told.evidence
+    in_order = Problem("reduce", 3, 24, 2, 8, "rank")
+    told = worth([], MACHINE, in_order, "blocking", None)
+    assert told == (None, "the model knows no time of what libraries have")
+
+
+def test_where_nothing_is_faster() -> None:
+    told = worth([], MACHINE, Problem("reduce", 3, 24, 0, 8), "blocking", 1.0)
+    assert told == (0.0, "by the model nothing is faster than reduce/binomial, as libraries have")

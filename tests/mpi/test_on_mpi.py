@@ -103,7 +103,9 @@ def test_ranks_end_without_a_warning(start: Start, ranks: int) -> None:
 def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int) -> None:
     told = outcomes(mpi, engine, (ranks,), [*checks()])
     assert told.end == ""
-    every = {(ranks, program, name): [] for program, names in checks().items() for name in names}
+    every: dict[tuple[int, str, str], list[str]] = {
+        (ranks, program, name): [] for program, names in checks().items() for name in names
+    }
     assert told.complaints == every
 
 

@@ -205,15 +205,15 @@ def bounded() -> Iterator[tuple[int, Any, Any]]:
 def test_nothing_is_faster_than_the_bounds(machine: Machine) -> None:
     """Each problem on one machine or two; `-m exhaustive` has all on all."""
     first = list(MACHINES.values()).index(machine)
-    for turn, problem in enumerate(bounded()):
+    for turn, (p, sources, nbytes) in enumerate(bounded()):
         if (turn + turn // 4 + first) % 3 == 0:
-            check_bounds(s_to_p(*problem, machine))
+            check_bounds(s_to_p(p, sources, nbytes, machine))
 
 
 @pytest.mark.exhaustive
 def test_nothing_is_faster_on_all_machines() -> None:
-    for machine, problem in product(MACHINES.values(), bounded()):
-        check_bounds(s_to_p(*problem, machine))
+    for machine, (p, sources, nbytes) in product(MACHINES.values(), bounded()):
+        check_bounds(s_to_p(p, sources, nbytes, machine))
 
 
 def check_any_machine(data: st.DataObject, machine: Machine) -> None:

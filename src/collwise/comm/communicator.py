@@ -69,7 +69,7 @@ class Comm(ObjectForms):
     record: count every call, for `calls` and `last_call`.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
-    blocking call that is served here, and when a persistent request is made.  If the calls do not
+    blocking call of these collectives, and when a persistent request is made.  If the calls do not
     match, all ranks raise InvalidArgument.  So they do if a rank does not come within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 

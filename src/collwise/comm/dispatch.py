@@ -37,20 +37,18 @@ class Handler(NamedTuple):
     """Who serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: where they are counted, if they are.   known: False for calls that the library shall
-    refuse, or that move nothing, which are read anew each time.
+    tally: where they are counted, if they are.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
     tally: Tally | None = None
-    known: bool = True
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
     """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
     nbytes = getattr(buf, "nbytes", None)
-    return ("Bcast", nbytes, root) if nbytes else None
+    return None if nbytes is None else ("Bcast", nbytes, root)
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
@@ -151,11 +149,11 @@ class Dispatch:
         arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, arguments)
-        executor, _, tally, known = call
-        if executor is None and tally is None and (fast_key is None or not known):
+        executor, _, tally = call
+        if executor is None and tally is None and fast_key is None:
             return False
         begin_ns = 0 if tally is None else monotonic_ns()
-        fast_call: Any = (None, ()) if executor is None and known else None
+        fast_call: Any = (None, ()) if executor is None else None
         if executor is not None:
             fast_call = executor.run(*_buffers(method, arguments))
         elif tally is not None:
@@ -178,8 +176,10 @@ class Dispatch:
         tally = None
         if self._record is not None:
             tally = self._record.tally(method, way, self._ranks, asked, self._decision)
-        if asked is None:
-            return Handler(None, None, tally, known=False)
+        if asked is None:  # refused, or nothing to move; a combine's key does not say which
+            handler = Handler(None, None, tally)
+            unsure = key is None or _BY_METHOD[method].combines
+            return handler if unsure else self.calls.remember(key, handler)
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
             self._decision.hand_over(asked, form_of(way))

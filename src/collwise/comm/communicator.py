@@ -14,7 +14,7 @@ from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
-from collwise.comm.request_forms import add_request_forms
+from collwise.comm.request_forms import add_request_forms, librarys_methods
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -41,11 +41,6 @@ _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 _FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
 FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
-
-
-def _fast_calls(methods: Any) -> dict[str, Any]:
-    """The calls that need nothing of Python, as attributes of a communicator."""
-    return {f"_fast_{name}": getattr(methods, name) for name in _FAST}
 
 
 @stands_for(MPI.Intracomm)
@@ -136,8 +131,9 @@ class Comm(ObjectForms):
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._decision, self._world, self._has_plans = decision, world, True
         self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate, record, way)
-        if self._dispatch.fast is not None:
-            self.__dict__ |= _fast_calls(self._dispatch.fast)
+        if (fast := self._dispatch.fast) is not None:
+            self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
+        self.__dict__ |= librarys_methods(self, Comm, self._served)
         if decision.check_limit_s:
             self._argument_exchange = check_calls(
                 self, decision.check_limit_s, exchange, later=later

@@ -20,6 +20,7 @@ from collwise.schedule.program import tabulate
 from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import fitting, roots, settings_of
+from tests.case import in_case
 from tests.timing.levels_twin import random_levels, random_placement
 
 F = Fraction
@@ -58,9 +59,22 @@ def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("seed", range(12))
 @each
-def test_any_placement(algorithm: Algorithm, seed: int) -> None:
+def test_any_placement(algorithm: Algorithm) -> None:
+    for seed in range(6):
+        with in_case("seed", seed):
+            check_a_placement(algorithm, seed)
+
+
+@pytest.mark.exhaustive
+@each
+def test_many_placements(algorithm: Algorithm) -> None:
+    for seed in range(6, 200):
+        with in_case("seed", seed):
+            check_a_placement(algorithm, seed)
+
+
+def check_a_placement(algorithm: Algorithm, seed: int) -> None:
     """With all settings that it would be tried with, and with some others."""
     random = Random(f"{algorithm.name} {seed}")
     ranks = random.randrange(2, 14)
@@ -100,9 +114,12 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     assert algorithm.name not in {*plain.excluded, *(c.name for c in plain.candidates)}
 
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("collective", sorted({a.collective for a in WITH_LEVELS}))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
     random = Random(f"{collective} {seed}")
     ranks = random.randrange(3, 12)

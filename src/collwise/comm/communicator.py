@@ -12,6 +12,7 @@ from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
 from collwise.comm.request_forms import add_request_forms
@@ -67,6 +68,8 @@ class Comm(ObjectForms):
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
     record: count every call, for `calls` and `last_call`.
+    learn: the share of the time (0.02, "2%") that may be spent on trying plans on the program's own
+    blocking calls; COLLWISE_LEARN says so, too, and without both nothing is learned.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call that is served here, and when a persistent request is made.  If the calls do not
@@ -99,6 +102,7 @@ class Comm(ObjectForms):
         order: Order | None = None,
         placement: Placement | None = None,
         record: bool = False,
+        learn: float | str | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -106,13 +110,16 @@ class Comm(ObjectForms):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(
             MPI.Intracomm(comm),
-            lambda: Decision.of(world, profile, machine, effort, algorithms, order, placement),
+            lambda: Decision.of(
+                world, profile, machine, effort, algorithms, order, placement, learn
+            ),
         )
         placed = decision.placed
         if decision.unplaced:  # on all ranks alike
             placed = find_placement(MPI.Intracomm(comm), world).placement
         world = world._replace(placed=placed)
-        self._record = Record() if record else None
+        self._record = Record() if record or decision.learn else None
+        self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision.on(world), world, self.Get_rank())
 
     def _serve(
@@ -134,8 +141,19 @@ class Comm(ObjectForms):
         elif like is None:
             living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._decision, self._world, self._has_plans = decision, world, True
-        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate, record, way)
+        self._world, self._has_plans = world, True
+        self._dispatch = Dispatch(
+            decision,
+            self,
+            self._served,
+            rank,
+            ranks,
+            duplicate,
+            record,
+            way,
+            self._learning,
+            common_clock=world.layout == "one node",
+        )
         if self._dispatch.fast is not None:
             self.__dict__ |= _fast_calls(self._dispatch.fast)
         if decision.check_limit_s:

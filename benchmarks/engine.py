@@ -17,7 +17,9 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bench_support import RESULTS, number, table_head, table_row, today
@@ -81,12 +83,14 @@ def run_rank(out: Path, budget_s: float) -> None:
     from collwise.system.host import usable_cores
 
     comm = MPI.COMM_WORLD
-    acts = candidates()
+    acts, requests = candidates()
     loops = time_loops(acts, budget_s / 2)
     world = describe(comm)
     harness = RaceHarness(PrivateCommunicator(comm), world.oversubscribed)
     competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
     races, _ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
+    for request in requests:
+        request.Free()
     if comm.rank:
         return
     load = Path("/proc/loadavg")
@@ -124,8 +128,8 @@ def run_rank(out: Path, budget_s: float) -> None:
     print(head)
 
 
-def candidates() -> dict[str, Callable[[], object]]:
-    """What is timed, by label.  Collective."""
+def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
+    """What is timed, by label, and the persistent requests among it.  Collective."""
     from mpi4py import MPI
 
     import collwise as cw
@@ -142,7 +146,13 @@ def candidates() -> dict[str, Callable[[], object]]:
         acts[f"mpi4py Bcast {nbytes}"] = lambda b=buffer: comm.Bcast(b, 0)  # type: ignore[misc]
         acts[f"Bcast {nbytes}, planned"] = lambda b=buffer: planned.Bcast(b, 0)  # type: ignore[misc]
     acts["Bcast 8, handed over"] = lambda: handed_over.Bcast(buffers[8], 0)
-    acts["persistent broadcast of 512 B"] = started(planned.Bcast_init(buffers[512], 0))
+    requests = {
+        "persistent broadcast of 512 B": planned.Bcast_init(buffers[512], 0),
+        "persistent allreduce of 8 doubles": planned.Allreduce_init(vector, result),
+    }
+    with suppress(NotImplementedError, MPI.Exception):
+        requests["library's persistent allreduce"] = comm.Allreduce_init(vector, result)
+    acts |= {label: started(request) for label, request in requests.items()}
     for label, one in (("planned", planned), ("handed over", handed_over)):
         acts[f"Allreduce of 8 doubles, {label}"] = (
             lambda one=one: one.Allreduce(vector, result)  # type: ignore[misc]
@@ -152,16 +162,10 @@ def candidates() -> dict[str, Callable[[], object]]:
         )
     acts["mpi4py Allreduce"] = lambda: comm.Allreduce(vector, result)
     acts["mpi4py Allgatherv"] = lambda: comm.Allgatherv(buffers[8], [everything, counts])
-    acts["persistent allreduce of 8 doubles"] = started(planned.Allreduce_init(vector, result))
-    try:
-        request = comm.Allreduce_init(vector, result)
-    except (NotImplementedError, MPI.Exception):
-        return acts
-    acts["library's persistent allreduce"] = started(request)
-    return acts
+    return acts, list(requests.values())
 
 
-def started(request) -> Callable[[], object]:  # type: ignore[no-untyped-def]
+def started(request: Any) -> Callable[[], object]:
     """A persistent request, started and completed."""
     start, wait = request.Start, request.Wait
 

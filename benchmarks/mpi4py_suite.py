@@ -78,7 +78,7 @@ def main() -> None:
     outcomes = [msgspec.json.decode(line, type=Outcome) for line in kept]
     known = {(one.ranks, one.file) for one in outcomes}
     with tempfile.TemporaryDirectory() as name:
-        tests = (options.sources or download(wanted, Path(name))) / "test" / "main.py"
+        tests = (options.sources or download(wanted, Path(name))).absolute() / "test" / "main.py"
         for ranks in options.ranks:
             for file in options.only:
                 if (ranks, file) in known:

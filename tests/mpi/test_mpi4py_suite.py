@@ -4,6 +4,7 @@ Their sources are downloaded once, to `build/`.
 """
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -40,7 +41,8 @@ def outcomes(
 ) -> list[dict[str, Any]]:
     """What came of the tests; they are ended after so many seconds."""
     kept = folder / "kept.jsonl"
-    command = [str(library.python), str(PROGRAM), "--sources", str(sources), "--keep", str(kept)]
+    from_here = os.path.relpath(sources)
+    command = [str(library.python), str(PROGRAM), "--sources", from_here, "--keep", str(kept)]
     ran = subprocess.run(
         [*command, "--out", str(folder), "--limit", str(limit_s), *words],
         env=library.environment(),

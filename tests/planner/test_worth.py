@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from collwise.algorithms.registry import find
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan_for
-from collwise.planner.worth import USUAL, worth
+from collwise.planner.worth import worth
 from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem, Source
@@ -45,22 +45,19 @@ def test_by_a_race_of_another_size() -> None:
     assert worth([race(library_s=0.0)], None, PROBLEM, "blocking", 1e-3).seconds == 0
 
 
-@pytest.mark.parametrize("collective", USUAL)
+@pytest.mark.parametrize("collective", COLLECTIVES)
 def test_by_the_model(collective: str) -> None:
     sources = (Source(0, 1 << 18),) if COLLECTIVES[collective].has_sources else ()
     problem = Problem(collective, 4, 1 << (18 if sources else 20), sources=sources)
     plan = plan_for(problem, MACHINE)
-    names = {find(name, collective).name for name in USUAL[collective]}
-    best = min(one.predicted_s for one in plan.candidates if one.name in names)
+    usual = [one for one in plan.candidates if ALGORITHMS[one.name].usual]
+    assert usual, "every collective has algorithms that libraries run"
+    best = min(one.predicted_s for one in usual)
     for races in ([], [race(form="persistent")], [race(ranks=8)]):
         told = worth(races, MACHINE, problem, "blocking", None)
         assert told.seconds == best - plan.predicted_s >= 0
         assert told.seconds == 0 or plan.choice.label in told.evidence
     assert worth([], MACHINE, problem, "blocking", 1e-9).seconds in (1e-9, told.seconds)
-
-
-def test_every_collective_has_usual_algorithms() -> None:
-    assert USUAL.keys() == COLLECTIVES.keys()
 
 
 def test_where_nothing_is_known() -> None:

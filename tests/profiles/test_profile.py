@@ -447,7 +447,7 @@ def test_what_was_learned_while_running_replaces_no_race(home: Path) -> None:
     assert found.race_results == (again, _race_result(512))
     with (
         mock.patch("collwise.profiles.store.locked", side_effect=OSError(13, "no permission")),
-        pytest.raises(InvalidArgument, match="save what was learned in .*: no permission"),
+        pytest.raises(InvalidArgument, match=r"save what was learned in .*: no permission"),
     ):
         add_learned(FINGERPRINT, learned)
 

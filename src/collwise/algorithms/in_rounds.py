@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, lcm
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
-from collwise.model import postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.circulant import Circulant
+from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
 from collwise.schedule.data_movement import pieces
+from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
@@ -26,12 +28,16 @@ MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
 """Ranks, and pieces × ranks: larger rounds are not played for their time while planning."""
 MAX_EVER = 1 << 22
 """Pieces × ranks, the first piece counted several times: larger rounds are refused."""
-MAX_TABLED = 1 << 14
-"""Pieces × ranks: larger rounds for latencies above 1 are not tried while planning."""
+MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
+"""Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
 MAX_COMPARED = 4
 """Numbers of pieces that are compared by exact times."""
-MAX_SIMULATED = 1 << 12
-"""Pieces × ranks: larger rounds are not tried where only a simulation gives the time."""
+MAX_FREE = 36
+"""Ranks: rounds with free choice are not tried for more."""
+MAX_LATENCY = 64
+"""Rounds are for this latency at most, or for the number of ranks if that is more."""
+SAMPLED = 16
+"""Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
 LARGEST_TICKS = 1 << 62
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
@@ -42,8 +48,34 @@ def circulant(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """Rounds for the latency that is set."""
-    return PostalRounds(problem.ranks, count, settings["latency"])
+    """The shortest known rounds for the latency that is set."""
+    latency = settings["latency"]
+    return _shortest(problem.ranks, latency)[0](problem.ranks, count, latency)
+
+
+class _Kind(NamedTuple):
+    rounds: type[Rounds]
+    later: int
+    """Rounds until the last piece is there, after the one in which it is sent first."""
+
+
+@lru_cache(maxsize=256)
+def _shortest(ranks: int, latency: int) -> _Kind:
+    """The kind of rounds that is the shortest for a few pieces."""
+    kinds: list[type[Rounds]] = []
+    if latency > 2 and arrangement(ranks - 1, latency) is not None:
+        kinds.append(CyclicTrees)
+    if ranks <= MAX_FREE:
+        kinds.append(FreeRounds)
+    if ranks <= MAX_FREE or not kinds:
+        kinds.append(PostalRounds)
+    few = max(min(SAMPLED, MAX_TABLED // ranks), 1)
+    if len(kinds) == 1 and ranks > MAX_TABLED:
+        return _Kind(kinds[0], 0)
+    return min(
+        (_Kind(kind, len(kind(ranks, few, latency).every()) - 1 + latency - few) for kind in kinds),
+        key=lambda kind: kind.later,
+    )
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
@@ -67,47 +99,48 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best length of pieces, by the time if the last one were as long as the others."""
-    items, most = problem.nbytes // problem.itemsize, 0
-    if problem.ranks <= MAX_RANKS:
-        most = MAX_PLAYED // problem.ranks
-    counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
-    while count <= min(items, MAX_PIECES):
-        counts.add(count)
-        count += -(-count // 8)
-    lengths = {-(-items // count) * problem.itemsize for count in counts}
+    most = MAX_PLAYED // problem.ranks if problem.ranks <= MAX_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
-        for nbytes in lengths
+        for nbytes in _lengths(problem)
         if (count := -(-problem.nbytes // nbytes)) <= most
         or (problem.nbytes % nbytes == 0 and _at_once(machine, nbytes))
     ]
     return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
+def _lengths(problem: Problem) -> set[int]:
+    """Bytes in a piece for about every eighth number of pieces, and for pieces of one item."""
+    items = problem.nbytes // problem.itemsize
+    counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
+    while count <= min(items, MAX_PIECES):
+        counts.add(count)
+        count += -(-count // 8)
+    return {-(-items // count) * problem.itemsize for count in counts}
+
+
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces, and their latency, of the best few by a rough time."""
-    items, ranks = problem.nbytes // problem.itemsize, problem.ranks
-    simulated = isinstance(machine, Hockney) or _combine(problem, machine, 1) is not None
-    most = min(
-        items, (MAX_SIMULATED if problem.kind.combines and simulated else MAX_TABLED) // ranks
-    )
+    """The best number of pieces, and the latency of their rounds, of the best few by a rough time.
+
+    Combining adds to what a message takes, and to the time until it can be sent on.
+    """
     rough: dict[tuple[int, int], Fraction] = {}
-    for count in sorted({n for power in range(1, 12) for n in (2**power, 3 * 2**power // 2)}):
-        nbytes = -(-items // count) * problem.itemsize
-        cost = machine.message(nbytes)
-        if ranks == 1 or count > most:
-            break
-        for latency in {min(max(rounded(cost.lam), 1), ranks) for rounded in (floor, ceil)}:
-            rounds = count - 1 + Fraction(5, 4) * postal.broadcast_time(ranks, latency)
-            combining = _combine(problem, machine, nbytes) or 0
-            rough[nbytes, latency] = rounds * (max(cost.gap, cost.latency / latency) + combining)
+    for nbytes in _lengths(problem) if problem.ranks > 1 else ():
+        work = (count := -(-problem.nbytes // nbytes)) * problem.ranks
+        combining = _combine(problem, machine, nbytes) or Fraction(0)
+        gap, delay = (x + combining for x in machine.message(nbytes))
+        for rounded in (floor, ceil) if work <= MAX_CYCLIC else ():
+            latency = min(max(rounded(delay / gap), 1), max(problem.ranks, MAX_LATENCY))
+            kind = _shortest(problem.ranks, latency) if work <= MAX_TABLED or latency > 2 else None
+            if kind is not None and (work <= MAX_TABLED or kind.rounds is CyclicTrees):
+                rough[nbytes, latency] = (count + kind.later) * max(gap, delay / latency)
 
     def time(one: tuple[int, int]) -> Fraction:
-        nbytes, latency = one
-        rounds = PostalRounds(ranks, -(-problem.nbytes // nbytes), latency)
-        return rounds_time(problem, machine, rounds, tuple(pieces(problem.nbytes, nbytes)))
+        blocks = tuple(pieces(problem.nbytes, one[0]))
+        rounds = postal_rounds(problem, {"latency": one[1]}, len(blocks))
+        return rounds_time(problem, machine, rounds, blocks)
 
-    few = sorted(rough, key=rough.__getitem__)[:MAX_COMPARED]
+    few = sorted(rough, key=lambda one: (rough[one], one))[:MAX_COMPARED]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
@@ -135,8 +168,8 @@ def rounds_time(
 ) -> Fraction:
     """Exact seconds of a broadcast, or of a reduce, by a recurrence over the rounds.
 
-    All ranks are taken at once, a few operations of NumPy for each round.  Where reduces with a
-    latency have to wait for ports, they are simulated message by message.
+    All ranks are taken at once, a few operations of NumPy for each round.  Where receivers keep
+    reduces with a latency waiting, they are simulated message by message.
     """
     full, last = blocks[0].length, blocks[-1].length
     if isinstance(rounds, Circulant) and full == last and _at_once(machine, full):
@@ -147,7 +180,7 @@ def rounds_time(
     costs = [machine.message(nbytes) for nbytes in (full, last)]
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = isinstance(machine, Hockney), problem.kind.combines
-    if backwards and rounds.latency > 1 and (rendezvous or combines[0] is not None):
+    if backwards and rounds.latency > 1 and rendezvous:
         return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]
     grid = lcm(*(x.denominator for x in numbers))
@@ -158,25 +191,41 @@ def rounds_time(
         np.array([ticks[i] for i in pair], kind) for pair in ((0, 2), (1, 3), (4, 5))
     )
     play = rounds.every()
-    if backwards:
-        play = [(target, source, piece) for source, target, piece in reversed(play)]
     send_free, receive_free = np.zeros(problem.ranks, kind), np.full(problem.ranks, -1, kind)
     held = np.zeros((problem.ranks, len(blocks)), kind)
-    for source, target, piece in play:
+    under_way: dict[int, Any] = {}  # by round, when its messages would be there
+
+    def send(number: int) -> None:
+        source, target, piece = play[number]
         which = (piece == len(blocks) - 1).astype(np.int64)
-        free = receive_free[target]
         start = np.maximum(send_free[source], held[source, piece])
         if rendezvous:
-            start = np.maximum(start, free)
-        arrival = start + latencies[which]
-        if not rendezvous:
-            spaced = np.maximum(arrival, free + gaps[which])
-            arrival = np.where(free >= 0, spaced, arrival)
+            start = np.maximum(start, receive_free[target])
         send_free[source] = start + gaps[which]
-        receive_free[target] = arrival
-        ready = np.maximum(arrival, held[target, piece])
+        under_way[number] = start + latencies[which]
+
+    def receive(number: int) -> None:
+        _, target, piece = play[number]
+        which = (piece == len(blocks) - 1).astype(np.int64)
+        ready, free = under_way.pop(number), receive_free[target]
+        if not rendezvous:
+            ready = np.where(free >= 0, np.maximum(ready, free + gaps[which]), ready)
+        receive_free[target] = ready
         if combines[0] is not None:
-            ready = np.maximum(ready, send_free[target]) + adding[which]
+            ready = np.maximum(np.maximum(ready, held[target, piece]), send_free[target])
+            ready = ready + adding[which]
             send_free[target] = receive_free[target] = ready
-        held[target, piece] = ready
+        held[target, piece] = np.maximum(ready, held[target, piece])
+
+    if backwards:  # in the order of the lists of `UpRounds`
+        play = [(target, source, piece) for source, target, piece in play]
+        for number in range(len(play) - 1 + rounds.latency, -1, -1):
+            if number < len(play):
+                receive(number)
+            if number >= rounds.latency:
+                send(number - rounds.latency)
+    else:
+        for number in range(len(play)):
+            send(number)
+            receive(number)
     return Fraction(int(max(send_free.max(), receive_free.max(), held.max())), grid)

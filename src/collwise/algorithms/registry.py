@@ -64,6 +64,8 @@ class Algorithm:
     by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
     """About its time on a machine with levels: the sum of its parts' times; None if quick to tell.
     """
+    usual: bool = False
+    """Whether MPI libraries commonly choose it."""
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
 

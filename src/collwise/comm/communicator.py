@@ -15,7 +15,7 @@ from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
-from collwise.comm.request_forms import add_request_forms
+from collwise.comm.request_forms import add_request_forms, librarys_methods
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -44,11 +44,6 @@ FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
 
 
-def _fast_calls(methods: Any) -> dict[str, Any]:
-    """The calls that need nothing of Python, as attributes of a communicator."""
-    return {f"_fast_{name}": getattr(methods, name) for name in _FAST}
-
-
 @stands_for(MPI.Intracomm)
 class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
@@ -67,12 +62,11 @@ class Comm(ObjectForms):
     placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: count every call, for `calls` and `last_call`.
-    learn: the share of the time (0.02, "2%") that may be spent on trying plans on the program's own
-    blocking calls; COLLWISE_LEARN says so, too, and without both nothing is learned.
+    record: count every call, for `calls` and `last_call`.   learn: the share of the time (0.02, "2%")
+    for trying plans on the program's own blocking calls; COLLWISE_LEARN says so, too.  Default: 0.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
-    blocking call that is served here, and when a persistent request is made.  If the calls do not
+    blocking call of these collectives, and when a persistent request is made.  If the calls do not
     match, all ranks raise InvalidArgument.  So they do if a rank does not come within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
@@ -84,12 +78,12 @@ class Comm(ObjectForms):
     _argument_exchange: ArgumentExchange | None = None
     """Where checked calls meet."""
     # What C can serve; attributes, since that is quick.  They answer as `FastResult` says.
-    _fast_bcast: Callable[..., FastResult]
-    _fast_reduce: Callable[..., FastResult]
-    _fast_allreduce: Callable[..., FastResult]
-    _fast_reduce_scatter_block: Callable[..., FastResult]
-    _fast_allgather: Callable[..., FastResult]
-    _fast_allgatherv: Callable[..., FastResult]
+    _fast_bcast: Callable[..., FastResult] | None
+    _fast_reduce: Callable[..., FastResult] | None
+    _fast_allreduce: Callable[..., FastResult] | None
+    _fast_reduce_scatter_block: Callable[..., FastResult] | None
+    _fast_allgather: Callable[..., FastResult] | None
+    _fast_allgatherv: Callable[..., FastResult] | None
 
     def __init__(
         self,
@@ -142,20 +136,11 @@ class Comm(ObjectForms):
             living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
-        self._dispatch = Dispatch(
-            decision,
-            self,
-            self._served,
-            rank,
-            ranks,
-            duplicate,
-            record,
-            way,
-            self._learning,
-            common_clock=world.layout == "one node",
-        )
-        if self._dispatch.fast is not None:
-            self.__dict__ |= _fast_calls(self._dispatch.fast)
+        given = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
+        self._dispatch = Dispatch(*given, common_clock=world.layout == "one node")
+        if (fast := self._dispatch.fast) is not None:
+            self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
+        self.__dict__ |= librarys_methods(self, Comm, self._served)
         if decision.check_limit_s:
             self._argument_exchange = check_calls(
                 self, decision.check_limit_s, exchange, later=later
@@ -212,10 +197,7 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """In one sentence: what would serve such a call, a plan or the library's own, and why.
-
-        Arguments and what is raised: as `plan`.
-        """
+        """In one sentence: what would serve such a call, and why.   Arguments, errors: as `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
         return self._decision.explained(asked, form)[1]
 
@@ -245,8 +227,8 @@ class Comm(ObjectForms):
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collectives called on it and on communicators made of it, and who served them.
 
-        As this rank called them; none unless it was made with record=True.   worth: of so many,
-        those that took most time, also what a tuning would be worth, which takes planning.
+        On this rank; none without record=True.   worth: for so many that took most time, what a
+        tuning would be worth, too, which takes planning.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
@@ -268,11 +250,10 @@ class Comm(ObjectForms):
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
 
-    # Each method: running schedules advance; then ours is executed if there is one.
-
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
-        fast_key = self._fast_bcast(self, buf, root)
+        fast = self._fast_bcast
+        fast_key = None if fast is None else fast(self, buf, root)
         if fast_key is True:
             return
         if ENGINE.running:
@@ -287,7 +268,8 @@ class Comm(ObjectForms):
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        fast_key = self._fast_reduce(self, sendbuf, recvbuf, op, root)
+        fast = self._fast_reduce
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op, root)
         if fast_key is not True and not self._combined(
             "Reduce", fast_key, sendbuf, recvbuf, op, root
         ):
@@ -298,7 +280,8 @@ class Comm(ObjectForms):
 
         A plan of ours leaves the same bits on all ranks, unless `order="any"` gave that up.
         """
-        fast_key = self._fast_allreduce(self, sendbuf, recvbuf, op)
+        fast = self._fast_allreduce
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
         if fast_key is not True and not self._combined("Allreduce", fast_key, sendbuf, recvbuf, op):
             _ALLREDUCE(self, sendbuf, recvbuf, op)
 
@@ -310,7 +293,8 @@ class Comm(ObjectForms):
         Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
         and the block goes to its beginning.
         """
-        fast_key = self._fast_reduce_scatter_block(self, sendbuf, recvbuf, op)
+        fast = self._fast_reduce_scatter_block
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
         if fast_key is not True and not self._combined(
             "Reduce_scatter_block", fast_key, sendbuf, recvbuf, op
         ):
@@ -318,7 +302,8 @@ class Comm(ObjectForms):
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
-        fast_key = self._fast_allgather(self, sendbuf, recvbuf)
+        fast = self._fast_allgather
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgather", fast_key, sendbuf, recvbuf):
             _ALLGATHER(self, sendbuf, recvbuf)
 
@@ -329,7 +314,8 @@ class Comm(ObjectForms):
         size than its count says, and parts of the receive buffer that overlap or reach beyond it,
         raise InvalidArgument before anything is sent.
         """
-        fast_key = self._fast_allgatherv(self, sendbuf, recvbuf)
+        fast = self._fast_allgatherv
+        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgatherv", fast_key, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
@@ -409,5 +395,4 @@ class Comm(ObjectForms):
 
 add_request_forms(Comm)
 for _name in _FAST:  # of communicators that MPI makes, which only the library serves
-    _answer = getattr(COMPILED and COMPILED.Calls((), repr), _name, staticmethod(lambda *_: None))
-    setattr(Comm, f"_fast_{_name}", _answer)
+    setattr(Comm, f"_fast_{_name}", COMPILED and getattr(COMPILED.Calls((), repr), _name))

@@ -38,20 +38,18 @@ class Handler(NamedTuple):
     """Who serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: where they are counted, if they are.   known: False for calls that the library shall
-    refuse, or that move nothing, which are read anew each time.
+    tally: where they are counted, if they are.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
     tally: Tally | None = None
-    known: bool = True
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
     """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
     nbytes = getattr(buf, "nbytes", None)
-    return ("Bcast", nbytes, root) if nbytes else None
+    return None if nbytes is None else ("Bcast", nbytes, root)
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
@@ -67,12 +65,11 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
 
 def _key(method: str, arguments: Sequence[Any]) -> Hashable:
     """The key of a blocking call with these arguments, all that the MPI method takes."""
-    collective = _BY_METHOD[method]
-    if collective.has_sources:
+    if method == "Bcast":
+        return broadcast_key(*arguments)
+    if method in SPECS:
         return vector_key(method, arguments[1])
-    if collective.combines:
-        return combine_key(method, *arguments)
-    return broadcast_key(*arguments)
+    return combine_key(method, *arguments)
 
 
 def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -158,14 +155,16 @@ class Dispatch:
         key: see `find`.   fast_key: the compiled engine's, who learns what it may do next time.
         arguments: all that the MPI method takes.
         """
-        call = self.calls.get(key) or self.find(method, key, *arguments)
-        executor, op, tally, known = call
+        call = self.calls.get(key) or self.find(method, key, arguments)
+        executor, op, tally = call
+        if executor is None and tally is None and fast_key is None:
+            return False
         if isinstance(tally, Trial):
             if not tally.proceed(op):
                 return self.serve(method, key, fast_key, arguments)
             executor = tally.executor
         begin_ns = 0 if tally is None else monotonic_ns()
-        fast_call: Any = (None, ()) if executor is None and known else None
+        fast_call: Any = (None, ()) if executor is None else None
         if executor is not None:
             fast_call = executor.run(*_buffers(method, arguments))
         elif tally is not None:
@@ -176,31 +175,26 @@ class Dispatch:
             self.fast.remember(fast_key, *fast_call, tally and tally.memory)
         return executor is not None or tally is not None
 
-    def find(self, method: str, key: Hashable, *arguments: Any, way: Way | None = None) -> Handler:
+    def find(
+        self, method: str, key: Hashable, arguments: Sequence[Any], way: Way | None = None
+    ) -> Handler:
         """What serves a call whose key, if it has one, is not among `calls`.
 
         arguments: all that the MPI method takes.   way: this communicator's, unless given.
         """
-        call = self._handler(way or self._way, method, arguments)
-        return self.calls.remember(key, call) if key is not None and call.known else call
-
-    def persistent(self, method: str, library: Callable[[], Any], *arguments: Any) -> Any:
-        """A persistent request for the arguments of an MPI method.   library: makes its own."""
-        executor, _, tally, _ = self._handler("persistent", method, arguments)
-        buffers = _buffers(method, arguments)
-        made = library() if executor is None else executor.persistent(*buffers)
-        return made if tally is None else counting_starts(made, tally)
-
-    def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
+        way = way or self._way
         asked = self.call_problem(method, arguments)
         op = arguments[2] if asked is not None and asked.problem.kind.combines else None
         tally = self._tally(way, method, asked, op)
-        if asked is None:
-            return Handler(None, None, tally, known=False)
+        if asked is None:  # refused, or nothing to move; a combine's key does not say which
+            handler = Handler(None, None, tally)
+            unsure = key is None or _BY_METHOD[method].combines
+            return handler if unsure else self.calls.remember(key, handler)
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
             self.decision.hand_over(asked, form_of(way))
-        return Handler(None if plan is None else self.executor(method, plan, op), op, tally)
+        handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
+        return handler if key is None else self.calls.remember(key, handler)
 
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
@@ -228,11 +222,21 @@ class Dispatch:
             self.decision = self.decision.knowing(result)
         self.forget()
 
-    def nonblocking(self, method: str, library: Callable[[], Any], *arguments: Any) -> Any:
+    def persistent(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
+        """A persistent request.   library: makes its own.   arguments: all of METHOD_init."""
+        blocking = arguments[:-1]  # without `info`
+        key: Any = _key(method, blocking)
+        key = key and ("persistent", key)
+        call = self.calls.get(key) or self.find(method, key, blocking, "persistent")
+        buffers = _buffers(method, blocking)
+        made = library() if call.executor is None else call.executor.persistent(*buffers)
+        return made if call.tally is None else counting_starts(made, call.tally)
+
+    def nonblocking(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
         """A request that is started, for the arguments of an MPI method.   library: starts one."""
-        key = _key(method, arguments)
+        key: Any = _key(method, arguments)
         key = key and ("nonblocking", key)
-        call = self.calls.get(key) or self.find(method, key, *arguments, way="nonblocking")
+        call = self.calls.get(key) or self.find(method, key, arguments, "nonblocking")
         if call.tally is not None:
             call.tally.start()
         if call.executor is None:

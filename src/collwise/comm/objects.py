@@ -42,42 +42,49 @@ class ObjectForms(Inheritable):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast a Python object from `root`; semantics and errors are mpi4py's."""
-        if hasattr(type(root), "__index__") and self._through("Bcast", FIRST_BYTES):
+        if (
+            "Bcast" in self._served
+            and hasattr(type(root), "__index__")
+            and self._dispatch.slow("Bcast", FIRST_BYTES)
+        ):
             return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
         return self._library_bcast(obj, root)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather everybody's object on every rank; semantics and errors are mpi4py's."""
-        if self.Get_size() <= MAX_RANKS and self._through("Allgather", SLOT_BYTES):
+        if "Allgather" in self._served and self._gathers(MAX_RANKS):
             return allgather(self._for_objects(), sendobj)
         return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
-        every = self._small_objects(sendobj)
-        return _combined(every, op) if every else self._library_allreduce(sendobj, op)
+        if (
+            "Allgather" in self._served
+            and self._gathers(MAX_COMBINING)
+            and (every := allgather(self._for_objects(), sendobj, small=True))
+        ):
+            return _combined(every, op)
+        return self._library_allreduce(sendobj, op)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
-        known = hasattr(type(root), "__index__") and 0 <= int(root) < self.Get_size()
-        every = self._small_objects(sendobj) if known else []
-        if not every:
-            return self._library_reduce(sendobj, op, root)
-        return _combined(every, op) if self.Get_rank() == root else None
+        if (
+            "Allgather" in self._served
+            and hasattr(type(root), "__index__")
+            and 0 <= int(root) < self.Get_size()
+            and self._gathers(MAX_COMBINING)
+            and (every := allgather(self._for_objects(), sendobj, small=True))
+        ):
+            return _combined(every, op) if self.Get_rank() == root else None
+        return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
         """Where to call: this object, or a view of it that counts calls as those of objects."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
-    def _small_objects(self, mine: Any) -> list[Any]:
-        """Everybody's, for every rank to combine; none where mpi4py shall do it."""
-        few = self.Get_size() <= MAX_COMBINING
-        gathers = few and self._through("Allgather", SLOT_BYTES)
-        return allgather(self._for_objects(), mine, small=True) if gathers else []
-
-    def _through(self, method: str, nbytes: int) -> bool:
-        """Whether objects go by way of buffers, the first of so many bytes; equal on all ranks."""
-        return method in self._served and self._dispatch.slow(method, nbytes)
+    def _gathers(self, most: int) -> bool:
+        """Whether an `Allgather` carries objects of up to so many ranks; equal on all ranks."""
+        return self.Get_size() <= most and self._dispatch.slow("Allgather", SLOT_BYTES)
 
 
 def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:

@@ -1,22 +1,46 @@
-"""METHOD_init and IMETHOD of a communicator: requests of ours, or the library's."""
+"""METHOD_init and IMETHOD of a communicator: requests of ours, or the library's.
 
-from collections.abc import Callable
+Where no plan may serve, a communicator has mpi4py's own methods.
+"""
+
+from collections.abc import Callable, Collection
 from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
 from mpi4py import MPI
 
+from collwise.comm.recording import OBJECTS
+from collwise.mpi.engine.loading import COMPILED
 from collwise.schedule.collectives import COLLECTIVES
+
+_METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
+_REQUESTS = {
+    **{f"I{method[0].lower()}{method[1:]}": method for method in _METHODS},
+    **{f"{method}_init": method for method in _METHODS},
+}
+_FORMS = _REQUESTS | dict.fromkeys(OBJECTS, "Allgather") | {"bcast": "Bcast"}
+"""Methods that do as mpi4py's unless plans may serve another one."""
+_EVERY_FORM = _FORMS if COMPILED else _FORMS | dict(zip(_METHODS, _METHODS, strict=True))
+"""The same where plans serve nothing.  The compiled engine makes blocking calls faster itself."""
+
+
+def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dict[str, Any]:
+    """mpi4py's own methods, for an object to have where no plan may serve: they cost nothing more.
+
+    ours: the class whose methods they replace, but not those of a user's subclass.
+    """
+    return {
+        name: getattr(MPI.Intracomm, name).__get__(comm)
+        for name, method in (_FORMS if served else _EVERY_FORM).items()
+        if method not in served and getattr(type(comm), name) is getattr(ours, name)
+    }
 
 
 def add_request_forms(owner: type[Any]) -> None:
     """Give a class these methods, beside its blocking ones."""
-    for collective in COLLECTIVES.values():
-        for method in collective.methods:
-            nonblocking = f"I{method[0].lower()}{method[1:]}"
-            for name, persistent in ((f"{method}_init", True), (nonblocking, False)):
-                setattr(owner, name, _request_form(owner, method, name, persistent))
+    for name, method in _REQUESTS.items():
+        setattr(owner, name, _request_form(owner, method, name, name.endswith("_init")))
 
 
 def _request_form(owner: type[Any], method: str, name: str, persistent: bool) -> Callable[..., Any]:
@@ -29,19 +53,17 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
     defaults = tuple(parameter.default for parameter in form.parameters.values())
     fewest = defaults.count(Parameter.empty)
 
-    def make(*positional: Any, **named: Any) -> Any:
-        if not named and fewest <= len(positional) <= len(defaults):
-            every = positional + defaults[len(positional) :]
-        else:  # takes longer
-            bound = form.bind(*positional, **named)
-            bound.apply_defaults()
-            every = bound.args
-        comm, *arguments = every
+    def make(comm: Any, *positional: Any, **named: Any) -> Any:
         if method not in comm._served:
-            return library(*every)
-        if persistent:
-            return comm._dispatch.persistent(method, partial(library, *every), *arguments[:-1])
-        return comm._dispatch.nonblocking(method, partial(library, *every), *arguments)
+            return library(comm, *positional, **named) if named else library(comm, *positional)
+        if not named and fewest <= len(positional) + 1 <= len(defaults):
+            arguments = positional + defaults[len(positional) + 1 :]
+        else:  # takes longer
+            bound = form.bind(comm, *positional, **named)
+            bound.apply_defaults()
+            arguments = bound.args[1:]
+        serve = comm._dispatch.persistent if persistent else comm._dispatch.nonblocking
+        return serve(method, partial(library, comm, *arguments), arguments)
 
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]

@@ -13,15 +13,6 @@ from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
-USUAL = {
-    "broadcast": ("binomial", "scatter_allgather", "scatter_ring"),
-    "reduce": ("binomial", "halving_gather"),
-    "allreduce": ("recursive_doubling", "halving_doubling", "ring"),
-    "reduce_scatter_block": ("recursive_halving", "pairwise"),
-    "s_to_p": ("bruck", "recursive_doubling", "ring"),
-}
-"""What MPI libraries choose among."""
-
 
 class Worth(NamedTuple):
     """Seconds that a tuning would save, None where nothing is known, and the evidence: a clause."""
@@ -58,11 +49,7 @@ def worth(
         plan = plan_for(problem, machine)
     except NothingApplies as nothing:
         return Worth(None, str(nothing))
-    usual = [
-        one
-        for one in plan.candidates
-        if ALGORITHMS[one.name].short_name in USUAL[problem.collective]
-    ]
+    usual = [one for one in plan.candidates if ALGORITHMS[one.name].usual]
     if not usual:
         return Worth(None, "the model knows no time of what libraries have")
     ahead = usual[0].predicted_s - plan.predicted_s

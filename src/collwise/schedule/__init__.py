@@ -7,7 +7,8 @@ Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree
 `reduction`                    vectors combined up a tree
 `exchange`                     all ranks exchange and combine
-`rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances
+`rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
+                               `cyclic_trees`, or freely (`free_rounds`)
 `grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
 `hierarchy`                    programs across the leaders of groups, then inside the groups
 

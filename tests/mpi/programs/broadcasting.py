@@ -2,9 +2,8 @@
 
 import gc
 import weakref
-from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -306,8 +305,8 @@ def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
     executor = executor_for(schedule, private)
     request = executor.persistent(bytearray(10))
     private.mark_broken(KeyboardInterrupt())
-    acts: list[Callable[[], object]] = [lambda: executor.run(bytearray(10)), request.Start]
-    for act in acts:
+    forms = executor.run, executor.persistent, executor.nonblocking
+    for act in (request.Start, *(partial(form, bytearray(10)) for form in forms)):
         with raises(BrokenCommunicator) as refusal:
             act()
         assert "KeyboardInterrupt" in str(refusal.value)

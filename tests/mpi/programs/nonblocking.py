@@ -68,6 +68,23 @@ def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
 
 
 @check
+def mpi4py_says_who_completes_lists(comm: MPI.Intracomm) -> None:
+    if comm.size < 2:
+        return
+    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    data = np.full(4, float(comm.rank))
+    theirs = [comm.Isend(np.ones(4), comm.rank), comm.Irecv(np.zeros(4), comm.rank)]
+    requests: list[Any] = [*theirs, ours.Bcast_init(data, 0)]
+    for act, given in ((MPI.Request.Waitall, requests), (MPI.Prequest.Startall, requests[2:])):
+        with raises(TypeError, match="collwise.startall and collwise.waitall"):
+            act(given)
+    cw.startall(requests[2:])
+    cw.waitall(requests)
+    assert (data == 0).all()
+    requests[2].Free()
+
+
+@check
 def ranks_forward_while_they_are_elsewhere_in_mpi(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm, machine=MACHINE, algorithms={"broadcast": "chain"})
     data, token = np.full(1000, float(comm.rank)), np.zeros(1)

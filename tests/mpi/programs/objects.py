@@ -4,11 +4,15 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pytest
 from mpi4py import MPI
 from msgspec import structs
 
 import collwise as cw
+from collwise.comm.decision import HINT
 from collwise.comm.objects import FIRST_BYTES, SLOT_BYTES
+from collwise.comm.recording import OBJECTS as OBJECT_FORMS
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import RaceResult
 from tests.cli.running import example
@@ -107,6 +111,35 @@ def as_the_program_pickles(comm: MPI.Intracomm) -> None:
         MPI.pickle.PROTOCOL = kept
     assert all(np.array_equal(a, b) for a, b in zip(got, again, strict=True))
     ours.Free()
+
+
+class Own(cw.Comm):
+    """A user's class, with a method of its own."""
+
+    def Ibcast(self, buf: Any, root: int = 0) -> Any:
+        raise NotImplementedError
+
+
+@check
+def where_no_plan_may_serve_methods_are_mpi4pys(comm: MPI.Intracomm) -> None:
+    forms = ["Ibcast", "Iallgather", "Bcast_init", *OBJECT_FORMS]
+    plain = cw.Comm(comm.Dup(), profile=False, algorithms={})
+    for name in (*forms, *([] if COMPILED else ["Bcast", "Allreduce"])):
+        assert vars(plain)[name] == getattr(MPI.Intracomm, name).__get__(plain), name
+    some = cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": "chain"})
+    for name in forms:
+        assert (name in vars(some)) == ("bcast" not in name.lower()), name
+    hint = MPI.Info.Create({HINT: "allreduce=ring"})
+    plain.Set_info(hint)
+    hint.Free()
+    assert "Iallreduce" not in vars(plain)
+    assert "Ibcast" in vars(plain)
+    own = Own(comm.Dup(), profile=False, algorithms={})
+    with pytest.raises(NotImplementedError):
+        own.Ibcast(None)
+    for one in (plain, some, own):
+        one.Free()
+        assert "bcast" not in vars(one)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ register_exchange(
     "d(α + nβ + nγ) for p = 2^d",
     whole_vectors,
     source=("vandeGeijn1991 §3.2",),
+    usual=True,
 )
 register_exchange(
     "allreduce/halving_doubling",
@@ -27,6 +28,7 @@ register_exchange(
     halved,
     source=("vandeGeijn1991 §3.3", "Thakur2005"),
     segmented=True,
+    usual=True,
 )
 register_exchange(
     "allreduce/hybrid",

@@ -34,4 +34,5 @@ register_circular(
     source=("PatarasukYuan2009",),
     choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
     simulated=lambda problem, _: 4 * problem.ranks,
+    usual=True,
 )

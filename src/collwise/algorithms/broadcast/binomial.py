@@ -19,4 +19,5 @@ register_tree(
     "B(n) = max(B(⌈n/2⌉) + 1, B(⌊n/2⌋) + λ) in t0; λ·log2 n for n = 2^k",
     lambda problem, _: tree(problem.ranks),
     source=("Bruck1996 §2.1", "JohnssonHo1989"),
+    usual=True,
 )

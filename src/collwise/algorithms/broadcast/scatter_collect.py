@@ -59,6 +59,7 @@ def register_scatter_collect(
             # A step of all ranks is a few operations of NumPy.
             simulated=lambda problem, _: problem.ranks * len(steps(problem.ranks)) // 64,
             segmented=True,
+            usual=True,
         )
     )
 

@@ -20,6 +20,7 @@ register_exchange(
     source=("vandeGeijn1991 §5",),
     order=from_root_on,
     segmented=True,
+    usual=True,
 )
 register_exchange(
     "reduce/hybrid",

@@ -42,6 +42,7 @@ _register(
     "the binomial broadcast's, and combining on the way",
     lambda problem, _: binomial.tree(problem.ranks),
     source=("vandeGeijn1991 §5", "Bruck1996 §2.1"),
+    usual=True,
 )
 _register(
     "flat",

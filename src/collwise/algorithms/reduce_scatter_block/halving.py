@@ -16,4 +16,5 @@ register_exchange(
     source=("vandeGeijn1991 §3.3", "Thakur2005"),
     segmented=True,
     choices=lambda problem, _: [{}] if problem.ranks <= MAX_SIMULATED else [],
+    usual=True,
 )

@@ -14,4 +14,5 @@ register_s_to_p(
     "⌈log2 p⌉ rounds",
     lambda problem, _: Census(problem, 1),
     alike=True,
+    usual=True,
 )

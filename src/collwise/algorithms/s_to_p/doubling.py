@@ -43,4 +43,5 @@ register_s_to_p(
     ("Thakur2005",),
     "⌈log2 p⌉ rounds (2 more unless p is a power of two)",
     lambda problem, _: Doubling(problem),
+    usual=True,
 )

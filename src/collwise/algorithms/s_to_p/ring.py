@@ -45,4 +45,5 @@ register_s_to_p(
     "p − 1 rounds of one contribution",
     lambda problem, _: Ring(problem),
     alike=True,
+    usual=True,
 )

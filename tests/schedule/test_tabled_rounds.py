@@ -1,0 +1,64 @@
+"""Rounds that turn λ-trees with the pieces, and rounds with free choice: legal, alike, short."""
+
+import pytest
+
+from collwise.model import postal
+from collwise.schedule.cyclic_trees import MAX_RANKS, CyclicTrees, arrangement
+from collwise.schedule.free_rounds import FreeRounds
+from collwise.schedule.postal_rounds import PostalRounds
+from collwise.schedule.rounds import Rounds
+
+
+def last_there(rounds: Rounds) -> int:
+    """When the last piece is there, after checking every message, and every rank's own list."""
+    sent: dict[tuple[int, int], tuple[int, int]] = {}
+    received: dict[tuple[int, int], tuple[int, int]] = {}
+    since = {(0, piece): -rounds.latency for piece in range(rounds.count)}
+    for number, columns in enumerate(rounds.every()):
+        news = list(zip(*(column.tolist() for column in columns), strict=True))
+        for source, target, piece in news:
+            assert since[source, piece] <= number - rounds.latency
+            assert (target, piece) not in since
+            assert (source, number) not in sent
+            assert (target, number) not in received
+            sent[source, number], received[target, number] = (target, piece), (source, piece)
+        since |= {(target, piece): number for _, target, piece in news}
+    assert len(since) == rounds.ranks * rounds.count
+    for rank in range(rounds.ranks):
+        own = list(enumerate(rounds.of(rank)))
+        out = {(rank, n): (one.to, one.sent) for n, one in own if one.sent is not None}
+        got = {(rank, n): (one.source, one.received) for n, one in own if one.received is not None}
+        assert out == {key: value for key, value in sent.items() if key[0] == rank}
+        assert got == {key: value for key, value in received.items() if key[0] == rank}
+    return max(since.values(), default=-rounds.latency) + rounds.latency
+
+
+@pytest.mark.parametrize(
+    ("ranks", "latency", "more"),
+    [(1, 3, 0), (2, 4, 0), (3, 20, 0), (8, 8, 0), (33, 8, 2), (64, 20, 1)],
+)
+def test_cyclic_trees(ranks: int, latency: int, more: int) -> None:
+    """No root that sends each piece once is faster than with 0 rounds more."""
+    for count in (0, 1, 5, 40):
+        last = last_there(CyclicTrees(ranks, count, latency))
+        if count and ranks > 1:
+            assert last == count - 1 + latency + postal.broadcast_time(ranks - 1, latency) + more
+
+
+def test_where_no_trees_fit() -> None:
+    assert arrangement(0, 3) is None
+    assert arrangement(3, 8) is None  # no sum of times can be a multiple of 3
+    assert arrangement(MAX_RANKS, 20) is None
+    assert arrangement(12, 1) is not None  # after several attempts
+
+
+@pytest.mark.parametrize("latency", [1, 2, 4, 20])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 17, 33])
+def test_free_rounds(ranks: int, latency: int) -> None:
+    """Hardly slower than rounds of one distance each, and mostly faster."""
+    for count in (0, 1, 7, 30):
+        free, played = FreeRounds(ranks, count, latency), PostalRounds(ranks, count, latency)
+        last = last_there(free)
+        assert last <= last_there(played) + (5 if latency == 1 else 2)
+        if count == 1:
+            assert last == postal.broadcast_time(ranks, latency)

@@ -65,7 +65,8 @@ def _extension() -> ModuleType:
     try:
         import collwise.mpi.engine._engine as _engine
     except ImportError as problem:
-        raise _Unusable(f"it is not built ({_line(problem)})") from None
+        seen = "is not built" if spec is None else "cannot be loaded here"
+        raise _Unusable(f"it {seen} ({_line(problem)})") from None
     try:
         width, offset = _handles()
         status_size = MPI._sizeof(MPI.Status)

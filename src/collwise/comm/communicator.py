@@ -62,8 +62,8 @@ class Comm(ObjectForms):
     placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: count every call, for `calls` and `last_call`.   learn: the share of the time (0.02, "2%")
-    for trying plans on the program's own blocking calls; COLLWISE_LEARN says so, too.  Default: 0.
+    record: count every call, for `calls` and `last_call`.   learn: the share of the time, such as
+    "2%", for trying plans on the program's own blocking calls; COLLWISE_LEARN's unless given, or 0.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  If the calls do not
@@ -197,7 +197,7 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """In one sentence: what would serve such a call, and why.   Arguments, errors: as `plan`."""
+        """In one sentence: what would serve such a call, and why.   Arguments: as `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
         return self._decision.explained(asked, form)[1]
 

@@ -38,12 +38,13 @@ from tests.algorithms.examples import (
     stages_for,
     strategy_for,
 )
+from tests.case import in_case
 
 MOST = 130
 FEW = 10
 """Up to so many ranks the sample has every algorithm."""
-SOME = 40
-"""Up to so many it has every collective; beyond, each p occurs with every third collective."""
+SOME = 32
+"""Up to so many it has every collective; beyond, each p occurs with one collective, in turn."""
 AT_ONCE = 300
 """Operations to time for one algorithm and p in a run that is not exhaustive."""
 HEAVY = 60
@@ -165,10 +166,10 @@ def light(collective: str) -> list[Algorithm]:
 @cache
 def great_ranks(collective: str) -> list[int]:
     """More than FEW, on which the sample has one algorithm of a collective."""
-    place = collectives().index(collective)
+    place, turns = collectives().index(collective), len(collectives())
     beside = {2**d + by for d in range(3, 8) for by in (-1, 0, 1)}
     ranks = range(FEW + 1, MOST + 1)
-    return [p for p in ranks if p <= SOME or p in beside or p % 3 == place % 3]
+    return [p for p in ranks if p <= SOME or p in beside or p % turns == place]
 
 
 @cache
@@ -248,10 +249,16 @@ def rows(columns: Any) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    "p", [*range(1, 5), *(pytest.param(p, marks=pytest.mark.no_cover) for p in range(5, 8))]
+    "ranks", [range(1, 5), pytest.param(range(5, 8), marks=pytest.mark.no_cover)], ids=str
 )
 @each
-def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, p: int) -> None:
+def test_every_length_and_root_of_few_ranks(algorithm: Algorithm, ranks: range) -> None:
+    for p in ranks:
+        with in_case(p, "ranks"):
+            check_every_length_and_root(algorithm, p)
+
+
+def check_every_length_and_root(algorithm: Algorithm, p: int) -> None:
     for place, (count, root) in enumerate(product(lengths(p), roots(algorithm, p))):
         item = (1, 16)[(place + p) % 2] if combines(algorithm) else 1
         nbytes = fitting(algorithm, p, count * item, item)

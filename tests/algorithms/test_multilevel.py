@@ -11,6 +11,7 @@ import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.composition import part
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -19,6 +20,7 @@ from collwise.schedule.program import tabulate
 from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import fitting, roots, settings_of
+from tests.case import in_case
 from tests.timing.levels_twin import random_levels, random_placement
 
 F = Fraction
@@ -57,9 +59,22 @@ def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("seed", range(12))
 @each
-def test_any_placement(algorithm: Algorithm, seed: int) -> None:
+def test_any_placement(algorithm: Algorithm) -> None:
+    for seed in range(6):
+        with in_case("seed", seed):
+            check_a_placement(algorithm, seed)
+
+
+@pytest.mark.exhaustive
+@each
+def test_many_placements(algorithm: Algorithm) -> None:
+    for seed in range(6, 200):
+        with in_case("seed", seed):
+            check_a_placement(algorithm, seed)
+
+
+def check_a_placement(algorithm: Algorithm, seed: int) -> None:
     """With all settings that it would be tried with, and with some others."""
     random = Random(f"{algorithm.name} {seed}")
     ranks = random.randrange(2, 14)
@@ -99,9 +114,12 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     assert algorithm.name not in {*plain.excluded, *(c.name for c in plain.candidates)}
 
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("collective", sorted({a.collective for a in WITH_LEVELS}))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
     random = Random(f"{collective} {seed}")
     ranks = random.randrange(3, 12)
@@ -178,3 +196,73 @@ def test_slow_links_are_crossed_once() -> None:
     columns = schedule.columns()
     levels = placement.meetings(columns.source, columns.target).tolist()
     assert sorted(levels) == [1] * 18 + [2] * 4 + [3]
+
+
+LANES = [ALGORITHMS["broadcast/multilane"], ALGORITHMS["allreduce/multilane"]]
+IN_LANES = {
+    "broadcast": ("binomial", "chain_segmented(segment=16)", "scatter_ring"),
+    "allreduce": ("recursive_doubling", "ring", "mixed_radix(stages=2 2)"),
+}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("algorithm", LANES, ids=lambda a: a.name)
+def test_any_algorithms_in_lanes(algorithm: Algorithm, seed: int) -> None:
+    """Across, where they have teams of the same size, and inside; few elements, and few ranks."""
+    random = Random(f"{algorithm.name} {seed}")
+    ranks = 8 if seed % 3 == 0 else random.randrange(2, 14)
+    placement = random_placement(random, ranks, random.choice((2, 3)))
+    across = random.choice(IN_LANES[algorithm.collective])
+    if "stages" in across:
+        ranks, placement = 12, Placement.regular(4, 3, round_robin=True)
+    machine = random_levels(random, placement, combining=seed % 2 == 0)
+    problem = problem_on(algorithm, machine, random, random.choice((0, 8, 24, 1000)))
+    gather = random.choice(("bruck", "ring", "xor", "two_step"))
+    if problem.kind.combines:  # not in the ranks' own order, which some of these do not keep
+        problem = replace(problem, order="same")
+    check(algorithm, problem, machine, {"across": across, "gather": gather})
+
+
+def test_a_lane_carries_its_part_only() -> None:
+    """Of 4 nodes × 4 ranks: across, every message is a quarter; all four ranks of a node send."""
+    for algorithm in LANES:
+        schedule = algorithm.schedule(
+            16,
+            4096,
+            placement=TWO.placement,
+            across=IN_LANES[algorithm.collective][0],
+            gather="bruck",
+            itemsize=8,
+        )
+        columns = schedule.columns()
+        between = TWO.placement.meetings(columns.source, columns.target) == 2
+        assert set(columns.length[between].tolist()) == {1024}
+        assert set(columns.source[between].tolist()) >= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("algorithm", LANES, ids=lambda a: a.name)
+@pytest.mark.parametrize("filled", [False, True])
+def test_lanes_pay_where_a_rank_does_not_fill_the_card(algorithm: Algorithm, filled: bool) -> None:
+    """Long messages: where a rank alone fills it, one lane is as good."""
+    card = "1us+1ns/B" if filled else "200ns+0.2ns/B"
+    machine = parse(f"4x4: 100ns+0.01ns/B,200ns+0.01ns/B,{card}; 1us+1ns/B,4us+1ns/B")
+    given: dict[str, Any] = {"ranks": 16, "nbytes": 1 << 20, "machine": machine}
+    best = cw.plan(algorithm.collective, **given)
+    lanes, one = (
+        cw.plan(algorithm.collective, algorithm=name, **given)
+        for name in ("multilane", "multilevel")
+    )
+    assert best.choice.predicted <= lanes.choice.predicted
+    assert (lanes.choice.predicted * 2 < one.choice.predicted) is not filled
+
+
+@pytest.mark.parametrize("algorithm", LANES, ids=lambda a: a.name)
+def test_what_cuts_contributions_collects_in_no_node(algorithm: Algorithm) -> None:
+    with pytest.raises(InvalidArgument, match="it cuts what ranks have; give one that does not"):
+        algorithm.schedule(
+            8,
+            64,
+            placement=Placement.regular(2, 4),
+            across=IN_LANES[algorithm.collective][0],
+            gather="circulant(pieces=2)",
+        )

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from tests.algorithms.examples import root_of, settings_of, sources_for
+from tests.case import in_case
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 POSTAL = Machine.postal(t0_s=1, lam=2)
@@ -88,37 +90,36 @@ def test_every_name_is_new() -> None:
         register(next(iter(ALGORITHMS.values())))
 
 
+PROBLEMS_THAT_ARE_NONE: list[tuple[tuple[Any, ...], str]] = [
+    ((0, 8), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
+    ((4, -1), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
+    ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
+    ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
+    ((4.5, 8), "broadcast over `ranks`: ranks = 4.5; give an integer of at least 1"),
+]
+
+
 @each
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((0, 8), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
-        ((4, -1), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
-        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
-        ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
-        ((4.5, 8), "broadcast over `ranks`: ranks = 4.5; give an integer of at least 1"),
-    ],
-)
-def test_problems_that_are_none(
-    algorithm: Algorithm, arguments: tuple[int, ...], text: str
-) -> None:
-    text = text.replace("broadcast", algorithm.collective)
-    if algorithm.kind.has_sources:  # the bytes of every source
-        text = text.replace("of `nbytes`", "over 4 ranks, of `nbytes`")
+def test_problems_that_are_none(algorithm: Algorithm) -> None:
     more = {**sources_for(algorithm, 4), **settings_of(algorithm, 4)}
-    for call in (
-        lambda: algorithm.schedule(*arguments, **more),
-        lambda: algorithm.predict(POSTAL, *arguments, **more),
-    ):
-        with pytest.raises(InvalidArgument) as caught:
-            call()
-        assert str(caught.value) == text
+    for arguments, broadcast in PROBLEMS_THAT_ARE_NONE:
+        text = broadcast.replace("broadcast", algorithm.collective)
+        if algorithm.kind.has_sources:  # the bytes of every source
+            text = text.replace("of `nbytes`", "over 4 ranks, of `nbytes`")
+        for call in (algorithm.schedule, partial(algorithm.predict, POSTAL)):
+            with in_case(arguments), pytest.raises(InvalidArgument) as caught:
+                call(*arguments, **more)
+            assert str(caught.value) == text
 
 
 @each
-@pytest.mark.parametrize(("ranks", "nbytes"), [(5, 40), (1, 8), (5, 0)])
-def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -> None:
+def test_settings_that_are_none(algorithm: Algorithm) -> None:
     """They are read even where they could not matter."""
+    for ranks, nbytes in ((5, 40), (1, 8), (5, 0)):
+        check_settings_that_are_none(algorithm, ranks, nbytes)
+
+
+def check_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -> None:
     good = settings_of(algorithm, ranks)
     takes = ", ".join(good) or "none"
     odd = {**good, "speed": 3}
@@ -130,14 +131,9 @@ def test_settings_that_are_none(algorithm: Algorithm, ranks: int, nbytes: int) -
         cases.append((lacking, text))
     sources = sources_for(algorithm, ranks)
     for settings, text in cases:
-        for call in (
-            lambda settings=settings: algorithm.schedule(ranks, nbytes, **sources, **settings),
-            lambda settings=settings: algorithm.predict(
-                POSTAL, ranks, nbytes, **sources, **settings
-            ),
-        ):
-            with pytest.raises(InvalidArgument) as caught:
-                call()
+        for call in (algorithm.schedule, partial(algorithm.predict, POSTAL)):
+            with in_case(ranks, nbytes, settings), pytest.raises(InvalidArgument) as caught:
+                call(ranks, nbytes, **sources, **settings)
             assert str(caught.value) == text
 
 
@@ -160,6 +156,7 @@ BAD: dict[str, list[Any]] = {
             "across",
             "broadcasts",
             "exchange",
+            "gather",
         )
     },
     "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],

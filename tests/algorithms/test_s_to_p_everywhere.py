@@ -198,10 +198,7 @@ def problems(
     return shape, {rank: draw(nbytes) for rank in ranks}
 
 
-@pytest.mark.no_cover
-@settings(deadline=None, max_examples=50)
-@given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
-def test_any_sources_with_any_lengths(
+def check_any_lengths(
     problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm, lam: Any, seed: int
 ) -> None:
     shape, lengths = problem
@@ -217,6 +214,15 @@ def test_any_sources_with_any_lengths(
     check_every_rank(schedule, {0, seed % p, p - 1})
     some = [length > 0 for length in lengths.values()]
     assert any(schedule.lists) == (p > 1 and any(some))
+
+
+any_lengths = given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
+test_any_sources_with_any_lengths = pytest.mark.no_cover(
+    settings(max_examples=20)(any_lengths(check_any_lengths))
+)
+test_many_sources_with_any_lengths = pytest.mark.exhaustive(
+    settings(max_examples=2000)(any_lengths(check_any_lengths))
+)
 
 
 @pytest.mark.no_cover

@@ -1,6 +1,6 @@
 """Plans executed on memory that is really overwritten, messages as early or late as can be."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ Numbers = NDArray[np.int64]
 A, B = Block(0, 0, 8), Block(0, 8, 8)
 X, Y = scratch(0), scratch(1)
 RANKS = (1, 2, 3, 4, 5, 7, 8, 13)
+COMBINING = [algorithm for algorithm in ALGORITHMS.values() if algorithm.kind.combines]
 
 
 class Rank:
@@ -141,22 +142,32 @@ class Walk:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(
-    "algorithm", [a for a in ALGORITHMS.values() if a.kind.combines], ids=lambda a: a.name
-)
+@pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
 def test_nothing_is_overwritten_too_early(algorithm: Algorithm) -> None:
+    """Each schedule in one of the four ways to walk it, in turn."""
+    for turn, (schedule, count) in enumerate(schedules(algorithm)):
+        check_result(schedule, plans(schedule, turn % 2 == 0), count, eager=turn // 2 % 2 == 0)
+
+
+@pytest.mark.exhaustive
+def test_nor_in_any_way() -> None:
+    for algorithm in COMBINING:
+        for schedule, count in schedules(algorithm):
+            for sharing in (True, False):
+                made = plans(schedule, sharing)
+                for eager in (True, False):
+                    check_result(schedule, made, count, eager=eager)
+
+
+def schedules(algorithm: Algorithm) -> Iterator[tuple[Schedule, int]]:
+    """For some numbers of ranks, of all kinds of roots and some lengths, with the length."""
     for p in RANKS:
         for root in roots(algorithm, p):
             at = root_of(algorithm, root)
             for count in (1, p + 2, 3 * p):
-                if 8 * count % algorithm.kind.unit(p, 8):
-                    continue
-                settings = settings_of(algorithm, p, segment=16)
-                schedule = algorithm.schedule(p, 8 * count, at, itemsize=8, **settings)
-                for sharing in (True, False):
-                    made = plans(schedule, sharing)
-                    for eager in (True, False):
-                        check_result(schedule, made, count, eager=eager)
+                if 8 * count % algorithm.kind.unit(p, 8) == 0:
+                    settings = settings_of(algorithm, p, segment=16)
+                    yield algorithm.schedule(p, 8 * count, at, itemsize=8, **settings), count
 
 
 def check_result(

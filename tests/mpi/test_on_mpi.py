@@ -29,9 +29,11 @@ WORLDS = [(*which, ranks) for which in TOGETHER for ranks in RANKS]
 every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
 
 
-def checks() -> list[tuple[str, str]]:
-    """Program and name of every check, read from the programs (running them needs ranks)."""
-    return [(path.stem, name) for path in sorted(PROGRAMS.glob("*.py")) for name in _checks(path)]
+@lru_cache
+def checks() -> dict[str, list[str]]:
+    """The names of the checks by program, read from the programs (running them needs ranks)."""
+    every = {path.stem: _checks(path) for path in sorted(PROGRAMS.glob("*.py"))}
+    return {program: names for program, names in every.items() if names}
 
 
 def _checks(path: Path) -> list[str]:
@@ -64,7 +66,7 @@ def start(mpi: Library, engine: str, request: pytest.FixtureRequest) -> Start:
     ]
     sizes = {n["ranks"] for n in asked if (n["mpi"], n["engine"]) == (mpi.name, engine)}
     programs = {one["program"] for one in asked if "program" in one}
-    programs = programs or {program for program, _ in checks()}
+    programs = programs or {*checks()}
     return Start(mpi, engine, tuple(sorted(sizes)), tuple(sorted(programs)))
 
 
@@ -75,12 +77,18 @@ def run(start: Start) -> Outcomes:
 
 @pytest.mark.mpi
 @every_start
-@pytest.mark.parametrize(("program", "name"), checks())
-def test_on_ranks(start: Start, ranks: int, program: str, name: str) -> None:
-    told = run(start)
-    complaints = told.complaints.get((ranks, program, name))
-    assert complaints is not None, f"{ranks} ranks did not come to this check; {told.end}"
-    assert complaints == [], "\n".join(complaints)
+@pytest.mark.parametrize("program", checks())
+def test_on_ranks(start: Start, ranks: int, program: str) -> None:
+    """One test for all checks of a program: every worker collects every test."""
+    ran = run(start)
+    wrong = []
+    for name in checks()[program]:
+        complaints = ran.complaints.get((ranks, program, name))
+        if complaints is None:
+            wrong.append(f"{name}: {ranks} ranks did not come to it; {ran.end}")
+        elif complaints:
+            wrong.append("\n".join((f"{name}:", *complaints)))
+    assert not wrong, "\n\n".join(wrong)
 
 
 @pytest.mark.mpi
@@ -93,10 +101,12 @@ def test_ranks_end_without_a_warning(start: Start, ranks: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("mpi", "engine", "ranks"), WORLDS, indirect=["mpi"])
 def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int) -> None:
-    every = checks()
-    told = outcomes(mpi, engine, (ranks,), sorted({program for program, _ in every}))
+    told = outcomes(mpi, engine, (ranks,), [*checks()])
     assert told.end == ""
-    assert told.complaints == {(ranks, *one): [] for one in every}
+    every: dict[tuple[int, str, str], list[str]] = {
+        (ranks, program, name): [] for program, names in checks().items() for name in names
+    }
+    assert told.complaints == every
 
 
 def test_rounds() -> None:

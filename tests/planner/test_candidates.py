@@ -47,11 +47,12 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
 
 
 @pytest.mark.no_cover
+@pytest.mark.parametrize("problems_of_each", [4, pytest.param(100, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, problems_of_each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for asked in problems(6, 8, (kind,)):
+    for asked in problems(6, problems_of_each, (kind,)):
         problem, topology = problem_of(asked), asked.more.get("topology")
         among = algorithms_for(problem.collective, levels=kind == "levels")
         times = []

@@ -3,7 +3,9 @@
 import gc
 import pickle
 import weakref
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,17 +63,20 @@ few = st.integers(2, 64).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=50)
-@given(few, any_machine, st.integers(1, 5000))
-def test_few_sources_are_never_slower_than_usual(
-    problem: tuple[int, list[int]], machine: Machine, nbytes: int
-) -> None:
+def check_few_sources(problem: tuple[int, list[int]], machine: Machine, nbytes: int) -> None:
     p, sources = problem
     topology = Complete(p) if p % 2 else None  # which is as good as none
     made = s_to_p(p, sources, nbytes, machine, topology=topology)
     for name in USUAL:
         schedule = ALGORITHMS[name].schedule(p, nbytes, sources=sources)
         assert made.choice.predicted <= ideal(schedule, machine).completion
+
+
+any_few = given(few, any_machine, st.integers(1, 5000))
+test_few_sources_are_never_slower_than_usual = settings(max_examples=15)(any_few(check_few_sources))
+test_nor_in_more_cases = pytest.mark.exhaustive(
+    settings(max_examples=1000)(any_few(check_few_sources))
+)
 
 
 def test_nor_where_ranks_are_many() -> None:
@@ -188,17 +193,30 @@ def check_bounds(made: Plan) -> None:
             assert made.unsegmented_bound.time <= candidate.predicted, candidate.label
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_nothing_is_faster_than_the_bounds(machine: Machine) -> None:
+def bounded() -> Iterator[tuple[int, Any, Any]]:
+    """Ranks, sources and bytes; of each number of ranks every source with every length."""
     for p in (2, 3, 8, 13):
         for sources in ([0], [p - 1, 0], range(0, p, 3), range(p)):
             for nbytes in (1, 999, 70_000, [100 * i * i + 1 for i in range(len(sources))]):
-                check_bounds(s_to_p(p, sources, nbytes, machine))
+                yield p, sources, nbytes
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.data(), any_machine)
-def test_nothing_is_faster_on_any_machine(data: st.DataObject, machine: Machine) -> None:
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_nothing_is_faster_than_the_bounds(machine: Machine) -> None:
+    """Each problem on one machine or two; `-m exhaustive` has all on all."""
+    first = list(MACHINES.values()).index(machine)
+    for turn, (p, sources, nbytes) in enumerate(bounded()):
+        if (turn + turn // 4 + first) % 3 == 0:
+            check_bounds(s_to_p(p, sources, nbytes, machine))
+
+
+@pytest.mark.exhaustive
+def test_nothing_is_faster_on_all_machines() -> None:
+    for machine, (p, sources, nbytes) in product(MACHINES.values(), bounded()):
+        check_bounds(s_to_p(p, sources, nbytes, machine))
+
+
+def check_any_machine(data: st.DataObject, machine: Machine) -> None:
     p = data.draw(st.integers(1, 20))
     sources = data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True))
     lengths = [data.draw(st.integers(0, 300)) for _ in sources]
@@ -206,6 +224,13 @@ def test_nothing_is_faster_on_any_machine(data: st.DataObject, machine: Machine)
     check_bounds(made)
     if not any(lengths) or p == 1:
         assert made.bound.time == made.unsegmented_bound.time == 0
+
+
+any_problem = given(st.data(), any_machine)
+test_nothing_is_faster_on_any_machine = settings(max_examples=20)(any_problem(check_any_machine))
+test_nor_on_many_more = pytest.mark.exhaustive(
+    settings(max_examples=1000)(any_problem(check_any_machine))
+)
 
 
 def test_bounds_that_are_met() -> None:

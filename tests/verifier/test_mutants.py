@@ -6,10 +6,12 @@ Every broadcast's and every s-to-p broadcast's; those that combine have mutants 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from random import Random
 
 import pytest
 from tests.algorithms.examples import settings_of
+from tests.case import in_case
 from tests.verifier.rejected import violation
 
 from collwise.algorithms import ALGORITHMS, Algorithm
@@ -345,15 +347,15 @@ def test_what_is_broken_was_right(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda f: f.__name__)
 @each
-def test_every_mutant_is_caught(algorithm: Algorithm, mutation: Mutation) -> None:
-    for seed in SEEDS:
+def test_every_mutant_is_caught(algorithm: Algorithm) -> None:
+    for mutation, seed in product(MUTATIONS, SEEDS):
         mutant = Broken(algorithm, seed, mutation.__name__)
         names = mutation(mutant)
         if names is None:
             continue
         ranks, steps = names
-        error = violation(mutant.schedule())
-        assert error.rank in ranks, str(error)
-        assert error.step in steps, str(error)
+        with in_case(mutation.__name__, seed):
+            error = violation(mutant.schedule())
+            assert error.rank in ranks, str(error)
+            assert error.step in steps, str(error)

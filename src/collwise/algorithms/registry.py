@@ -259,7 +259,7 @@ def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
             values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix", "latency") and re.fullmatch("[0-9]+", value):
+            if name in ("k", "radix", "latency", "pieces") and re.fullmatch("[0-9]+", value):
                 values[name] = int(value)
     return find(match[1], collective), values
 

@@ -142,10 +142,12 @@ class Dispatch:
         self._trials: dict[Hashable, Trial | None] = {}
         self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
-        self.fast = None
+        self.fast: Any = None
+        self._starting: Any = None
         if COMPILED is not None:
-            self.fast = COMPILED.Calls(methods, self._failed, self.rank, self._ranks)
-            self.duplicate.inform(self.fast.forget)
+            self.fast = self._calls(methods)
+            if COMPILED.hooks() and record is None:
+                self._starting = self._calls(methods, starts=True)
 
     def serve(
         self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
@@ -234,6 +236,11 @@ class Dispatch:
 
     def nonblocking(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
         """A request that is started, for the arguments of an MPI method.   library: starts one."""
+        fast_key = None
+        if self._starting is not None:
+            fast_key = getattr(self._starting, method.lower())(MPI.COMM_SELF, *arguments)
+            if isinstance(fast_key, int):
+                return MPI.Request.fromhandle(fast_key)
         key: Any = _key(method, arguments)
         key = key and ("nonblocking", key)
         call = self.calls.get(key) or self.find(method, key, arguments, "nonblocking")
@@ -241,7 +248,10 @@ class Dispatch:
             call.tally.start()
         if call.executor is None:
             return library()
-        return call.executor.nonblocking(*_buffers(method, arguments))
+        request, fast_call = call.executor.nonblocking(*_buffers(method, arguments))
+        if fast_key is not None and fast_call is not None:
+            self._starting.remember(fast_key, *fast_call)
+        return request
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
@@ -289,8 +299,16 @@ class Dispatch:
     def forget(self) -> None:
         """Forget what serves which call."""
         self.calls.forget()
-        if self.fast is not None:
-            self.fast.forget()
+        for calls in (self.fast, self._starting):
+            if calls is not None:
+                calls.forget()
+
+    def _calls(self, methods: Container[str], *, starts: bool = False) -> Any:
+        """What C serves by itself; starts: as requests of MPI's."""
+        assert COMPILED is not None
+        calls = COMPILED.Calls(methods, self._failed, self.rank, self._ranks, starts)
+        self.duplicate.inform(calls.forget)
+        return calls
 
     def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
         """The executor for a plan; collective where the private duplicate is yet to be made."""

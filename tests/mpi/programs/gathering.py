@@ -109,6 +109,7 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
 
 @check
 def long_contributions(comm: MPI.Intracomm) -> None:
+    """Every algorithm blocking or persistent, in turn; on other numbers of ranks the other one."""
     private, types = PrivateCommunicator(comm), Types()
     pairs = [SHORT // 4 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]
     pairs[-1] += SHORT // PAIR
@@ -117,12 +118,11 @@ def long_contributions(comm: MPI.Intracomm) -> None:
         into = received(types, pairs, (number + comm.rank) % KINDS, number)
         mine = numbers(comm.rank, pairs[comm.rank])
         send = given(types, mine, into, pairs, comm.rank, number + comm.rank)
-        executor_for(schedule, private).run(send, into.spec)
-        assert into.right(right), schedule.algorithm
-        into.memory[into.where] = -2
-        if send is MPI.IN_PLACE:
-            into.memory[into.own(pairs, comm.rank)] = mine
-        run(executor_for(schedule, private).persistent(send, into.spec))
+        executor = executor_for(schedule, private)
+        if (number + comm.size) % 2:
+            executor.run(send, into.spec)
+        else:
+            run(executor.persistent(send, into.spec))
         assert into.right(right), schedule.algorithm
     private.free()
     types.free()

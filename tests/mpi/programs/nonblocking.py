@@ -8,6 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from tests.mpi.programs.checks import check, main, raises
@@ -132,6 +133,32 @@ def requests_give_back_what_they_hold(comm: MPI.Intracomm) -> None:
             gc.collect()
             kept.append(sum(isinstance(o, np.ndarray) or callable(o) for o in gc.get_objects()))
     assert kept[1] - kept[0] < 20, kept
+
+
+@check
+def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate")
+    if comm.size < 2 or not HOOKS:
+        return
+    data = bytearray(8)
+    for _ in range(3):
+        data[:] = bytes([comm.rank] * 8)
+        request = ours.Ibcast(data, comm.size - 1)
+        with raises(BufferError):
+            data.append(0)  # the request holds it
+        request.Wait()
+        assert data == bytes([comm.size - 1] * 8)
+        data.append(0)
+        data.pop()
+    dispatch: Any = ours._dispatch
+    handle = dispatch._starting.bcast(MPI.COMM_SELF, data, comm.size - 1)
+    assert type(handle) is int, handle
+    MPI.Request.fromhandle(handle).Wait()
+    two = [ours.Ibcast(one, comm.size - 1) for one in (data, bytearray(8))]  # one plan is idle
+    MPI.Request.Waitall(two)
+    dispatch.duplicate.made.mark_broken(KeyboardInterrupt())
+    with raises(BrokenCommunicator):
+        ours.Ibcast(data, comm.size - 1)
 
 
 @check

@@ -85,8 +85,9 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
     n = checked_integer(n, "census_rounds(n, lam)", "n")
     k = _integer_latency(lam, "census_rounds(n, lam)")
     messages: list[CensusRound] = []
-    epsilons = deficiencies(n, k)
-    sizes = [1] * k * bool(epsilons)  # N_ε(0), N_ε(1), …
+    if not (epsilons := deficiencies(n, k)):
+        return ()
+    sizes = [1] * k  # N_ε(0), N_ε(1), …
     for j, epsilon in enumerate(epsilons):
         held, shift = sizes[j] - epsilon, sizes[-1] - epsilon
         sizes.append(sizes[-1] + held)

@@ -68,6 +68,7 @@ class Calls:
         failed: Callable[[BaseException], object],
         rank: int = 0,
         ranks: int = 0,
+        starts: bool = False,
     ) -> Calls: ...
     def bcast(self, comm: object, buf: object, root: object) -> Literal[True] | bytes | None: ...
     def reduce(
@@ -91,5 +92,7 @@ class Calls:
         program: Program | None,
         aims: tuple[tuple[int, bool, int], ...],
         tally: bytearray | None = None,
+        idle: list[Any] = ...,
+        take_tag: Callable[[], int] = ...,
     ) -> None: ...
     def forget(self) -> None: ...

@@ -56,6 +56,7 @@ class CompiledPlan:
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Prequest] = []
         self._fast_call: FastCall | None = None
+        self.over: Callable[[], None] | None = None
         regions = [self._message(op) for op in plan.messages]
         if not rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
@@ -126,6 +127,7 @@ class CompiledPlan:
         """Begin, as a request of MPI's, where the library has hooks.
 
         landed: is called when somebody completed the request; the plan can be executed again then.
+        C does the rest by itself from then on, and calls `over`.
         """
 
         def over() -> None:
@@ -136,6 +138,7 @@ class CompiledPlan:
             else:
                 landed()
 
+        self.over = over
         return MPI.Request.fromhandle(self.program.fly(over))
 
     def Free(self) -> None:  # noqa: N802
@@ -147,7 +150,7 @@ class CompiledPlan:
         self._requests.clear()
         while self.types:
             self.types.pop().Free()
-        self._keep = None
+        self._keep = self.over = None
 
     # -- binding --------------------------------------------------------------------------------
 

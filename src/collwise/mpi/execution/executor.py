@@ -40,6 +40,8 @@ IDLE, IDLE_BYTES = 8, 1 << 20
 """Plans of non-blocking calls that an executor keeps for later ones; scratch of each at most."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan on memory, on either engine."""
+Started: TypeAlias = tuple[MPI.Request | PersistentCollective, tuple[Any, ...] | None]
+"""A request, and what the compiled engine can do next time, for buffers of the same kind."""
 
 
 def bound_plan(
@@ -175,7 +177,7 @@ class Executor(ABC):
         bound = self._bind(operands, self.private.take_tag())
         return request_of(self.private, bound)
 
-    def nonblocking(self, *buffers: Any) -> "MPI.Request | PersistentCollective":
+    def nonblocking(self, *buffers: Any) -> Started:
         """Start it on these buffers.  All ranks, in the same order.
 
         A request of MPI's where the library executes it whenever it makes progress.  There, Python
@@ -190,13 +192,17 @@ class Executor(ABC):
             bound = self._idle_plan(key, operands, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    return bound.fly(self.private, partial(self._landed, bound, key))
+                    request = bound.fly(self.private, partial(self._landed, bound, key))
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
                     raise
+                if key is None:
+                    return request, None
+                again = self._idle.setdefault(key, []), self.private.take_tag
+                return request, (*bound.fast_call(operands.distances), None, *again)
             bound.Free()
         operands.own_types()
-        return request_of(self.private, self._bind(operands, tag), once=True)
+        return request_of(self.private, self._bind(operands, tag), once=True), None
 
     def _idle_plan(self, key: Hashable, operands: Operands, tag: int) -> Bound:
         """A plan with memory of its own that nobody executes: an earlier call's, or a new one."""
@@ -278,5 +284,6 @@ class Executor(ABC):
         """Give back what MPI holds for it; the next call makes it anew."""
         self._bound.forget()
         while self._idle:
-            for bound in self._idle.popitem()[1]:
-                bound.Free()
+            _, idle = self._idle.popitem()
+            while idle:  # C has the list, too
+                idle.pop().Free()

@@ -61,6 +61,10 @@ int read_vector(PyObject *given, int ranks, int *counts, int *displacements,
 
 void release_buffer(struct reading *reading);
 
+/* Begin a program as a request of MPI's; returns its handle.   landed: is called, with the GIL, when
+   somebody completed it.   held: so many buffers, which are released then, unless it fails. */
+PyObject *program_fly(Program *self, PyObject *landed, const struct reading *held, int number);
+
 /* An operator whose handle means the same for ever; 0 for all others. */
 int read_operator(PyObject *given, handle *op);
 

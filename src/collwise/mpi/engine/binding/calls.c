@@ -3,7 +3,8 @@
    A call whose buffers are plain is looked up by a key that determines all that MPI guarantees to be
    equal on all ranks.  A program, or the library's own collective, then runs on the buffers where
    they are.  Each method returns True if it served; the key if nobody taught what serves it (see
-   `remember`); None if the buffers are for mpi4py to read. */
+   `remember`); None if the buffers are for mpi4py to read.  With `starts` calls are non-blocking, and
+   the handle of a request is returned where they were started. */
 #include "binding.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
 struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */
     uint64_t hash;
-    Program *program; /* NULL: the library's own serves */
+    Program *program; /* NULL: the library's own serves, or plans that are started */
+    PyObject *idle, *take_tag; /* these: a list, and what gives the next tag */
     PyObject *tally;  /* a bytearray where calls are counted; or NULL */
     int64_t until;    /* how many calls it may have counted when this entry serves */
     int aims_number;
@@ -39,6 +41,7 @@ struct entry {
 typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
+    int starts;       /* calls are started, as requests of MPI's */
     PyObject *failed; /* called with the error of a program that leaves messages over */
     int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */
     struct entry *entries;
@@ -93,6 +96,8 @@ static void forget(Calls *self) {
         Py_XDECREF(entries[n].key);
         Py_XDECREF((PyObject *)entries[n].program);
         Py_XDECREF(entries[n].tally);
+        Py_XDECREF(entries[n].idle);
+        Py_XDECREF(entries[n].take_tag);
     }
     free(entries);
 }
@@ -148,16 +153,36 @@ static int grow(Calls *self) {
     return 1;
 }
 
+/* Where the slots of a program lie. */
+static int read_aims(PyObject *aims, const struct program *program, struct entry *entry) {
+    entry->aims_number = (int)PyTuple_Size(aims);
+    for (int n = 0; n < entry->aims_number; n++) {
+        struct aim *aim = &entry->aims[n];
+        long long distance;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(aims, n), "ipL", &aim->slot, &aim->received,
+                              &distance)) {
+            return 0;
+        }
+        aim->distance = distance;
+        if (!program || aim->slot < 0 || aim->slot >= program->slots_number) {
+            PyErr_SetString(PyExc_IndexError, "no such slot");
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* remember(key, program, aims, tally): from now on this program serves calls of this key, or, if it is
    None, the library's own collective.   aims: (slot, whether it is in the receive buffer, distance).
-   tally: the memory in which to count calls, or None. */
+   tally: the memory in which to count calls, or None.   idle, take_tag: calls of this key are started
+   on one of the idle plans with such a program. */
 static PyObject *calls_remember(Calls *self, PyObject *given) {
-    PyObject *key, *program, *aims, *tally = Py_None;
+    PyObject *key, *program, *aims, *tally = Py_None, *idle = NULL, *take_tag = NULL;
     struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
-    if (!PyArg_ParseTuple(given, "O!OO!|O", &PyBytes_Type, &key, &program, &PyTuple_Type, &aims,
-                          &tally) ||
+    if (!PyArg_ParseTuple(given, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
+                          &aims, &tally, &PyList_Type, &idle, &take_tag) ||
         PyBytes_AsStringAndSize(key, &text, &length) < 0) {
         return NULL;
     }
@@ -166,22 +191,14 @@ static PyObject *calls_remember(Calls *self, PyObject *given) {
             PyErr_SetString(PyExc_TypeError, "a Program with a few slots, or None");
             return NULL;
         }
-        entry.program = (Program *)program;
-        entry.aims_number = (int)PyTuple_Size(aims);
-        for (int n = 0; n < entry.aims_number; n++) {
-            struct aim *aim = &entry.aims[n];
-            long long distance;
-            if (!PyArg_ParseTuple(PyTuple_GetItem(aims, n), "ipL", &aim->slot, &aim->received,
-                                  &distance)) {
-                return NULL;
-            }
-            aim->distance = distance;
-            if (!entry.program->program || aim->slot < 0 ||
-                aim->slot >= entry.program->program->slots_number) {
-                PyErr_SetString(PyExc_IndexError, "no such slot");
-                return NULL;
-            }
+        entry.program = idle ? NULL : (Program *)program;
+        if (!read_aims(aims, ((Program *)program)->program, &entry)) {
+            return NULL;
         }
+    }
+    if (!idle != !self->starts) {
+        PyErr_SetString(PyExc_TypeError, "idle plans, where calls are started, and only there");
+        return NULL;
     }
     if (tally != Py_None) {
         if (!PyByteArray_Check(tally) || PyByteArray_Size(tally) < (Py_ssize_t)sizeof(int64_t[NUMBERS])) {
@@ -202,8 +219,12 @@ static PyObject *calls_remember(Calls *self, PyObject *given) {
     Py_XINCREF((PyObject *)entry.program);
     Py_XINCREF(entry.tally);
     entry.key = key;
+    entry.idle = Py_XNewRef(idle);
+    entry.take_tag = Py_XNewRef(take_tag);
     *place = entry;
     Py_XDECREF(old.tally);
+    Py_XDECREF(old.idle);
+    Py_XDECREF(old.take_tag);
     Py_XDECREF(old.key);
     Py_XDECREF((PyObject *)old.program);
     Py_RETURN_NONE;
@@ -292,14 +313,18 @@ static PyObject *by_library(struct call *call) {
     Py_RETURN_TRUE;
 }
 
-static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
-    Program *owner = entry->program;
-    struct program *program = owner->program;
+static void aim_at(const struct call *call, const struct entry *entry, struct program *program) {
     for (int n = 0; n < entry->aims_number; n++) {
         const struct aim *aim = &entry->aims[n];
         const struct reading *buffer = aim->received ? &call->received : &call->sent;
         program->slots[aim->slot] = (char *)((uintptr_t)buffer->address + (uintptr_t)aim->distance);
     }
+}
+
+static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
+    Program *owner = entry->program;
+    struct program *program = owner->program;
+    aim_at(call, entry, program);
     Py_INCREF((PyObject *)owner); /* another thread may let the table forget it */
     owner->busy = 1;
     enum outcome outcome;
@@ -320,9 +345,55 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     return result;
 }
 
+/* Start the call on an idle plan; None if there is none.  Tags are taken for calls that are made. */
+static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
+    const struct entry known = *place, *entry = &known; /* Python may let the table forget it */
+    Py_ssize_t last = PyList_Size(entry->idle) - 1;
+    if (last < 0) {
+        release(call);
+        Py_RETURN_NONE;
+    }
+    PyObject *plan = Py_NewRef(PyList_GetItem(entry->idle, last)), *request = NULL;
+    if (PyList_SetSlice(entry->idle, last, last + 1, NULL) < 0) {
+        Py_DECREF(plan);
+        release(call);
+        return NULL;
+    }
+    PyObject *take_tag = Py_NewRef(entry->take_tag), *tag = NULL;
+    PyObject *owner = PyObject_GetAttrString(plan, "program");
+    PyObject *over = PyObject_GetAttrString(plan, "over");
+    if (owner && over && (tag = PyObject_CallNoArgs(take_tag))) {
+        struct program *program = ((Program *)owner)->program;
+        struct reading held[2];
+        int number = 0;
+        if (!call->in_place) {
+            held[number++] = call->sent;
+        }
+        if (call->receives) {
+            held[number++] = call->received;
+        }
+        program->tag = (int)PyLong_AsLong(tag);
+        aim_at(call, entry, program);
+        request = program_fly((Program *)owner, over, held, number);
+        if (request) { /* the buffers are held until it is complete */
+            call->sent.view.obj = call->received.view.obj = NULL;
+        } else if (program->left_over) {
+            PyErr_Clear();
+            program_failed(program, self->failed, "__call__");
+        }
+    }
+    Py_XDECREF(tag);
+    Py_XDECREF(over);
+    Py_XDECREF(owner);
+    Py_DECREF(take_tag);
+    Py_DECREF(plan);
+    release(call);
+    return request;
+}
+
 static PyObject *serve(Calls *self, struct call *call) {
     if (!(self->planned & 1u << call->method)) {
-        return by_library(call);
+        return by_library(call); /* nobody asks for one that would be started */
     }
     const struct reading *sent = call->in_place ? NULL : &call->sent;
     const struct reading *received = call->receives ? &call->received : NULL;
@@ -366,6 +437,8 @@ static PyObject *serve(Calls *self, struct call *call) {
         (tally && numbers_of(tally)[TIMES] >= entry->until)) {
         release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
+    } else if (entry->idle) {
+        result = by_request(self, call, entry);
     } else if (!entry->program) {
         result = by_library(call);
     } else if (entry->program->busy) {
@@ -573,12 +646,12 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named) {
     PyObject *methods, *failed;
-    int rank = 0, ranks = 0;
-    static char *names[] = {"methods", "failed", "rank", "ranks", NULL};
+    int rank = 0, ranks = 0, starts = 0;
+    static char *names[] = {"methods", "failed", "rank", "ranks", "starts", NULL};
     static const char *const every[METHODS] = {
         "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
-    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|ii", names, &methods, &failed, &rank,
-                                     &ranks)) {
+    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|iip", names, &methods, &failed, &rank,
+                                     &ranks, &starts)) {
         return NULL;
     }
     unsigned planned = 0;
@@ -595,6 +668,7 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named)
     Calls *self = (Calls *)allocate(type, 0);
     if (self) {
         self->planned = planned;
+        self->starts = starts;
         self->rank = rank;
         self->ranks = ranks;
         self->failed = Py_NewRef(failed);
@@ -605,6 +679,10 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named)
 static int calls_traverse(Calls *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->failed);
+    for (unsigned n = 0; n < self->size; n++) {
+        Py_VISIT(self->entries[n].idle);
+        Py_VISIT(self->entries[n].take_tag);
+    }
     return 0;
 }
 

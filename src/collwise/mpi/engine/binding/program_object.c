@@ -300,6 +300,8 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
 struct landing {
     Program *program;
     PyObject *landed; /* called without arguments, with the GIL */
+    struct reading held[2];
+    int held_number;
     struct landing *next;
 };
 
@@ -315,6 +317,9 @@ static int give_back_landed(void *unused) {
         progress_land(one->program->program);
         Py_END_ALLOW_THREADS
         one->program->busy = 0;
+        for (int n = 0; n < one->held_number; n++) {
+            release_buffer(&one->held[n]);
+        }
         PyObject *answer = PyObject_CallNoArgs(one->landed);
         if (!answer) {
             PyErr_WriteUnraisable(one->landed);
@@ -338,8 +343,7 @@ static void landed(void *owner) {
     }
 }
 
-/* fly(landed): begin, and return the handle of a request of MPI's. */
-static PyObject *program_fly(Program *self, PyObject *callback) {
+PyObject *program_fly(Program *self, PyObject *callback, const struct reading *held, int number) {
     give_back_landed(NULL);
     if (!usable(self)) {
         return NULL;
@@ -352,7 +356,12 @@ static PyObject *program_fly(Program *self, PyObject *callback) {
     }
     uint64_t request = 0;
     enum outcome outcome;
-    *landing = (struct landing){(Program *)Py_NewRef((PyObject *)self), Py_NewRef(callback), NULL};
+    *landing = (struct landing){.program = (Program *)Py_NewRef((PyObject *)self),
+                                .landed = Py_NewRef(callback),
+                                .held_number = number};
+    for (int n = 0; n < number; n++) {
+        landing->held[n] = held[n];
+    }
     self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
     outcome = progress_fly(self->program, &request, landed, landing);
@@ -365,6 +374,10 @@ static PyObject *program_fly(Program *self, PyObject *callback) {
         return mpi_error(self->program->error);
     }
     return PyLong_FromUnsignedLongLong(handle_at(&mpi, &request));
+}
+
+static PyObject *program_fly_alone(Program *self, PyObject *callback) {
+    return program_fly(self, callback, NULL, 0);
 }
 
 static PyObject *program_left_over(Program *self, PyObject *unused) {
@@ -380,7 +393,7 @@ static PyMethodDef methods[] = {
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
     {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
     {"left_over", (PyCFunction)program_left_over, METH_NOARGS, "Whether it failed half-way."},
-    {"fly", (PyCFunction)program_fly, METH_O, "Begin, as a request of MPI's."},
+    {"fly", (PyCFunction)program_fly_alone, METH_O, "Begin, as a request of MPI's."},
     {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},
     {NULL, NULL, 0, NULL},
 };

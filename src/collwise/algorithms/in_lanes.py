@@ -1,0 +1,97 @@
+"""What algorithms in lanes share: the collection inside the nodes, and the choice of the parts.
+
+Several ranks of a node carry a part each [Traeff2020]: where one alone cannot fill the node's card,
+long messages take less time.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+
+from collwise.algorithms.composition import BEST, LevelAlgorithm, best_parts, check_order, part
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels, OneLevel
+from collwise.schedule.hierarchy import InTeams, hierarchy_of
+from collwise.schedule.lanes import InTeam, Lanes, OfOneVector
+from collwise.schedule.problem import Problem, Source
+from collwise.schedule.program import Program
+
+INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
+"""What is tried for the collection inside a node."""
+
+
+def lanes_of(problem: Problem) -> Lanes:
+    """The lanes of a problem."""
+    return Lanes(hierarchy_of(problem), problem.nbytes, problem.itemsize)
+
+
+def collection(lanes: Lanes, ranks: int) -> Problem:
+    """The s-to-p broadcast of all parts in a node of so many ranks."""
+    sources = tuple(Source(number, part.length) for number, part in enumerate(lanes.parts))
+    return Problem("s_to_p", ranks, lanes.nbytes, sources=sources)
+
+
+def collected(lanes: Lanes, label: str, *, root_has_all: bool) -> list[Program]:
+    """Every rank gets all parts from those of its node.   root_has_all: rank 0 had them before."""
+    one = part(label, "s_to_p")
+    if one.algorithm.segmented:
+        seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
+        raise InvalidArgument(f"{one.label} inside nodes", seen, remedy)
+    begins = {number: part.offset for number, part in enumerate(lanes.parts)}
+
+    @cache
+    def program(ranks: int) -> OfOneVector:
+        built = one.algorithm.build(collection(lanes, ranks), dict(one.settings))
+        return OfOneVector(built, begins)
+
+    if not root_has_all:
+        return [InTeams(lanes.teams, 1, program)]
+    nodes = [(node, program(len(node))) for node in lanes.nodes if len(node) > 1]
+    return [
+        InTeam(node, OfOneVector(inner.program, begins, has_all=not node[0]))
+        for node, inner in nodes
+    ]
+
+
+def across(lanes: Lanes, problem: Problem, one: LevelAlgorithm) -> Callable[[int], Program]:
+    """The program of the ranks of a lane, by the lane's bytes."""
+
+    @cache
+    def program(nbytes: int) -> Program:
+        inner = lane_problem(lanes, problem, nbytes)
+        if problem.kind.combines:
+            check_order(one.algorithm, inner)
+        return one.algorithm.build(inner, dict(one.settings))
+
+    return program
+
+
+def lane_problem(lanes: Lanes, problem: Problem, nbytes: int) -> Problem:
+    """What the ranks of a lane do."""
+    kind, order = problem.collective, problem.order
+    return Problem(kind, max(len(lanes.nodes), 2), nbytes, 0, problem.itemsize, order)
+
+
+def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
+    """The best few across, with what is best inside; none where there is one lane only."""
+    lanes = lanes_of(problem)
+    if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
+        return []
+    lane = lane_problem(lanes, problem, lanes.parts[0].length)
+    outer = best_parts(lane, OneLevel(machine, len(machine.by_level)), None, BEST)
+    inner = collection(lanes, max(map(len, lanes.nodes)))
+    gather = best_parts(inner, OneLevel(machine, 1), INSIDE, 1)
+    return [{"across": one, "gather": gather[0]} for one in outer]
+
+
+def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) -> Fraction:
+    """About the time in the lanes, of which all pass the port of a node, and of the collection."""
+    lanes = lanes_of(problem)
+    depth, count = len(machine.by_level), len(lanes.parts)
+    one, inside = part(label, problem.collective), part(gather, "s_to_p")
+    lane = lane_problem(lanes, problem, lanes.parts[0].length)
+    inner = collection(lanes, max(map(len, lanes.nodes)))
+    time = one.algorithm.time_of(lane, OneLevel(machine, depth), dict(one.settings))
+    crowd = (count - 1) * machine.port(depth - 1, lane.nbytes)
+    time += crowd * (len(lanes.nodes) - 1).bit_length()
+    return time + inside.algorithm.time_of(inner, OneLevel(machine, 1), dict(inside.settings))

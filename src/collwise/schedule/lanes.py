@@ -1,0 +1,143 @@
+"""Lanes: the i-th ranks of all nodes are a team, which carries the i-th part of the bytes.
+
+So several ranks of a node send at the same time, where one alone cannot fill the node's card.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from collwise.schedule.data_movement import pieces
+from collwise.schedule.hierarchy import Hierarchy, within
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    scratch,
+)
+from collwise.schedule.program import Columns, Program, tabulate
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """As many as the smallest node has ranks, as far as there are elements.
+
+    Ranks are virtual; the root is the first of the first node.
+    """
+
+    teams: Hierarchy
+    nbytes: int
+    itemsize: int = 1
+
+    @property
+    def nodes(self) -> Sequence[tuple[int, ...]]:
+        """The ranks of every node."""
+        return self.teams.teams[0]
+
+    @cached_property
+    def parts(self) -> list[Block]:
+        """The bytes of every lane."""
+        items = -(-self.nbytes // (self.itemsize * min(map(len, self.nodes))))
+        return pieces(self.nbytes, items * self.itemsize or None)
+
+    def lane(self, number: int) -> tuple[int, ...]:
+        """Its ranks."""
+        return tuple(node[number] for node in self.nodes)
+
+    def in_every_lane(self, program: Callable[[int], Program]) -> list["InTeam"]:
+        """Programs for the ranks of a lane.   program: by the bytes of the lane."""
+        if len(self.nodes) == 1:
+            return []
+        return [
+            InTeam(self.lane(number), program(part.length), part.offset)
+            for number, part in enumerate(self.parts)
+        ]
+
+
+@dataclass(frozen=True)
+class InTeam(Program):
+    """One team runs a program, on the bytes from an offset on."""
+
+    team: tuple[int, ...]
+    program: Program
+    offset: int = 0
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {rank: place for place, rank in enumerate(self.team)}
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        place = self._places.get(rank)
+        if place is None:
+            return []
+        return within(self.program.operations(place), self.team, self.offset)
+
+    def columns(self) -> Columns:  # noqa: D102
+        columns = self.program.columns()
+        if columns is None:
+            columns = tabulate(self.program.every(len(self.team)))
+        members = np.array(self.team, dtype=np.int64)
+        source, target = members[columns.source], members[columns.target]
+        return replace(columns, source=source, target=target, offset=columns.offset + self.offset)
+
+
+@dataclass(frozen=True)
+class OfOneVector(Program):
+    """An s-to-p broadcast whose contributions are the parts of one vector, one after another.
+
+    begins: where that of each source begins.   has_all: the first rank had everything before, and
+    is sent nothing.
+    """
+
+    program: Program
+    begins: dict[int, int]
+    has_all: bool = False
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations: list[Operation] = []
+        for op in self.program.operations(rank):
+            assert isinstance(op, Send | Recv)
+            if self.has_all and (op.peer == 0 if isinstance(op, Send) else rank == 0):
+                continue
+            blocks = (Block(0, self.begins[b.owner] + b.offset, b.length) for b in op.blocks)
+            operations.append(op._replace(blocks=tuple(blocks)))
+        return operations
+
+    def columns(self) -> Columns | None:  # noqa: D102
+        return None if self.has_all else self.program.columns()
+
+
+@dataclass(frozen=True)
+class ReduceScatter(Program):
+    """In every node the i-th rank combines the i-th part, which all others send to it."""
+
+    lanes: Lanes
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return self.with_value(rank)[0]
+
+    def with_value(self, rank: int) -> tuple[list[Operation], int, int]:
+        """The list, the slot of the rank's part in the end, and the next unused scratch."""
+        seat = self.lanes.teams.seat(1, rank)
+        assert seat is not None
+        (node, own), parts = seat, self.lanes.parts
+        operations: list[Operation] = []
+        value = int(Slot.INPUT)
+        for step in range(1, len(node)):
+            to, source = (own + step) % len(node), (own - step) % len(node)
+            if to < len(parts):
+                operations.append(Send(node[to], (parts[to],), Slot.INPUT))
+            if own < len(parts):
+                part, received = (parts[own],), scratch(step)
+                operations.append(Recv(node[source], part, received))
+                left, right, into = value, received, received
+                if source < own:
+                    left, right, into = received, value, scratch(0)
+                operations.append(Combine(left, right, into, part))
+                value = into
+        return operations, value, len(node)

@@ -17,12 +17,13 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.decision import CallProblem
-from collwise.comm.recording import FOREVER, NUMBERS, TIMES, UNTIL, Tally, Way
+from collwise.comm.recording import FOREVER, NUMBERS, TIMES, UNTIL, Calls, Tally, Way
 from collwise.errors import CollwiseError, NothingApplies
 from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.runtime.progress import wait_with_progress
 from collwise.planner.plans import Plan
+from collwise.planner.worth import Worth
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import RaceResult
 from collwise.profiles.store import add_learned
@@ -109,6 +110,10 @@ class Trial(Tally):
         least_s = max(asked.problem.lower_bounds(machine)[0].time_s, 1e-7)
         # By then the calls have taken so long that an agreement is within the share.
         self.numbers[UNTIL] = max(2, ceil(AGREEMENT_S / (learning.share * least_s)))
+
+    def worth(self, told: Calls) -> Worth:
+        """Nothing more, once it is over."""
+        return Worth() if self.numbers[UNTIL] == FOREVER else super().worth(told)
 
     @property
     def executor(self) -> Executor | None:

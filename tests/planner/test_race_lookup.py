@@ -156,6 +156,12 @@ def test_why_a_plan_runs() -> None:
         "broadcast/flat: it won the race of 512 bytes on 4 ranks, 2.88 times as fast as the"
         " library's own"
     )
+    own = win(512, "broadcast/flat", learned=True)
+    where = "when a program learned while it ran, from its own calls of 512 bytes on 4 ranks"
+    times = "2.00 times as fast as the library's own"
+    assert words([own], problem) == f"broadcast/flat: it was faster {where}, {times}"
+    tied = win(512, "broadcast/flat", learned=True, decision="library")
+    assert words([tied], problem) == f"the library's own: nothing was clearly faster {where}"
     both = [win(8, "broadcast/flat"), win(65536, "broadcast/flat", library_s=3e-6)]
     assert words(both, problem) == (
         "broadcast/flat: it won the races of 8 bytes and of 65,536 bytes on 4 ranks, 2.00 and 3.00"

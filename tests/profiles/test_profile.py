@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -30,7 +31,7 @@ from collwise.profiles.records import (
     local_provenance,
     placement_of,
 )
-from collwise.profiles.store import default_path, find
+from collwise.profiles.store import add_learned, default_path, find
 
 FINGERPRINT = Fingerprint(
     cpu_model="Test CPU ½",
@@ -133,7 +134,7 @@ def test_the_file_explains_itself(tmp_path: Path) -> None:
     path = PROFILE.save(tmp_path / "profile.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["format"] == "collwise profile"
-    assert document["version"] == 3
+    assert document["version"] == 4
     assert list(document)[:2] == ["format", "version"]
     assert document["units"]["*_s"] == "seconds"
     assert document["provenance"]["hosts"] == {"node1": 2, "node2": 2}
@@ -295,12 +296,12 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: b" \n\n", "it is empty"),
     "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
     "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
-    "a comma": (_text('"version": 3,', '"version": 3'), r"malformed.*in line 4"),
+    "a comma": (_text('"version": 4,', '"version": 4'), r"malformed.*in line 4"),
     "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=4), "its version is 4.*reads up to 3; update"),
+    "a later version": (_edited("version", value=5), "its version is 5.*reads up to 4; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),
@@ -431,6 +432,24 @@ def test_finding_a_saved_profile(home: Path) -> None:
     PROFILE.save(default_path(FINGERPRINT))  # makes the directories
     assert find(FINGERPRINT) == PROFILE
     assert find(msgspec.structs.replace(FINGERPRINT, cores_per_node=9)) is None
+
+
+def test_what_was_learned_while_running_replaces_no_race(home: Path) -> None:
+    learned = _race_result(512, learned=True, ours_s=5e-7), _race_result(64, learned=True)
+    add_learned(FINGERPRINT, learned)
+    assert find(FINGERPRINT) is None  # nothing to add to
+    PROFILE.save(default_path(FINGERPRINT))
+    add_learned(FINGERPRINT, learned)
+    again = _race_result(64, learned=True, ours_s=9e-7)
+    add_learned(FINGERPRINT, [again])
+    found = find(FINGERPRINT)
+    assert found is not None
+    assert found.race_results == (again, _race_result(512))
+    with (
+        mock.patch("collwise.profiles.store.locked", side_effect=OSError(13, "no permission")),
+        pytest.raises(InvalidArgument, match=r"save what was learned in .*: no permission"),
+    ):
+        add_learned(FINGERPRINT, learned)
 
 
 def test_the_environment_names_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ class _ScriptCommand(click.Command):
     help="When the script ends, write the summary to a file, as JSON; collwise tune"
     " --from-summary reads it.",
 )
+@click.option(
+    "--learn",
+    metavar="SHARE",
+    help="Try plans on the script's own calls, for at most this share of the time, such as 2%.",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE [ARGUMENT]...")
 def command(
     ranks: int | None,
@@ -64,6 +69,7 @@ def command(
     effort: str,
     summary: bool,
     json_path: Path | None,
+    learn: str | None,
     words: tuple[str, ...],
 ) -> NoReturn:
     """Run a script of mpi4py's with planned collectives; no line of it is changed.
@@ -105,7 +111,7 @@ def command(
         from collwise.mpi.runtime.world import world
 
         try:
-            ours = Comm(world(), profile=profile_path, effort=effort, record=records)
+            ours = Comm(world(), profile=profile_path, effort=effort, record=records, learn=learn)
             stand_in(ours)
             worlds.append(ours)
         except CollwiseError as problem:
@@ -115,6 +121,8 @@ def command(
     code = run_script(words, loaded)
     if refusals:
         raise refusals[0]
+    if worlds and (learning := worlds[0]._learning) is not None:
+        learning.save()
     if records and worlds and worlds[0].rank == 0:
         _tell(worlds[0], summary, json_path)
     raise ScriptEnd(code)
@@ -138,6 +146,8 @@ def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
     if summary:
         output.table(calls_table(calls), stream="err")
         output.write(*calls_lines(calls, tuning), stream="err")
+        if comm._learning is not None:
+            output.write(*comm._learning.lines, stream="err")
     if json_path is not None:
         document = calls_document(calls, library_line(), ranks, tuning)
         replace_file(json_path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")

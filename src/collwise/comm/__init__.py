@@ -9,6 +9,7 @@
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `running`       any schedule, run by hand
 `recording`     which calls were made, for how long, and who served them: on request
+`learning`      trying plans on the program's own calls, for a share of its time: on request
 `standing_in`   `collwise run`: one of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """

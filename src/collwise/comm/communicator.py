@@ -12,6 +12,7 @@ from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
 from collwise.comm.request_forms import add_request_forms, librarys_methods
@@ -61,7 +62,8 @@ class Comm(ObjectForms):
     placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: count every call, for `calls` and `last_call`.
+    record: count every call, for `calls` and `last_call`.   learn: the share of the time, such as
+    "2%", for trying plans on the program's own blocking calls; COLLWISE_LEARN's unless given, or 0.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  If the calls do not
@@ -94,6 +96,7 @@ class Comm(ObjectForms):
         order: Order | None = None,
         placement: Placement | None = None,
         record: bool = False,
+        learn: float | str | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
@@ -101,13 +104,16 @@ class Comm(ObjectForms):
         # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
         decision = on_root(
             MPI.Intracomm(comm),
-            lambda: Decision.of(world, profile, machine, effort, algorithms, order, placement),
+            lambda: Decision.of(
+                world, profile, machine, effort, algorithms, order, placement, learn
+            ),
         )
         placed = decision.placed
         if decision.unplaced:  # on all ranks alike
             placed = find_placement(MPI.Intracomm(comm), world).placement
         world = world._replace(placed=placed)
-        self._record = Record() if record else None
+        self._record = Record() if record or decision.learn else None
+        self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision.on(world), world, self.Get_rank())
 
     def _serve(
@@ -129,8 +135,9 @@ class Comm(ObjectForms):
         elif like is None:
             living[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._decision, self._world, self._has_plans = decision, world, True
-        self._dispatch = Dispatch(decision, self, self._served, rank, ranks, duplicate, record, way)
+        self._world, self._has_plans = world, True
+        given = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
+        self._dispatch = Dispatch(*given, common_clock=world.layout == "one node")
         if (fast := self._dispatch.fast) is not None:
             self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
         self.__dict__ |= librarys_methods(self, Comm, self._served)
@@ -190,10 +197,7 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """In one sentence: what would serve such a call, a plan or the library's own, and why.
-
-        Arguments and what is raised: as `plan`.
-        """
+        """In one sentence: what would serve such a call, and why.   Arguments: as `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
         return self._decision.explained(asked, form)[1]
 
@@ -223,8 +227,8 @@ class Comm(ObjectForms):
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collectives called on it and on communicators made of it, and who served them.
 
-        As this rank called them; none unless it was made with record=True.   worth: of so many,
-        those that took most time, also what a tuning would be worth, which takes planning.
+        On this rank; none without record=True.   worth: for so many that took most time, what a
+        tuning would be worth, too, which takes planning.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
@@ -245,8 +249,6 @@ class Comm(ObjectForms):
         nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
-
-    # Each method: running schedules advance; then ours is executed if there is one.
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""

@@ -21,7 +21,7 @@ from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
-from collwise.planner.choose import plan_for, unpredicted
+from collwise.planner.choose import plan_for, shortlist, unpredicted, with_coarser
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
@@ -32,6 +32,7 @@ from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
+from collwise.system.quantities import parse_number
 
 log = logging.getLogger("collwise")
 
@@ -41,6 +42,8 @@ HINT = "collwise_algorithms"
 """The key of an `MPI.Info` that does so for a communicator."""
 HAND_OVER = "COLLWISE_HAND_OVER"
 """The environment variable that, as "never", refuses calls for which there is no plan."""
+LEARN = "COLLWISE_LEARN"
+"""The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 """For algorithms without settings, where no machine is known."""
@@ -87,6 +90,7 @@ class Decision:
     engine: str = ""
     on_one_node: Profile | None = None
     hands_over: bool = True
+    learn: float = 0.0
 
     @staticmethod
     def of(
@@ -97,6 +101,7 @@ class Decision:
         algorithms: Mapping[str, str] | None,
         order: Order | None,
         placement: Placement | None,
+        learn: float | str | None = None,
     ) -> "Decision":
         """The settings of `cw.Comm`, checked; raises as it does."""
         if machine is not None:
@@ -137,6 +142,7 @@ class Decision:
             world.engine,
             near,
             _hands_over(),
+            _share(learn),
         ).on(world._replace(placed=placement))
 
     def on(self, world: World) -> "Decision":
@@ -189,8 +195,9 @@ class Decision:
     def _races(self, ranks: int) -> Sequence[RaceResult]:
         return () if self.profile is None else known_races(self.profile, ranks, self.placement)
 
-    def _machine_for(self, elements: OpAndType | None) -> Machine | None:
+    def machine_for(self, asked: CallProblem) -> Machine | None:
         """The machine to plan for, with the time that combining such elements takes."""
+        elements = asked.elements
         if self.machine is not None or self.profile is None:
             return self.machine
         if elements is None:
@@ -233,22 +240,44 @@ class Decision:
             return None
         return verdict(self._races(problem.ranks), problem, form).race
 
+    def learnable(self, asked: CallProblem) -> bool:
+        """Whether blocking calls may be learned about: nothing decides who serves them."""
+        problem = asked.problem
+        if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
+            return False
+        if choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes) is not None:
+            return False
+        return self.machine_for(asked) is not None and self.race(asked, "blocking") is None
+
+    def best_plans(self, asked: CallProblem) -> dict[str, Plan]:
+        """Plans with the candidates that are worth a trial, by label.   Raises NothingApplies."""
+        machine = self.machine_for(asked)
+        assert machine is not None, "somebody asked whether it is learnable"
+        estimate = with_coarser(plan_for(asked.problem, machine, reason=asked.reason))
+        return {one.label: replace(estimate, choice=one) for one in shortlist(estimate)}
+
+    def knowing(self, result: RaceResult) -> "Decision":
+        """The same with a result that was learned."""
+        if self.profile is None:
+            return self
+        return replace(self, profile=self.profile.with_race_results([result]))
+
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
         """What a tuning would be worth for a call that the library serves, as far as is known."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()
-        races, machine = self._races(problem.ranks), self._machine_for(asked.elements)
+        races, machine = self._races(problem.ranks), self.machine_for(asked)
         return worth(races, machine, problem, form, took_s)
 
     def explained(
         self, asked: CallProblem, form: Form, *, timed: bool = True
     ) -> tuple[Plan | None, str]:
         """The plan as from `plan`, and one sentence that says who serves and why."""
-        problem, elements, reason = asked
+        problem, _, reason = asked
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
-        machine, unsuited = self._machine_for(elements), ""
+        machine, unsuited = self.machine_for(asked), ""
         said: Verdict | None = None  # the model's choice
         if by_hand is not None and not _legal(by_hand.algorithm, problem):
             unsuited, by_hand = f"{by_hand.algorithm} is not legal here ({reason}); instead ", None
@@ -306,6 +335,16 @@ def _hands_over() -> bool:
     if value not in ("", "never"):
         raise InvalidArgument(f"{HAND_OVER}={value}", "it is no such word", "say never, or nothing")
     return not value
+
+
+def _share(given: float | str | None) -> float:
+    """The share of the time that learning may take; the environment's unless given."""
+    text = (os.environ.get(LEARN, "") if given is None else str(given)).strip()
+    asked = "learning while running, " + (f"{LEARN}={text}" if given is None else f"learn={given}")
+    share = parse_number(text.removesuffix("%") or "0", asked) / (100 if text[-1:] == "%" else 1)
+    if not 0 <= share <= 1:
+        raise InvalidArgument(asked, "it is no share of the time", "give one, such as 2%")
+    return float(share)
 
 
 def _legal(name: str, problem: Problem) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.decision import CallProblem, Decision, OpAndType
+from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
@@ -21,7 +22,7 @@ from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.planner.plans import Plan
-from collwise.profiles.records import Form
+from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Schedule
@@ -117,7 +118,8 @@ class Dispatch:
 
     calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
     need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
-    duplicate: may be shared.   record: where calls are counted, as made in this way.
+    duplicate: may be shared.   record: where calls are counted, as made in this way.   learning: if
+    it is asked for; then there is a record.   common_clock: whether all ranks have one.
     """
 
     def __init__(
@@ -130,10 +132,15 @@ class Dispatch:
         duplicate: PrivateDuplicate | None = None,
         record: Record | None = None,
         way: Way = "blocking",
+        learning: Learning | None = None,
+        *,
+        common_clock: bool = False,
     ) -> None:
-        self._decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
+        self.decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
         self._record, self._way = record, way
-        self._rank, self._ranks = rank, ranks
+        self._learning, self.common_clock = learning, common_clock
+        self._trials: dict[Hashable, Trial | None] = {}
+        self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.fast: Any = None
         self._starting: Any = None
@@ -151,9 +158,13 @@ class Dispatch:
         arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, arguments)
-        executor, _, tally = call
+        executor, op, tally = call
         if executor is None and tally is None and fast_key is None:
             return False
+        if isinstance(tally, Trial):
+            if not tally.proceed(op):
+                return self.serve(method, key, fast_key, arguments)
+            executor = tally.executor
         begin_ns = 0 if tally is None else monotonic_ns()
         fast_call: Any = (None, ()) if executor is None else None
         if executor is not None:
@@ -175,19 +186,43 @@ class Dispatch:
         """
         way = way or self._way
         asked = self.call_problem(method, arguments)
-        tally = None
-        if self._record is not None:
-            tally = self._record.tally(method, way, self._ranks, asked, self._decision)
+        op = arguments[2] if asked is not None and asked.problem.kind.combines else None
+        tally = self._tally(way, method, asked, op)
         if asked is None:  # refused, or nothing to move; a combine's key does not say which
             handler = Handler(None, None, tally)
             unsure = key is None or _BY_METHOD[method].combines
             return handler if unsure else self.calls.remember(key, handler)
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
-            self._decision.hand_over(asked, form_of(way))
-        op = arguments[2] if asked.problem.kind.combines else None
-        handler = Handler(None if plan is None else self._executor(method, plan, op), op, tally)
+            self.decision.hand_over(asked, form_of(way))
+        handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
         return handler if key is None else self.calls.remember(key, handler)
+
+    def _tally(
+        self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
+    ) -> Tally | None:
+        """Where such calls are counted; a trial if something is learned from them."""
+        record, learning = self._record, self._learning
+        if record is None:
+            return None
+        if learning is None or asked is None or way in ("nonblocking", "persistent"):
+            return record.tally(method, way, self._ranks, asked, self.decision)
+        # What is said of a kind of calls is said at the first, which is the same on all ranks.
+        key = method, asked
+        if key not in self._trials and len(self._trials) < MAX_TRIALS:
+            predefined = op is None or op.is_predefined
+            self._trials[key] = None
+            if predefined and self.decision.learnable(asked):
+                new = self._trials[key] = Trial(method, way, asked, self, learning)
+                record.add(new)
+        return self._trials.get(key) or record.tally(method, way, self._ranks, asked, self.decision)
+
+    def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
+        """Know what was learned.  At a collective call, on all ranks alike."""
+        self._trials[trial.method, trial.asked] = None
+        if result is not None:
+            self.decision = self.decision.knowing(result)
+        self.forget()
 
     def persistent(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
         """A persistent request.   library: makes its own.   arguments: all of METHOD_init."""
@@ -222,7 +257,7 @@ class Dispatch:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
         key = asked, form, timed
         if key not in self.calls:
-            self.calls.remember(key, self._decision.plan(asked, form, timed=timed))
+            self.calls.remember(key, self.decision.plan(asked, form, timed=timed))
         plan: Plan | None = self.calls[key]
         return plan
 
@@ -239,9 +274,9 @@ class Dispatch:
             asked = CallProblem(Problem.of(collective.name, self._ranks, nbytes, sources=every))
             plan, race = self.plan(asked, "blocking", timed=False), None
             if plan is None:
-                self._decision.hand_over(asked, "blocking")
+                self.decision.hand_over(asked, "blocking")
             else:
-                race = self._decision.race(asked, "blocking")
+                race = self.decision.race(asked, "blocking")
             slow = plan is not None and (race is None or race.library_s > SLOW_S)
             self.calls.remember(key, slow)
         known: bool = self.calls[key]
@@ -271,11 +306,11 @@ class Dispatch:
     def _calls(self, methods: Container[str], *, starts: bool = False) -> Any:
         """What C serves by itself; starts: as requests of MPI's."""
         assert COMPILED is not None
-        calls = COMPILED.Calls(methods, self._failed, self._rank, self._ranks, starts)
+        calls = COMPILED.Calls(methods, self._failed, self.rank, self._ranks, starts)
         self.duplicate.inform(calls.forget)
         return calls
 
-    def _executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
+    def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
         """The executor for a plan; collective where the private duplicate is yet to be made."""
         private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
@@ -311,7 +346,7 @@ class Dispatch:
         return self._broadcast(arguments[0], root)
 
     def _broadcast(self, buf: Any, root: int) -> CallProblem | None:
-        nbytes = Buffer(buf, writable=self._rank != root).nbytes
+        nbytes = Buffer(buf, writable=self.rank != root).nbytes
         return CallProblem(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
 
     def _combine(
@@ -319,7 +354,7 @@ class Dispatch:
     ) -> CallProblem | None:
         if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
-        has_output = collective.has_output(self._rank, root)
+        has_output = collective.has_output(self.rank, root)
         sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output)
         datatype = sent.unit.datatype
         parts = collective.unit(self._ranks, 1)
@@ -332,7 +367,7 @@ class Dispatch:
         ):
             return None
         elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
-        return self._decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
+        return self.decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
 
     def _gather(self, collective: Collective, method: str, recvbuf: Any) -> CallProblem | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""

@@ -13,6 +13,8 @@ from weakref import WeakValueDictionary
 from mpi4py import MPI
 
 from collwise.comm.decision import HINT, Decision
+from collwise.comm.dispatch import Dispatch
+from collwise.comm.learning import Learning
 from collwise.comm.recording import Record, Way
 from collwise.mpi.runtime.world import World
 
@@ -31,16 +33,22 @@ class Inheritable(MPI.Intracomm):
     """Whether it has plans that others inherit."""
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
-    _decision: Decision
+    _dispatch: Dispatch
     _world: World
     _record: Record | None = None
     """Of its calls and those on its derived communicators, if somebody wants one."""
+    _learning: Learning | None = None
+    """On all of them, if it is asked for."""
     _views: Mapping[str, Any] = MappingProxyType({})
     """What `using` returned, by what was asked for."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
         return made
+
+    @property
+    def _decision(self) -> Decision:
+        return self._dispatch.decision
 
     def __copy__(self) -> Self:
         """Another object for the same communicator, with the same plans."""
@@ -99,7 +107,7 @@ class Inheritable(MPI.Intracomm):
         """Another object for this communicator, kept by its name; without plans if None decides."""
         if name not in self._views:
             view = type(self).__new__(type(self), self)
-            view._record = self._record
+            view._record, view._learning = self._record, self._learning
             if decision is not None:
                 view._serve(decision, self._world, self.Get_rank(), like=self, way=way)
             self._views = {**self._views, name: view}
@@ -131,7 +139,7 @@ class Inheritable(MPI.Intracomm):
             made = kind.__new__(kind, made)
         if not self._has_plans or not isinstance(made, Inheritable):
             return made
-        made._record = self._record
+        made._record, made._learning = self._record, self._learning
         decision = self._decision.hinted(hint)
         if later:
             made._serve(decision, self._world, self.Get_rank(), later=True)

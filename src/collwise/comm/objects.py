@@ -14,7 +14,6 @@ from typing import Any
 
 from mpi4py import MPI
 
-from collwise.comm.dispatch import Dispatch
 from collwise.comm.family import Inheritable
 from collwise.comm.recording import Way
 
@@ -36,7 +35,6 @@ _OUT_OF_BAND = 5
 class ObjectForms(Inheritable):
     """A communicator whose collectives of objects call those of buffers, where that is faster."""
 
-    _dispatch: Dispatch
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
     _library_allreduce = MPI.Intracomm.allreduce

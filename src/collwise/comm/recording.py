@@ -65,23 +65,31 @@ class Tally:
     """How often equal calls were made, and for how long.
 
     numbers: TIMES, UNTIL which number of calls the compiled engine serves, NANOSECONDS in all, the
-    LAST start on the monotonic clock.   memory: the same, for the compiled engine.
+    LAST start on the monotonic clock; then starts and ends of the last calls, if some are kept.
+    memory: the same, for the compiled engine.
     """
 
-    __slots__ = ("asked", "decision", "memory", "method", "numbers", "ranks", "way")
-
     def __init__(
-        self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
+        self,
+        method: str,
+        way: Way,
+        ranks: int,
+        asked: CallProblem | None,
+        decision: Decision,
+        kept: int = 0,
     ) -> None:
         self.method, self.way, self.ranks = method, way, ranks
         self.asked, self.decision = asked, decision
-        self.memory = bytearray(8 * NUMBERS)
+        self.memory = bytearray(8 * (NUMBERS + 2 * kept))
         self.numbers = memoryview(self.memory).cast("q")
         self.numbers[UNTIL] = FOREVER
 
     def add(self, begin_ns: int, end_ns: int) -> None:
         """Count a call, with its times on the monotonic clock."""
         numbers = self.numbers
+        if kept := (len(numbers) - NUMBERS) // 2:
+            place = NUMBERS + 2 * (numbers[TIMES] % kept)
+            numbers[place], numbers[place + 1] = begin_ns, end_ns
         numbers[TIMES] += 1
         numbers[NANOSECONDS] += end_ns - begin_ns
         numbers[LAST] = begin_ns
@@ -122,6 +130,10 @@ class Record:
 
     def __init__(self) -> None:
         self._tallies: dict[Hashable, Tally] = {}
+
+    def add(self, tally: Tally) -> None:
+        """Tell of its calls, too."""
+        self._tallies[id(tally)] = tally
 
     def tally(
         self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision

@@ -128,15 +128,17 @@ def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResul
 
 def _won(races: Sequence[RaceResult]) -> str:
     sizes = " and of ".join(formatting.count(race.nbytes, "byte") for race in races)
-    where = (
-        f"the race{'s' * (len(races) > 1)} of {sizes} on {formatting.count(races[0].ranks, 'rank')}"
-    )
+    where = f"of {sizes} on {formatting.count(races[0].ranks, 'rank')}"
+    learned = f"when a program learned while it ran, from its own calls {where}"
+    raced = f"in the race{'s' * (len(races) > 1)} {where}"
+    running = all(race.learned for race in races)
     if races[0].decision == LIBRARY:
-        return f"nothing was clearly faster in {where}"
+        return f"nothing was clearly faster {learned if running else raced}"
     gains = " and ".join(
         f"{race.library_s / race.ours_s:.2f}" if race.ours_s else "∞" for race in races
     )
-    return f"it won {where}, {gains} times as fast as the library's own"
+    won = f"it was faster {learned}" if running else f"it won {raced[3:]}"
+    return f"{won}, {gains} times as fast as the library's own"
 
 
 def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:

@@ -34,8 +34,8 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 3
-"""Version 1 knows no placements, version 2 no levels."""
+VERSION: Final = 4
+"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running."""
 
 
 class _Header(msgspec.Struct):
@@ -51,7 +51,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
     """
 
     format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1, 2, 3] = VERSION
+    version: Literal[1, 2, 3, 4] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()

@@ -240,6 +240,8 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """How the ranks lay on nodes (`placement_of`); empty in profiles of version 1: any."""
     engine: str = ""
     """As in `Provenance`."""
+    learned: bool = False
+    """Whether a program's own calls were timed while it ran, instead of a race's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ import platformdirs
 from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.records import RaceResult
+from collwise.system.files import locked
 
 
 def folder() -> Path:
@@ -67,6 +70,23 @@ def default_path(fingerprint: Fingerprint) -> Path:
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
     digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
     return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
+
+
+def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None:
+    """Add what programs learned to the saved profile of such a machine, if there is one.
+
+    Races are not replaced.   Raises InvalidArgument if it cannot be written, and as `find`.
+    """
+    path = default_path(fingerprint)
+    try:
+        with locked(path):
+            if (profile := find(fingerprint)) is not None:
+                raced = {race.key for race in profile.race_results if not race.learned}
+                fresh = [result for result in results if result.key not in raced]
+                profile.with_race_results(fresh).save(path)
+    except OSError as error:
+        seen = error.strerror or str(error)
+        raise InvalidArgument(f"save what was learned in {path}", seen, "see to it") from error
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:

@@ -73,6 +73,7 @@ def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
             "library": formatting.time(race.library_s),
             "speed-up": f"{race.speedup_low:.2f} to {race.speedup_high:.2f}",
             "serves": "the library" if race.decision == LIBRARY else "collwise",
+            "evidence": "learned while running" if race.learned else "race",
         }
         for race in races
     ]

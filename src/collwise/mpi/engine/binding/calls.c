@@ -114,9 +114,15 @@ static int64_t now(void) {
 
 /* Count a call that began at a time and is over now. */
 static void count(PyObject *tally, int64_t begin) {
-    int64_t *numbers = numbers_of(tally);
+    int64_t *numbers = numbers_of(tally), end = now();
+    int64_t kept = (PyByteArray_Size(tally) / (Py_ssize_t)sizeof *numbers - NUMBERS) / 2;
+    if (kept) {
+        int64_t *place = numbers + NUMBERS + 2 * (numbers[TIMES] % kept);
+        place[0] = begin;
+        place[1] = end;
+    }
     numbers[TIMES]++;
-    numbers[NANOSECONDS] += now() - begin;
+    numbers[NANOSECONDS] += end - begin;
     numbers[LAST] = begin;
 }
 

@@ -1,0 +1,252 @@
+"""Learning while a program runs: candidates serve its own calls in turn, for a share of its time.
+
+Calls of a kind have the same numbers on all ranks, since MPI orders collectives.  So whatever
+changes does so at a number: who serves next, and when the ranks agree, by one small allreduce
+inside of a blocking call, on how long each call took the slowest rank and whether they may go on.
+"""
+
+import atexit
+import logging
+from collections.abc import Mapping
+from math import ceil, isfinite
+from statistics import median
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.comm.decision import CallProblem
+from collwise.comm.recording import FOREVER, NUMBERS, TIMES, UNTIL, Calls, Tally, Way
+from collwise.errors import CollwiseError, NothingApplies
+from collwise.measure.race import LIBRARY, Race
+from collwise.mpi.execution.executor import Executor
+from collwise.mpi.runtime.progress import wait_with_progress
+from collwise.planner.plans import Plan
+from collwise.planner.worth import Worth
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.records import RaceResult
+from collwise.profiles.store import add_learned
+from collwise.system import formatting
+
+if TYPE_CHECKING:
+    from collwise.comm.dispatch import Dispatch
+
+log = logging.getLogger("collwise")
+
+BLOCKS = (2, 8, 8, 8)
+"""How many calls in a row a candidate serves, round by round; the first of them is not judged."""
+MAX_TRIALS = 256
+"""Kinds of calls on a communicator that are learned about."""
+AGREEMENT_S, PLANNING_S = 20e-6, 0.02
+"""About what an agreement takes; what the first planning is expected to."""
+HOPELESS = 3
+"""Who takes so many times as long as the library's own is not tried again."""
+_HEAD = 3
+"""Numbers on which ranks agree, besides times."""
+
+
+class Learning:
+    """What this process may spend on learning, on all communicators; and what was learned.
+
+    share: of the time since it was made.   results: of communicators whose rank 0 this is.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share, self.spent_s, self.planning_s = share, 0.0, PLANNING_S
+        self.results: list[tuple[Fingerprint, RaceResult]] = []
+        self._begin, self._saved = monotonic(), 0
+        atexit.register(self.save)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it was made."""
+        return monotonic() - self._begin
+
+    def save(self) -> None:
+        """Add what was learned to the saved profiles, as results that no race replaces."""
+        fresh, self._saved = self.results[self._saved :], len(self.results)
+        for fingerprint in {fingerprint for fingerprint, _ in fresh}:
+            try:
+                add_learned(fingerprint, [result for of, result in fresh if of == fingerprint])
+            except CollwiseError as problem:
+                log.warning("what was learned is not saved: %s", problem)
+
+    @property
+    def lines(self) -> list[str]:
+        """What it took, and what was learned, for people."""
+        share = self.spent_s / self.elapsed_s
+        most = f"at most {self.share:.1%} are allowed"
+        lines = [f"learning took {formatting.time(self.spent_s)}, {share:.1%} of the time; {most}"]
+        for _, one in self.results:
+            who = "the library's own stays" if one.decision == LIBRARY else one.algorithm
+            gain = f"{one.speedup_low:.2f} to {one.speedup_high:.2f} times as fast"
+            what = f"{one.collective} of {formatting.size(one.nbytes)} on {one.ranks} ranks"
+            lines.append(f"learned: {what}: {who} ({one.algorithm} was {gain})")
+        return lines
+
+
+class Trial(Tally):
+    """Calls of one kind, about which is learned."""
+
+    def __init__(
+        self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
+    ) -> None:
+        super().__init__(
+            method, way, asked.problem.ranks, asked, dispatch.decision, 2 * max(BLOCKS)
+        )
+        self._dispatch, self._learning, self.problem = dispatch, learning, asked.problem
+        self._round = 0
+        self._turns: list[str] = []
+        """Who serves this round: the first now, the others later."""
+        self._block: dict[str, Any] = {}
+        """By label, the starts and ends, on this rank, of this round's calls."""
+        self._samples: dict[str, list[float]] = {}
+        """By label, seconds of the slowest rank; equal on all ranks."""
+        self._plans: Mapping[str, Plan] = {}
+        self._executors: dict[str, Executor | None] = {LIBRARY: None}
+        machine = dispatch.decision.machine_for(asked)
+        assert machine is not None, "nothing can be learned without a machine"
+        least_s = max(asked.problem.lower_bounds(machine)[0].time_s, 1e-7)
+        # By then the calls have taken so long that an agreement is within the share.
+        self.numbers[UNTIL] = max(2, ceil(AGREEMENT_S / (learning.share * least_s)))
+
+    def worth(self, told: Calls) -> Worth:
+        """Nothing more, once it is over."""
+        return Worth() if self.numbers[UNTIL] == FOREVER else super().worth(told)
+
+    @property
+    def executor(self) -> Executor | None:
+        """Who serves the next call; None: the library."""
+        return self._executors[self._turns[0]] if self._turns else None
+
+    def proceed(self, op: MPI.Op | None) -> bool:
+        """Do what is to be done before the next call; False when the trial is over.
+
+        op: of the call, predefined.   Collective where something is to be done.
+        """
+        if self.numbers[TIMES] < self.numbers[UNTIL]:
+            return True
+        begin = monotonic()
+        try:
+            return self._step(op)
+        finally:
+            self._learning.spent_s += monotonic() - begin
+
+    def _step(self, op: MPI.Op | None) -> bool:
+        if self._turns:
+            self._block[self._turns.pop(0)] = self._last(BLOCKS[self._round])
+            if self._turns:
+                return self._go_on(BLOCKS[self._round])
+        spent_s, elapsed_s, planning_s = self._agree()
+        decision, asked = self._dispatch.decision, self.asked
+        assert asked is not None
+        if self._block:
+            self._judge()
+            self._round += 1
+        elif decision.race(asked, "blocking") is not None:
+            return self._end(None)  # what was learned of another size decides
+        if self._round >= len(BLOCKS):
+            return self._end(self._race())
+        expected_s = planning_s
+        if self._samples:
+            medians = {label: median(times) for label, times in self._samples.items()}
+            behind_s = (max(0.0, time - medians[LIBRARY]) for time in medians.values())
+            expected_s = BLOCKS[self._round] * sum(behind_s)
+        if spent_s + expected_s > self._learning.share * elapsed_s:
+            return self._go_on(self.numbers[TIMES])
+        if not self._plans:
+            begin = monotonic()
+            try:
+                self._plans = decision.best_plans(asked)
+            except NothingApplies:
+                return self._end(None)
+            for label, plan in self._plans.items():
+                self._executors[label] = self._dispatch.executor(self.method, plan, op)
+            self._samples = {label: [] for label in self._executors}
+            self._learning.planning_s = max(self._learning.planning_s, monotonic() - begin)
+        labels = list(self._samples)
+        first = self._round % len(labels)
+        self._turns = labels[first:] + labels[:first]
+        return self._go_on(BLOCKS[self._round])
+
+    def _go_on(self, calls: int) -> bool:
+        """Serve so many calls without looking here."""
+        self.numbers[UNTIL] = self.numbers[TIMES] + calls
+        return True
+
+    def _last(self, calls: int) -> Any:
+        """Starts and ends of the last calls, in nanoseconds; without a common clock from 0 on."""
+        pairs = np.array(self.numbers[NUMBERS:]).reshape(-1, 2)
+        times = pairs[np.arange(self.numbers[TIMES] - calls, self.numbers[TIMES]) % len(pairs)]
+        return times if self._dispatch.common_clock else times - times[:, :1]
+
+    def _agree(self) -> tuple[float, float, float]:
+        """What was spent, how long the program runs, and what planning takes, on all ranks alike.
+
+        Afterwards the starts and ends of this round are those of the slowest rank, too.
+        """
+        learning = self._learning
+        own = learning.spent_s, -learning.elapsed_s, learning.planning_s
+        blocks = [np.round(np.array(own) * 1e9), *(b.ravel() for b in self._block.values())]
+        agreed = np.concatenate(blocks).astype(np.int64)
+        wait_with_progress([self._dispatch.duplicate.of.Iallreduce(MPI.IN_PLACE, agreed, MPI.MAX)])
+        place = _HEAD
+        for label, block in self._block.items():
+            self._block[label] = agreed[place : place + block.size].reshape(-1, 2)
+            place += block.size
+        spent, elapsed, planning = (agreed[:_HEAD] / 1e9).tolist()
+        return spent, -elapsed, planning
+
+    def _judge(self) -> None:
+        """Take the times of a round; what candidates took longer than the library was spent."""
+        took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
+        usual_s = float(np.median(took[LIBRARY][1:]))
+        for label, times in took.items():
+            self._samples[label] += times[1:].tolist()
+            if label != LIBRARY:
+                self._learning.spent_s += float(np.maximum(times - usual_s, 0).sum())
+        limit_s = HOPELESS * median(self._samples[LIBRARY])
+        if self._round:
+            kept = {k: t for k, t in self._samples.items() if k == LIBRARY or median(t) <= limit_s}
+            if len(kept) == 1:
+                self._round = len(BLOCKS)  # the last one
+            else:
+                self._samples = kept
+        self._block = {}
+
+    def _race(self) -> RaceResult | None:
+        problem, decision = self.problem, self._dispatch.decision
+        predicted_s = {label: plan.predicted_s for label, plan in self._plans.items()}
+        samples = {label: tuple(times) for label, times in self._samples.items()}
+        about = problem.collective, problem.ranks, problem.nbytes, problem.root
+        race = Race(*about, samples, predicted_s)
+        if race.best == LIBRARY or not isfinite(race.speedup(race.best).high):
+            return None
+        choice, gain = self._plans[race.best].choice, race.speedup(race.best)
+        return RaceResult(
+            collective=problem.collective,
+            form="blocking",
+            ranks=problem.ranks,
+            nbytes=problem.nbytes,
+            root=problem.root,
+            sources=len(problem.sources),
+            algorithm=choice.name,
+            settings={name: str(value) for name, value in choice.settings.items()},
+            ours_s=race.medians[race.best].middle,
+            library_s=race.medians[LIBRARY].middle,
+            speedup_low=gain.low,
+            speedup_high=gain.high,
+            decision="library" if race.winner == LIBRARY else "collwise",
+            placement=decision.placement,
+            engine=decision.engine,
+            learned=True,
+        )
+
+    def _end(self, result: RaceResult | None) -> bool:
+        self.numbers[UNTIL] = FOREVER
+        profile = self._dispatch.decision.profile
+        if result is not None and profile is not None and self._dispatch.rank == 0:
+            self._learning.results.append((profile.fingerprint, result))
+        self._dispatch.trial_over(self, result)
+        return False

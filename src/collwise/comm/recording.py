@@ -29,7 +29,7 @@ _OTHERS = (
 OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
 """Collectives of objects that may go by way of those of buffers."""
 
-# The numbers of a tally, as in calls.c.
+# The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
 FOREVER = 2**63 - 1
 

@@ -1,0 +1,224 @@
+/* A call of `Calls` whose buffers were read: looked up, and executed by whoever serves it. */
+#include "calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void call_release(struct call *call) {
+    if (!call->in_place) {
+        release_buffer(&call->sent);
+    }
+    if (call->receives) {
+        release_buffer(&call->received);
+    }
+    if (call->vectors != call->some_vectors) {
+        free(call->vectors);
+    }
+}
+
+static int library_call(const struct call *call) {
+    const void *from = call->in_place ? mpi_in_place_value : call->sent.address;
+    void *into = call->receives ? call->received.address : NULL;
+    const struct reading *whole = call->in_place ? &call->received : &call->sent;
+    int64_t count = whole->count;
+    handle type = whole->type, comm = call->comm, op = call->op;
+    switch (call->method) {
+    case BCAST:
+        return CALL_COUNT(Bcast, BCAST, count, &mpi, (call->sent.address, count, type, call->root,
+                                                      comm));
+    case REDUCE:
+        return CALL_COUNT(Reduce, REDUCE, count, &mpi,
+                          (from, into, count, type, op, call->root, comm));
+    case ALLREDUCE:
+        return CALL_COUNT(Allreduce, ALLREDUCE, count, &mpi, (from, into, count, type, op, comm));
+    case REDUCE_SCATTER_BLOCK:
+        count = call->in_place ? count / call->ranks : call->received.count;
+        return CALL_COUNT(Reduce_scatter_block, ALLREDUCE, count, &mpi,
+                          (from, into, count, type, op, comm));
+    case ALLGATHER: {
+        int64_t part = call->received.count, most = part > count ? part : count;
+        return CALL_COUNT(Allgather, ALLGATHER, most, &mpi,
+                          (from, count, type, into, part, call->received.type, comm));
+    }
+    default:
+        return CALL(Allgatherv, ALLGATHERV, &mpi,
+                    (from, (int)count, type, into, call->vectors, call->vectors + call->ranks,
+                     call->received.type, comm));
+    }
+}
+
+/* Whether the library has a form for counts as large as this call's. */
+static int countable(const struct call *call) {
+    static const size_t large[METHODS] = {
+        offsetof(struct library, Bcast_c),     offsetof(struct library, Reduce_c),
+        offsetof(struct library, Allreduce_c), offsetof(struct library, Reduce_scatter_block_c),
+        offsetof(struct library, Allgather_c), offsetof(struct library, Allgatherv_c),
+    };
+    int64_t sent = call->in_place ? 0 : call->sent.count;
+    int64_t received = call->receives && call->method != ALLGATHERV ? call->received.count : 0;
+    if (sent <= INT_MAX && received <= INT_MAX) {
+        return 1;
+    }
+    function form = *(const function *)((const char *)&mpi + large[call->method]);
+    return call->method != ALLGATHERV && form != NULL;
+}
+
+static PyObject *by_library(struct call *call) {
+    int error;
+    if (!countable(call)) {
+        call_release(call);
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    error = library_call(call);
+    Py_END_ALLOW_THREADS
+    call_release(call);
+    if (error) {
+        return mpi_error(error);
+    }
+    Py_RETURN_TRUE;
+}
+
+static void aim_at(const struct call *call, const struct entry *entry, struct program *program) {
+    for (int n = 0; n < entry->aims_number; n++) {
+        const struct aim *aim = &entry->aims[n];
+        const struct reading *buffer = aim->received ? &call->received : &call->sent;
+        program->slots[aim->slot] = (char *)((uintptr_t)buffer->address + (uintptr_t)aim->distance);
+    }
+}
+
+static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
+    Program *owner = entry->program;
+    struct program *program = owner->program;
+    aim_at(call, entry, program);
+    Py_INCREF((PyObject *)owner); /* another thread may let the table forget it */
+    owner->busy = 1;
+    enum outcome outcome;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = progress_run(program);
+    Py_END_ALLOW_THREADS
+    owner->busy = 0;
+    PyObject *result = NULL;
+    if (outcome != FAILED) {
+        result = Py_NewRef(Py_True);
+    } else if (program->left_over) {
+        program_failed(program, self->failed, "__call__");
+    } else {
+        mpi_error(program->error);
+    }
+    Py_DECREF((PyObject *)owner);
+    call_release(call);
+    return result;
+}
+
+/* Start the call on an idle plan; None if there is none.  Tags are taken for calls that are made. */
+static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
+    const struct entry known = *place, *entry = &known; /* Python may let the table forget it */
+    Py_ssize_t last = PyList_Size(entry->idle) - 1;
+    if (last < 0) {
+        call_release(call);
+        Py_RETURN_NONE;
+    }
+    PyObject *plan = Py_NewRef(PyList_GetItem(entry->idle, last)), *request = NULL;
+    if (PyList_SetSlice(entry->idle, last, last + 1, NULL) < 0) {
+        Py_DECREF(plan);
+        call_release(call);
+        return NULL;
+    }
+    PyObject *take_tag = Py_NewRef(entry->take_tag), *tag = NULL;
+    PyObject *owner = PyObject_GetAttrString(plan, "program");
+    PyObject *over = PyObject_GetAttrString(plan, "over");
+    if (owner && over && (tag = PyObject_CallNoArgs(take_tag))) {
+        struct program *program = ((Program *)owner)->program;
+        struct reading held[2];
+        int number = 0;
+        if (!call->in_place) {
+            held[number++] = call->sent;
+        }
+        if (call->receives) {
+            held[number++] = call->received;
+        }
+        program->tag = (int)PyLong_AsLong(tag);
+        aim_at(call, entry, program);
+        request = program_fly((Program *)owner, over, held, number);
+        if (request) { /* the buffers are held until it is complete */
+            call->sent.view.obj = call->received.view.obj = NULL;
+        } else if (program->left_over) {
+            PyErr_Clear();
+            program_failed(program, self->failed, "__call__");
+        }
+    }
+    Py_XDECREF(tag);
+    Py_XDECREF(over);
+    Py_XDECREF(owner);
+    Py_DECREF(take_tag);
+    Py_DECREF(plan);
+    call_release(call);
+    return request;
+}
+
+PyObject *call_serve(Calls *self, struct call *call) {
+    if (!(self->planned & 1u << call->method)) {
+        return by_library(call); /* nobody asks for one that would be started */
+    }
+    const struct reading *sent = call->in_place ? NULL : &call->sent;
+    const struct reading *received = call->receives ? &call->received : NULL;
+    const int64_t head[HEAD] = {
+        (int64_t)call->method << 32 | call->in_place << 1 | call->receives,
+        call->root,
+        (int64_t)call->op,
+        call->ranks,
+        sent ? sent->count : -1,
+        sent ? (int64_t)sent->type : -1,
+        received ? received->count : -1,
+        received ? (int64_t)received->type : -1,
+    };
+    int64_t some[HEAD + FEW_RANKS], *key = some;
+    Py_ssize_t numbers = HEAD;
+    memcpy(some, head, sizeof head);
+    if (call->method == ALLGATHERV) {
+        size_t nbytes = 2 * sizeof(int) * (size_t)call->ranks;
+        numbers += call->ranks; /* two ints for each rank */
+        if (call->ranks > FEW_RANKS) {
+            key = malloc(sizeof head + nbytes);
+            if (!key) {
+                call_release(call);
+                return PyErr_NoMemory();
+            }
+            memcpy(key, head, sizeof head);
+        }
+        key[HEAD - 2] = 0; /* the length of the buffer; the counts say what is used */
+        memcpy(key + HEAD, call->vectors, nbytes);
+    }
+    Py_ssize_t nbytes = numbers * (Py_ssize_t)sizeof *key;
+    struct entry *entry = NULL;
+    if (self->size) {
+        entry = table_find(self->entries, self->size, key, nbytes, table_hash(key, numbers));
+    }
+    PyObject *result = NULL;
+    PyObject *tally = entry && entry->key ? entry->tally : NULL;
+    int64_t begin = tally ? tally_now() : 0;
+    Py_XINCREF(tally); /* the table may forget it meanwhile */
+    if (!entry || !entry->key || (entry->program && !entry->program->program) ||
+        (tally && tally_numbers(tally)[TIMES] >= entry->until)) {
+        call_release(call);
+        result = PyBytes_FromStringAndSize((const char *)key, nbytes);
+    } else if (entry->idle) {
+        result = by_request(self, call, entry);
+    } else if (!entry->program) {
+        result = by_library(call);
+    } else if (entry->program->busy) {
+        call_release(call);
+        result = Py_NewRef(Py_None);
+    } else {
+        result = by_program(self, call, entry);
+    }
+    if (tally && result == Py_True) {
+        tally_count(tally, begin);
+    }
+    Py_XDECREF(tally);
+    if (key != some) {
+        free(key);
+    }
+    return result;
+}

@@ -1,0 +1,70 @@
+/* What the files of `Calls` share: the table of what serves which call, and a call that was read. */
+#ifndef COLLWISE_CALLS_H
+#define COLLWISE_CALLS_H
+
+#include "binding.h"
+
+enum method { BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, ALLGATHER, ALLGATHERV, METHODS };
+
+#define MOST 4096   /* keys; the table starts anew when it has so many */
+#define FEW_RANKS 64
+#define HEAD 8      /* numbers of a key without counts */
+#define MOST_SLOTS 4
+
+/* Which buffer of a call a slot lies in, and how far from its beginning. */
+struct aim {
+    int slot, received;
+    int64_t distance;
+};
+
+/* The numbers of a tally (comm/recording.py); what follows are starts and ends of the last calls. */
+enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
+
+struct entry {
+    PyObject *key; /* bytes; NULL for an empty entry */
+    uint64_t hash;
+    Program *program; /* NULL: the library's own serves, or plans that are started */
+    PyObject *idle, *take_tag; /* these: a list, and what gives the next tag */
+    PyObject *tally;  /* a bytearray where calls are counted; or NULL */
+    int64_t until;    /* how many calls it may have counted when this entry serves */
+    int aims_number;
+    struct aim aims[MOST_SLOTS];
+};
+
+typedef struct {
+    PyObject_HEAD
+    unsigned planned; /* a bit for each method that programs may serve */
+    int starts;       /* calls are started, as requests of MPI's */
+    PyObject *failed; /* called with the error of a program that leaves messages over */
+    int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */
+    struct entry *entries;
+    unsigned size, used;
+} Calls;
+
+/* A call whose buffers were read. */
+struct call {
+    enum method method;
+    handle comm, op;
+    int root, rank, ranks;
+    int in_place, receives;
+    struct reading sent, received;
+    int *vectors; /* ALLGATHERV: counts, then displacements */
+    int some_vectors[2 * FEW_RANKS];
+};
+
+/* call_table.c */
+uint64_t table_hash(const int64_t *key, Py_ssize_t numbers);
+struct entry *table_find(struct entry *entries, unsigned size, const void *key, Py_ssize_t nbytes,
+                         uint64_t hash);
+void table_forget(Calls *self);
+int64_t *tally_numbers(PyObject *tally);
+int64_t tally_now(void);
+void tally_count(PyObject *tally, int64_t begin);
+PyObject *calls_remember(Calls *self, PyObject *given);
+PyObject *calls_forget(Calls *self, PyObject *unused);
+
+/* call_serving.c */
+void call_release(struct call *call);
+PyObject *call_serve(Calls *self, struct call *call);
+
+#endif

@@ -20,7 +20,7 @@ from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
 from collwise.planner.relaxed import about, least_time, load
 from collwise.schedule.problem import Problem, satisfies
-from collwise.schedule.program import Schedule
+from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system import formatting
 from collwise.timing import ideal
@@ -187,13 +187,16 @@ def _simulate(
     levels = isinstance(machine, Levels)
     twice = levels and problem.kind.has_sources
     work, weight = 0, 8 if problem.kind.combines else 2 if twice else 1
+    # Columns that are made of the lists of all ranks take longer than the times.
+    by_rank = problem.ranks if levels and problem.ranks > MAX_PLENTY else 0
     most = MAX_SIMULATED if levels else MAX_WITHOUT_LEVELS
     long: list[tuple[int, int]] = []
 
     def needed(one: _Try) -> int:
         program = one.schedule.program
         at_once = levels and isinstance(program, UpTree) and program.is_whole()
-        return (1 if at_once else weight) * messages(one.schedule)
+        lists = 16 * by_rank if type(program).columns is Program.columns else 0
+        return lists + (1 if at_once else weight) * messages(one.schedule)
 
     # On levels bounds are rough: one long schedule must not leave nothing for the others.
     tries.sort(

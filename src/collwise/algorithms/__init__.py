@@ -5,6 +5,7 @@
 `in_rounds`    what broadcasts and reduces in rounds share
 `mixed_radix`  what hybrids with stages of several sizes share
 `composition`  algorithms for machines with levels, made of those for one level
+`in_lanes`     what those share in which every rank of a node sends a part of its own
 
 Importing this package registers all of them, and those of other packages that name a module of
 theirs as an entry point of the group "collwise.algorithms".

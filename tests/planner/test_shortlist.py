@@ -7,7 +7,8 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm
 from collwise.model.machine import Machine
-from collwise.planner.choose import plan, shortlist, with_coarser
+from collwise.model.placement import Placement
+from collwise.planner.choose import plan, shortlist, worth_a_race
 from collwise.planner.plans import Candidate, Plan
 from collwise.timing.events import ideal
 from tests.planner.machines import HOCKNEY, MACHINES, MEASURED, POSTAL
@@ -74,17 +75,35 @@ def test_nobody_is_as_close_as_asked() -> None:
     assert shortlist(estimate, within=0.5) == ()
 
 
-def test_the_best_in_fewer_segments_is_raced_too() -> None:
+LEVELS = Machine.levels(
+    [Machine.postal(t0_s=1e-6, lam=2), MEASURED],
+    Placement.regular(4, 2),
+)
+
+
+@pytest.mark.parametrize("machine", [HOCKNEY, MEASURED, LEVELS], ids=lambda machine: machine.kind)
+def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     """What many messages cost hosts and switches besides t0, no law knows."""
-    plain = plan("broadcast", ranks=8, nbytes=1 << 20, machine=HOCKNEY)
-    segment = plain.choice.settings["segment"]
-    estimate = with_coarser(plain)
-    (coarser,) = set(estimate.candidates) - set(plain.candidates)
-    assert coarser.name == plain.choice.name
-    assert coarser.settings == {**plain.choice.settings, "segment": 4 * segment}
-    assert coarser.predicted == ideal(coarser.schedule(plain.problem), HOCKNEY).completion
-    assert coarser.verdict.endswith("slower: the best, in fewer segments")
-    assert estimate.choice == plain.choice == estimate.candidates[0]
-    assert coarser in shortlist(estimate, most=20, within=4)
-    few = plan("broadcast", ranks=8, nbytes=8, machine=HOCKNEY)
-    assert with_coarser(few) == few
+    plain = plan("broadcast", ranks=8, nbytes=1 << 20, machine=machine)
+    estimate, picked = worth_a_race(plain)
+    assert picked[0] == estimate.choice == plain.choice
+    fewer = picked[-1]
+    assert fewer not in plain.candidates
+    assert fewer in estimate.candidates
+    assert fewer.verdict.endswith("slower: the best if messages cost more")
+    assert fewer.predicted == ideal(fewer.schedule(plain.problem), machine).completion
+    sent = [len(one.schedule(plain.problem).columns().rows()) for one in (fewer, picked[0])]
+    assert sent[0] < sent[1]
+    assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
+
+
+def test_where_no_fewer_messages_are_to_be_had() -> None:
+    for machine, nbytes in ((HOCKNEY, 8), (POSTAL, 1 << 20)):
+        few = plan("broadcast", ranks=8, nbytes=nbytes, machine=machine)
+        assert worth_a_race(few) == (few, shortlist(few))
+    loggp = plan("broadcast", ranks=8, nbytes=1 << 20, machine=MACHINES["loggp"])
+    assert worth_a_race(loggp)[0] == loggp
+    many = plan("broadcast", ranks=1 << 13, nbytes=1 << 20, machine=HOCKNEY)
+    assert worth_a_race(many)[0] == many
+    only = plan("broadcast", ranks=8, nbytes=1 << 20, machine=HOCKNEY, algorithm="chain_segmented")
+    assert {one.name for one in worth_a_race(only, only.choice.name)[1]} == {only.choice.name}

@@ -21,7 +21,7 @@ from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
-from collwise.planner.choose import plan_for, shortlist, unpredicted, with_coarser
+from collwise.planner.choose import plan_for, unpredicted, worth_a_race
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
@@ -253,8 +253,8 @@ class Decision:
         """Plans with the candidates that are worth a trial, by label.   Raises NothingApplies."""
         machine = self.machine_for(asked)
         assert machine is not None, "somebody asked whether it is learnable"
-        estimate = with_coarser(plan_for(asked.problem, machine, reason=asked.reason))
-        return {one.label: replace(estimate, choice=one) for one in shortlist(estimate)}
+        estimate, raced = worth_a_race(plan_for(asked.problem, machine, reason=asked.reason))
+        return {one.label: replace(estimate, choice=one) for one in raced}
 
     def knowing(self, result: RaceResult) -> "Decision":
         """The same with a result that was learned."""

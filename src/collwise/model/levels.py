@@ -100,6 +100,22 @@ class Levels(Machine):
     def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
         return self.by_level[0].law.combining_sizes()
 
+    def with_overhead(self, seconds: Fraction) -> "Levels":
+        """At the outermost level, and at the ports that its messages leave by."""
+        *inner, outer = self.by_level
+        longer = [replace(outer, law=outer.law.with_overhead(seconds))]
+        if inner:
+            card = inner.pop()
+            port = tuple((nbytes, time + seconds) for nbytes, time in card.port)
+            longer.insert(0, replace(card, port=port))
+        return replace(self, by_level=(*inner, *longer))
+
+    def gap_outside(self, nbytes: int) -> Fraction:
+        """How far apart messages follow each other at the outermost level."""
+        depth = len(self.by_level)
+        port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
+        return max(self.at(depth, nbytes).gap, port)
+
     def planning_lam(self, nbytes: int) -> Fraction:
         """That of the outermost level."""
         return self.by_level[-1].law.planning_lam(nbytes)

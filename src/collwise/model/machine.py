@@ -8,7 +8,7 @@ Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,6 +76,10 @@ class Machine:
     def planning_lam(self, nbytes: int) -> Fraction:
         """The λ for which trees are built for messages of this size."""
         return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # below 1 only in LogGP
+
+    def with_overhead(self, seconds: Fraction) -> "Machine":
+        """The same machine on which every message takes so much longer; itself if it cannot say."""
+        return self
 
     def describe(self) -> str:
         """One line for people."""
@@ -190,6 +194,10 @@ class Postal(Machine):
         checked_nbytes(nbytes)
         return Cost(self.t0, self.lam * self.t0)
 
+    def with_overhead(self, seconds: Fraction) -> "Postal":  # noqa: D102
+        longer = self.t0 + seconds
+        return Postal(longer, (self.lam * self.t0 + seconds) / longer)
+
     def describe(self) -> str:  # noqa: D102
         return f"postal: t0 = {chosen_time(self.t0)}, λ = {self.lam}"
 
@@ -206,6 +214,9 @@ class Hockney(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         busy = self.alpha + checked_nbytes(nbytes) * self.beta
         return Cost(busy, busy)
+
+    def with_overhead(self, seconds: Fraction) -> "Hockney":  # noqa: D102
+        return replace(self, alpha=self.alpha + seconds)
 
     def combine(self, nbytes: int) -> Fraction:  # noqa: D102
         return checked_nbytes(nbytes) * self.gamma

@@ -97,6 +97,13 @@ class Measured(Machine):
             return None
         return _measured_combine(self, checked_nbytes(nbytes))
 
+    def with_overhead(self, seconds: Fraction) -> "Measured":  # noqa: D102
+        longer = (
+            tuple(Point(x, gap + seconds, latency + seconds) for x, gap, latency in points)
+            for points in self.segments
+        )
+        return replace(self, segments=tuple(longer))
+
     def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
         """The same machine, on which combining takes these times: (bytes, seconds), ascending.
 

@@ -22,10 +22,12 @@ from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tr
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
+from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Order, Problem
 from collwise.system import formatting
 
-_COARSER = 4
+_MOST_SLOWER = 3
+"""A candidate predicted so many times slower than the best is not raced for its few messages."""
 LARGEST_COMPARED = 4096
 """Schedules of more ranks than this are not compared, message by message."""
 
@@ -222,23 +224,44 @@ def _why_not(candidate: Candidate, choice: Candidate) -> str:
     return f"{words}, by an estimate" if candidate.estimate or choice.estimate else words
 
 
-def with_coarser(estimate: Plan) -> Plan:
-    """The same plan, with its best candidate in segments four times as long among the others.
+def worth_a_race(
+    estimate: Plan, algorithm: str | None = None
+) -> tuple[Plan, tuple[Candidate, ...]]:
+    """A plan's shortlist, in which one has fewer messages; and the plan with that one.
 
     Laws charge nothing for many messages but their t0.  Where hosts or switches get tired of them,
-    the best number of segments is smaller than the predicted one; a race finds out.
+    fewer and longer ones are faster than predicted.  So what would be the best if each message took
+    twice the t0 of those of the choice is raced, too.   algorithm: the only one to be raced.
     """
-    best = estimate.candidates[0]
-    segment, problem, machine = best.settings.get("segment"), estimate.problem, estimate.machine
-    if segment is None or _COARSER * segment >= problem.nbytes:
-        return estimate
-    algorithm, settings = ALGORITHMS[best.name], {**best.settings, "segment": _COARSER * segment}
-    time = predicted(algorithm, problem, machine, settings, estimate.topology)
-    coarser = Candidate(best.name, settings, time)
-    verdict = f"{_why_not(coarser, best)}: the best, in fewer segments"
-    coarser = replace(coarser, verdict=verdict)
-    ordered = sorted((*estimate.candidates, coarser), key=lambda candidate: candidate.predicted)
-    return replace(estimate, candidates=tuple(ordered))
+    picked = shortlist(estimate)
+    problem, machine, best = estimate.problem, estimate.machine, estimate.candidates[0]
+    nbytes = _message_of_root(estimate)
+    if not nbytes or nbytes >= problem.nbytes:
+        return estimate, picked
+    if isinstance(machine, Levels):
+        gap = machine.gap_outside(nbytes)
+    else:
+        gap = machine.message(nbytes).gap
+    slower = machine.with_overhead(gap)
+    net, why = estimate.topology, estimate.reason
+    fewer = plan_for(problem, slower, algorithm, topology=net, reason=why).choice
+    time = predicted(ALGORITHMS[fewer.name], problem, machine, fewer.settings, net)
+    if time > _MOST_SLOWER * best.predicted or any(fewer.label == one.label for one in picked):
+        return estimate, picked
+    fewer = replace(fewer, predicted=time)
+    fewer = replace(fewer, verdict=f"{_why_not(fewer, best)}: the best if messages cost more")
+    others = (one for one in estimate.candidates if one.label != fewer.label)
+    ordered = sorted((*others, fewer), key=lambda candidate: candidate.predicted)
+    return replace(estimate, candidates=tuple(ordered)), (*picked[:2], fewer)
+
+
+def _message_of_root(estimate: Plan) -> int:
+    """The bytes of the first message that the root sends or receives; 0 if too many ranks do."""
+    problem = estimate.problem
+    if problem.ranks > LARGEST_COMPARED:
+        return 0
+    operations = estimate.schedule.rank(problem.root)
+    return next((size_of(op) for op in operations if isinstance(op, Send | Recv)), 0)
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:

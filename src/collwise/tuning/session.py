@@ -16,7 +16,7 @@ from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
-from collwise.planner.choose import shortlist, with_coarser
+from collwise.planner.choose import worth_a_race
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.profiles.profile import Profile
 from collwise.schedule.problem import Problem
@@ -155,10 +155,10 @@ class Session:
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.found.placement
-        estimated = everywhere(
-            self.private.comm, lambda: with_coarser(task.plan(profile, algorithm, placement))
+        estimated, candidates = everywhere(
+            self.private.comm,
+            lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
         )
-        candidates = shortlist(estimated)
         everything = self.compare(
             task.problem,
             {candidate.label: candidate.schedule(task.problem) for candidate in candidates},

@@ -168,7 +168,8 @@ def race_on_ranks(collective: str, nbytes: int, scale: float) -> None:
     from collwise.mpi.runtime.agreement import on_root
     from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.runtime.world import describe, world
-    from collwise.planner.choose import problem_for, shortlist
+    from collwise.planner.choose import problem_for
+    from collwise.planner.shortlist import shortlist
     from collwise.tuning.outcomes import Task
 
     comm = world()

@@ -22,8 +22,9 @@ from collwise.model.bounds import broadcast_unsegmented
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Complete, Mesh, Topology, parse
-from collwise.planner.choose import plan, plan_for, shortlist, unpredicted
+from collwise.planner.choose import plan, plan_for, unpredicted
 from collwise.planner.plans import Plan
+from collwise.planner.shortlist import shortlist
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from collwise.verifier import verify

@@ -4,7 +4,8 @@ import msgspec
 import numpy as np
 
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, Race
-from collwise.planner.choose import problem_for, shortlist
+from collwise.planner.choose import problem_for
+from collwise.planner.shortlist import shortlist
 from collwise.profiles.level_machine import filled
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredLevel, PortTime

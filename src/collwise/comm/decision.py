@@ -21,10 +21,11 @@ from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
-from collwise.planner.choose import plan_for, unpredicted, worth_a_race
+from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
 from collwise.profiles.fingerprint import Fingerprint, Layout
 from collwise.profiles.level_machine import placement_on

@@ -22,14 +22,8 @@ from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tr
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
-from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Order, Problem
 from collwise.system import formatting
-
-_MOST_SLOWER = 3
-"""A candidate predicted so many times slower than the best is not raced for its few messages."""
-LARGEST_COMPARED = 4096
-"""Schedules of more ranks than this are not compared, message by message."""
 
 
 def unpredicted(
@@ -173,7 +167,7 @@ def _plan(
         machine,
         topology,
         choice,
-        (choice, *(replace(c, verdict=_why_not(c, choice)) for c in ranked[1:])),
+        (choice, *(replace(c, verdict=why_not(c, choice)) for c in ranked[1:])),
         every,
         unsegmented,
         excluded,
@@ -214,7 +208,8 @@ def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _why_not(candidate: Candidate, choice: Candidate) -> str:
+def why_not(candidate: Candidate, choice: Candidate) -> str:
+    """By how much a candidate is slower than the choice, in words."""
     if candidate.predicted == choice.predicted and candidate.estimate == choice.estimate:
         return "equally fast; the choice is the simpler one"
     if choice.predicted == 0:
@@ -222,69 +217,6 @@ def _why_not(candidate: Candidate, choice: Candidate) -> str:
     slower = float((candidate.predicted - choice.predicted) / choice.predicted)
     words = f"{slower:.0%} slower" if slower > 0.005 else "less than 1% slower"
     return f"{words}, by an estimate" if candidate.estimate or choice.estimate else words
-
-
-def worth_a_race(
-    estimate: Plan, algorithm: str | None = None
-) -> tuple[Plan, tuple[Candidate, ...]]:
-    """A plan's shortlist, in which one has fewer messages; and the plan with that one.
-
-    Laws charge nothing for many messages but their t0.  Where hosts or switches get tired of them,
-    fewer and longer ones are faster than predicted.  So what would be the best if each message took
-    twice the t0 of those of the choice is raced, too.   algorithm: the only one to be raced.
-    """
-    picked = shortlist(estimate)
-    problem, machine, best = estimate.problem, estimate.machine, estimate.candidates[0]
-    nbytes = _message_of_root(estimate)
-    if not nbytes or nbytes >= problem.nbytes:
-        return estimate, picked
-    if isinstance(machine, Levels):
-        gap = machine.gap_outside(nbytes)
-    else:
-        gap = machine.message(nbytes).gap
-    slower = machine.with_overhead(gap)
-    net, why = estimate.topology, estimate.reason
-    fewer = plan_for(problem, slower, algorithm, topology=net, reason=why).choice
-    time = predicted(ALGORITHMS[fewer.name], problem, machine, fewer.settings, net)
-    if time > _MOST_SLOWER * best.predicted or any(fewer.label == one.label for one in picked):
-        return estimate, picked
-    fewer = replace(fewer, predicted=time)
-    fewer = replace(fewer, verdict=f"{_why_not(fewer, best)}: the best if messages cost more")
-    others = (one for one in estimate.candidates if one.label != fewer.label)
-    ordered = sorted((*others, fewer), key=lambda candidate: candidate.predicted)
-    return replace(estimate, candidates=tuple(ordered)), (*picked[:2], fewer)
-
-
-def _message_of_root(estimate: Plan) -> int:
-    """The bytes of the first message that the root sends or receives; 0 if too many ranks do."""
-    problem = estimate.problem
-    if problem.ranks > LARGEST_COMPARED:
-        return 0
-    operations = estimate.schedule.rank(problem.root)
-    return next((size_of(op) for op in operations if isinstance(op, Send | Recv)), 0)
-
-
-def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
-    """The candidates worth a race: at most `most`, predicted within a factor of the best.
-
-    Of candidates that come to the same schedule, only the first.
-    """
-    limit = estimate.candidates[0].predicted * exact(within)
-    picked: list[Candidate] = []
-    for candidate in estimate.candidates:
-        if candidate.predicted > limit or len(picked) == most:
-            break
-        if not any(_same_schedule(estimate.problem, candidate, other) for other in picked):
-            picked.append(candidate)
-    return tuple(picked)
-
-
-def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates send the same messages in the same order (small ones only)."""
-    if one.predicted != other.predicted or problem.ranks > LARGEST_COMPARED:
-        return False
-    first, second = (candidate.schedule(problem) for candidate in (one, other))
-    return first.columns().rows() == second.columns().rows()
 
 
 def decided(

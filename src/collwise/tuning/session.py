@@ -16,8 +16,8 @@ from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
-from collwise.planner.choose import worth_a_race
 from collwise.planner.operator_order import DTYPE, OP
+from collwise.planner.shortlist import worth_a_race
 from collwise.profiles.profile import Profile
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule

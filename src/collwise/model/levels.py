@@ -100,7 +100,7 @@ class Levels(Machine):
     def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
         return self.by_level[0].law.combining_sizes()
 
-    def with_overhead(self, seconds: Fraction) -> "Levels":
+    def _slower(self, seconds: Fraction) -> "Levels":
         """At the outermost level, and at the ports that its messages leave by."""
         *inner, outer = self.by_level
         longer = [replace(outer, law=outer.law.with_overhead(seconds))]

@@ -77,8 +77,16 @@ class Machine:
         """The λ for which trees are built for messages of this size."""
         return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # below 1 only in LogGP
 
-    def with_overhead(self, seconds: Fraction) -> "Machine":
-        """The same machine on which every message takes so much longer; itself if it cannot say."""
+    def with_overhead(self, overhead_s: Number) -> "Machine":
+        """The same machine, on which every message takes so many seconds more.
+
+        The machine itself for laws that cannot say.  Raises InvalidArgument unless >= 0.
+        """
+        (overhead,) = not_negative_times(overhead_s=overhead_s)
+        return self._slower(overhead)
+
+    def _slower(self, seconds: Fraction) -> "Machine":
+        """As `with_overhead`."""
         return self
 
     def describe(self) -> str:
@@ -194,7 +202,7 @@ class Postal(Machine):
         checked_nbytes(nbytes)
         return Cost(self.t0, self.lam * self.t0)
 
-    def with_overhead(self, seconds: Fraction) -> "Postal":  # noqa: D102
+    def _slower(self, seconds: Fraction) -> "Postal":
         longer = self.t0 + seconds
         return Postal(longer, (self.lam * self.t0 + seconds) / longer)
 
@@ -215,7 +223,7 @@ class Hockney(Machine):
         busy = self.alpha + checked_nbytes(nbytes) * self.beta
         return Cost(busy, busy)
 
-    def with_overhead(self, seconds: Fraction) -> "Hockney":  # noqa: D102
+    def _slower(self, seconds: Fraction) -> "Hockney":
         return replace(self, alpha=self.alpha + seconds)
 
     def combine(self, nbytes: int) -> Fraction:  # noqa: D102

@@ -97,7 +97,7 @@ class Measured(Machine):
             return None
         return _measured_combine(self, checked_nbytes(nbytes))
 
-    def with_overhead(self, seconds: Fraction) -> "Measured":  # noqa: D102
+    def _slower(self, seconds: Fraction) -> "Measured":
         longer = (
             tuple(Point(x, gap + seconds, latency + seconds) for x, gap, latency in points)
             for points in self.segments

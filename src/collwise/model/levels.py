@@ -103,7 +103,7 @@ class Levels(Machine):
     def _slower(self, seconds: Fraction) -> "Levels":
         """At the outermost level, and at the ports that its messages leave by."""
         *inner, outer = self.by_level
-        longer = [replace(outer, law=outer.law.with_overhead(seconds))]
+        longer = [replace(outer, law=outer.law._slower(seconds))]
         if inner:
             card = inner.pop()
             port = tuple((nbytes, time + seconds) for nbytes, time in card.port)

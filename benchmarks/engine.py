@@ -124,6 +124,7 @@ def run_rank(out: Path, budget_s: float) -> None:
         cores=usable_cores(), load=busy, rounds=len(next(iter(loops.values()))), calls=CALLS,
         races=len(next(iter(races.values()))), what="\n".join(text),
     )  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(head, encoding="utf-8")
     print(head)
 

@@ -23,6 +23,7 @@ from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.runtime.progress import wait_with_progress
 from collwise.planner.plans import Plan
+from collwise.planner.race_lookup import race_result
 from collwise.planner.worth import Worth
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import RaceResult
@@ -224,19 +225,13 @@ class Trial(Tally):
         if race.best == LIBRARY or not isfinite(race.speedup(race.best).high):
             return None
         choice, gain = self._plans[race.best].choice, race.speedup(race.best)
-        return RaceResult(
-            collective=problem.collective,
+        return race_result(
+            problem,
+            choice,
+            race.medians[race.best],
+            race.medians[LIBRARY],
+            gain,
             form="blocking",
-            ranks=problem.ranks,
-            nbytes=problem.nbytes,
-            root=problem.root,
-            sources=len(problem.sources),
-            algorithm=choice.name,
-            settings={name: str(value) for name, value in choice.settings.items()},
-            ours_s=race.medians[race.best].middle,
-            library_s=race.medians[LIBRARY].middle,
-            speedup_low=gain.low,
-            speedup_high=gain.high,
             decision="library" if race.winner == LIBRARY else "collwise",
             placement=decision.placement,
             engine=decision.engine,

@@ -8,10 +8,11 @@ else the library's own collective serves.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import LIBRARY
+from collwise.measure.statistics import Interval
 from collwise.model.exact import exact
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
@@ -67,6 +68,35 @@ def settled(estimate: Plan, said: Verdict) -> Plan:
         if choice.name == said.algorithm:
             return replace(estimate, choice=choice, candidates=every)
     return estimate  # it does not apply at this size
+
+
+def race_result(
+    problem: Problem,
+    choice: Candidate,
+    ours: Interval,
+    library: Interval,
+    gain: Interval,
+    **more: Any,
+) -> RaceResult:
+    """What a profile keeps of a race: our best candidate against the library's own.
+
+    ours, library: their medians in seconds.   gain: how many times as fast ours is.   more: the
+    other fields of `RaceResult`.
+    """
+    return RaceResult(
+        collective=problem.collective,
+        ranks=problem.ranks,
+        nbytes=problem.nbytes,
+        root=problem.root,
+        sources=len(problem.sources),
+        algorithm=choice.name,
+        settings={name: str(value) for name, value in choice.settings.items()},
+        ours_s=ours.middle,
+        library_s=library.middle,
+        speedup_low=gain.low,
+        speedup_high=gain.high,
+        **more,
+    )
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:

@@ -16,6 +16,7 @@ from collwise.model.placement import Placement
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
+from collwise.planner.race_lookup import race_result
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem
@@ -206,19 +207,13 @@ class Outcome:
 
     def _result(self, decision: RaceVerdict) -> RaceResult:
         problem, candidate = self.plan.problem, self.plan.candidate(decision.ours)
-        return RaceResult(
-            collective=problem.collective,
+        return race_result(
+            problem,
+            candidate,
+            decision.measured,
+            decision.library,
+            decision.speedup,
             form=decision.form,
-            ranks=problem.ranks,
-            nbytes=problem.nbytes,
-            root=problem.root,
-            sources=len(problem.sources),
-            algorithm=candidate.name,
-            settings={name: str(value) for name, value in candidate.settings.items()},
-            ours_s=decision.measured.middle,
-            library_s=decision.library.middle,
-            speedup_low=decision.speedup.low,
-            speedup_high=decision.speedup.high,
             decision=decision.used,
             placement=self.placement,
             engine=self.engine,

@@ -291,7 +291,7 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
         entries = [*ours._dispatch.calls.values(), *ours._dispatch.known["Bcast"].values()]
         assert size == 1 or True not in entries
     with raises(TypeError):
-        cast(Any, ours).Ibcast(data, 0, 0)
+        cast("Any", ours).Ibcast(data, 0, 0)
     request, references = ours.Ibcast(data, 0), sys.getrefcount(data)
     request.Wait()
     assert sys.getrefcount(data) <= references

@@ -82,7 +82,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     ]
     few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
     few += [{**one, "latency": one["latency"] * 9 // 8 + 1} for one in few if one["pieces"] > 1]
-    return [min(few, key=time)] if few else []
+    return [min(few, key=time)]
 
 
 def register_circulant(

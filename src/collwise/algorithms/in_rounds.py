@@ -10,7 +10,7 @@ import numpy as np
 
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
-from collwise.model.machine import Cost, Hockney, Machine
+from collwise.model.machine import Cost, Machine
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
 from collwise.schedule.data_movement import pieces
@@ -181,7 +181,7 @@ def rounds_time(
         raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or another algorithm")
     costs = [machine.message(nbytes) for nbytes in (full, last)]
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
-    rendezvous, backwards = isinstance(machine, Hockney), problem.kind.combines
+    rendezvous, backwards = machine.law == "hockney", problem.kind.combines
     if backwards and rounds.latency > 1 and rendezvous:
         return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collwise.model.machine import Hockney, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange
 from collwise.system.integers import Ints
 from collwise.timing.port_queues import LARGEST, Messages
@@ -134,20 +134,20 @@ class _Play:
                 sends, hears = numbers[digit > 0], numbers[digit == 0]
                 at_source = np.zeros(core, np.int64)
                 at_source[sends] = self._next_place(ranks[sends])
-                for d in range(k - 1, 0, -1):
-                    source, nbytes = hears + d * weight, own[digit == 0]
+                for other in range(k - 1, 0, -1):
+                    source, nbytes = hears + other * weight, own[digit == 0]
                     by = ranks[source]
                     received = self.move(
                         by, ranks[hears], nbytes, at_source[source], self.value[by]
                     )
-                    got[d, digit == 0] = received
+                    got[other, digit == 0] = received
                 numbers, own, got = hears, own[digit == 0], got[:, digit == 0]
                 me, digit = ranks[numbers], digit[digit == 0]
             else:
                 at = np.zeros((k, core), np.int64)
                 for offset in range(1, k):
-                    sends = part.length((digit + offset) % k) > 0
-                    at[offset, numbers[sends]] = self._next_place(me[sends])
+                    some = part.length((digit + offset) % k) > 0
+                    at[offset, numbers[some]] = self._next_place(me[some])
                 for offset in range(1, k):
                     d = (digit - offset) % k
                     source = part.first + d * weight
@@ -228,19 +228,22 @@ class _Part:
         problem = self.exchange.problem
         if not self.exchange.scatters:
             begin, end = self.bounds(digit)
-            return (end - begin) * problem.itemsize
+            inside: Ints = (end - begin) * problem.itemsize
+            return inside
         extra, every = self.exchange.extra, self.weight * self.radix
         alike = self.first % self.weight + self.weight * digit
         blocks = (problem.ranks - extra) // every + np.maximum(
             extra - alike + every - 1, 0
         ) // every
-        return blocks.astype(self.low.dtype) * (problem.nbytes // problem.ranks)
+        every_one: Ints = blocks.astype(self.low.dtype) * (problem.nbytes // problem.ranks)
+        return every_one
 
     def of(self, digit: Ints, among: Any) -> Ints:
         """`length` for some of the numbers."""
         digits = np.zeros(len(self.numbers), np.int64)
         digits[among] = digit
-        return self.length(digits)[among]
+        some: Ints = self.length(digits)[among]
+        return some
 
 
 def exchange_times(exchange: Exchange, machine: Machine) -> tuple[ExchangeTimes, Fraction]:
@@ -254,7 +257,7 @@ def exchange_times(exchange: Exchange, machine: Machine) -> tuple[ExchangeTimes,
     most = seen.calls * sum(max(column) for column in columns)
     kind = np.int64 if most <= LARGEST else object
     table = dict(zip(sizes, zip(*columns, strict=True), strict=True))
-    play = _Play(exchange, _Costs(table, kind, isinstance(machine, Hockney), combines))
+    play = _Play(exchange, _Costs(table, kind, machine.law == "hockney", combines))
     play.run()
     *messages, start, sent, received = (
         np.concatenate(column) for column in zip(*play.rows, strict=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
-from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
+from collwise.model.machine import LogGP, Machine
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import Schedule
@@ -171,7 +171,7 @@ def vectorised_timing(
     """
     if schedule.problem.kind.combines:
         return _combining(schedule, machine, limit)
-    if isinstance(machine, Wormhole | ExchangeOnly):
+    if machine.law in ("wormhole", "one partner"):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
@@ -216,7 +216,7 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
     rows, nbytes = schedule.columns(), program.nbytes
     costs, unit = in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
     step, reach, adding = (column[0] for column in costs)
-    rendezvous = isinstance(machine, Hockney)
+    rendezvous = machine.law == "hockney"
     times = vectorised_laws.up_tree(rows, step, reach, adding, rendezvous=rendezvous)
     messages = Messages(
         rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
@@ -318,7 +318,7 @@ def _times(
     step, reach, busy = costs[:3]
     times = vectorised_laws.down_trees(messages, step, reach)
     if times is None and not isinstance(machine, LogGP):
-        law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
+        law = vectorised_laws.hockney if machine.law == "hockney" else vectorised_laws.postal
         times = law(messages, step, reach)
     if times is not None and isinstance(machine, Levels):
         if limit is not None and times[1].max() > limit:

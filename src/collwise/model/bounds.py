@@ -45,28 +45,28 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     which none left before, of x bytes, starts when T_λ(p)·t0 is left at least, and more as in 3.
     So sending all of them leaves the root idle for that less t0(x).
     """
-    return _pipelined(machine, ranks, nbytes, LEAVING, nbytes)
+    return _pipelined(machine, ranks, nbytes, LEAVING)
 
 
-def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str, most: int) -> Bound:
+def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
     """The bound of a broadcast; a reduce reverses it.   move: what bytes do at the root.
 
-    most: bytes of a message at most.
+    Messages of a reduce may carry the vectors of several ranks, at one byte's cost.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    least, volume = _least(machine, nbytes), _volume(machine, nbytes, move, most)
-    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes)
+    most = nbytes if move == LEAVING else ranks * nbytes
+    least, volume = _least(machine, most, of=nbytes), _volume(machine, most, move, nbytes)
+    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", most)
     rate = least.sent_per_byte if move == LEAVING else least.received_per_byte
     both = least.informing(ranks) + min(
-        (nbytes - x) * rate
+        max(nbytes - x, 0) * rate
         + min(_gap(machine, x) - least.gap, machine.message(x).latency - least.latency)
-        for x in _sizes(machine, nbytes, 1)
+        for x in {nbytes, *_sizes(machine, most, 1)}
     )
     words = f"all bytes {move} at its best rate, and the last one takes T_λ(p)·t0"
-    any_size = _least(machine, most)
-    idle = any_size.informing(ranks) - max(
-        max(any_size.gap, _gap(machine, x) + any_size.latency - machine.message(x).latency)
+    idle = least.informing(ranks) - max(
+        max(least.gap, _gap(machine, x) + least.latency - machine.message(x).latency)
         for x in _sizes(machine, most, 1)
     )
     paced = Bound(_paced(machine, most, nbytes, idle), PACED)
@@ -83,11 +83,11 @@ def _gap(machine: Machine, nbytes: int) -> Fraction:
     return Fraction(0) if machine.all_port else machine.message(nbytes).gap
 
 
-def _volume(machine: Machine, nbytes: int, move: str, most: int) -> Bound:
-    least = _least(machine, nbytes)
+def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
+    least = _least(machine, most, of=nbytes)
     words = f"all bytes {move} at its best rate, and the last one arrives"
     best = Bound(nbytes * least.received_per_byte + least.lag, words)
-    paced = Bound(_paced(machine, most, nbytes, _least(machine, most).lag), PACED)
+    paced = Bound(_paced(machine, most, nbytes, least.lag), PACED)
     return max(best, paced, key=lambda bound: bound.time)
 
 
@@ -134,7 +134,7 @@ def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
-    bound = _pipelined(machine, ranks, nbytes, "reach a rank", ranks * nbytes)
+    bound = _pipelined(machine, ranks, nbytes, "reach a rank")
     if bound == NOTHING:
         return NOTHING
     times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
@@ -150,9 +150,9 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: boo
     it takes (λ − 1)·t0 more, during which the rank has nothing to combine either.  In a reduce some
     ranks receive nothing; elsewhere `pace` holds of what ranks do in the mean, too.
     """
-    least, share = _least(machine, nbytes), Fraction(ranks - 1, ranks) * nbytes
-    lag, combining = _least(machine, ranks * nbytes).lag, share * least.combining_per_byte
-    idle = combining + (min(lag, Fraction(0)) if to_root else lag)
+    least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
+    idle = share * least.combining_per_byte
+    idle += min(least.lag, Fraction(0)) if to_root else least.lag
     rough = share * sent * least.received_per_byte + idle
     return rough if to_root else max(rough, _paced(machine, ranks * nbytes, share * sent, idle))
 
@@ -168,9 +168,9 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    least = _least(machine, nbytes)
+    least = _least(machine, ranks * nbytes, of=nbytes)
     return max(
-        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes),
+        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", ranks * nbytes),
         Bound(
             Fraction(ranks - 1, ranks) * nbytes * least.received_per_byte + least.lag,
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
@@ -272,12 +272,14 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
     return time
 
 
-def _least(machine: Machine, most: int, least: int = 1) -> _Least:
+def _least(machine: Machine, most: int, least: int = 1, of: int | None = None) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
+    of: as many bytes of a vector a message carries at most, in whatever number of versions.
     All are monotone between the sizes at which the laws change slope or jump.
     """
-    sizes = _sizes(machine, most, least)
+    of = most if of is None else of
+    sizes = list({*_sizes(machine, most, least), of})
     latencies = [machine.message(x).latency for x in sizes]
     gaps = [_gap(machine, x) for x in sizes]
     receipts = [Fraction(0) if machine.all_port else machine.receipt(x) for x in sizes]
@@ -285,9 +287,9 @@ def _least(machine: Machine, most: int, least: int = 1) -> _Least:
         min(gaps),
         min(latencies),
         min(latency - gap for latency, gap in zip(latencies, gaps, strict=True)),
-        min(gap / x for gap, x in zip(gaps, sizes, strict=True) if x),
-        min(receipt / x for receipt, x in zip(receipts, sizes, strict=True) if x),
-        min((machine.combine(x) or Fraction(0)) / x for x in sizes if x),
+        min(gap / min(x, of) for gap, x in zip(gaps, sizes, strict=True) if x),
+        min(receipt / min(x, of) for receipt, x in zip(receipts, sizes, strict=True) if x),
+        min((machine.combine(x) or Fraction(0)) / x for x in sizes if 0 < x <= of),
     )
 
 

@@ -132,6 +132,7 @@ def test_the_sample_has_every_kind_of_case() -> None:
         assert {0, 1} < {case.ranks - case.sources for case in mine}
 
 
+@pytest.mark.no_cover
 @each
 def test_small_meshes_with_every_number_of_sources(algorithm: Algorithm) -> None:
     for shape in SHAPES:

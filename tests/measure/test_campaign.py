@@ -82,6 +82,7 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     assert not measurement.unreached
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("ranks", "lam"),
     [
@@ -101,6 +102,7 @@ def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [
@@ -151,6 +153,7 @@ def test_both_ways_of_sending_are_told_apart() -> None:
     assert _machine(measurement, blocking=True).message(8) == slower.message(8)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
 @pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
@@ -170,6 +173,7 @@ def test_within_two_per_cent_with_five_per_cent_noise(
         assert max(fit.uncertainty) <= 0.01
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("overhead_s", [0, 1e-4])
 @pytest.mark.parametrize("noise", [0, 0.3])
 @pytest.mark.parametrize("budget_s", [0.02, 0.1, 1])

@@ -29,6 +29,7 @@ def problem_of(asked: Asked) -> Problem:
     return problem
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
     for asked in problems(5, 8, (kind,)):

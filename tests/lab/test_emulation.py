@@ -44,7 +44,8 @@ BETWEEN = {
 def _within(measured: dict[str, Any]) -> dict[str, bool]:
     within = {what: low < measured[what] < high for what, (low, high) in BETWEEN.items()}
     every = all(LAM * 0.85 < lam < LAM * 1.25 for lam in measured["lam_experiments"])
-    return {**within, "lam_experiments": every}
+    in_order = measured["arrivals"] == [*range(6)]  # by when ranks woke up
+    return {**within, "lam_experiments": every, "arrivals": in_order}
 
 
 @lru_cache
@@ -103,6 +104,12 @@ def test_the_network_is_seen(measured: dict[str, Any], what: str) -> None:
     """The latency by a ping-pong, the rate by a stream; t0 is the transmission alone, and λ what a
     transmission and the latency are in terms of it."""
     assert _within(measured)[what], (measured[what], BETWEEN)
+
+
+def test_messages_leave_a_host_in_the_order_in_which_they_are_sent(
+    measured: dict[str, Any],
+) -> None:
+    assert _within(measured)["arrivals"], measured["arrivals"]
 
 
 def test_the_profile_names_the_emulated_network(measured: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ Writes FOLDER/handed-over-LIBRARY-ENGINE-DATE.md (benchmarks/results by default)
 """
 
 from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -97,20 +98,21 @@ def calls(comm: Any) -> dict[str, Callable[[], object]]:
     }
     acts: dict[str, Callable[[], object]] = {}
     for name, given in buffers.items():
-        acts[name] = bound(getattr(comm, name), given)
+        acts[name] = called(comm, name, given)
     for name, given in buffers.items():
-        start = bound(getattr(comm, f"I{name.lower()}"), given)
+        start = called(comm, f"I{name.lower()}", given)
         acts[f"I{name.lower()}"] = lambda start=start: start().Wait()  # type: ignore[misc]
-        make = bound(getattr(comm, f"{name}_init"), given)
+        make = called(comm, f"{name}_init", given)
         acts[f"{name}_init"] = lambda make=make: make().Free()  # type: ignore[misc]
     for name in ("bcast", "reduce", "allreduce", "allgather"):
-        acts[name] = bound(getattr(comm, name), (1.5,))
+        acts[name] = called(comm, name, (1.5,))
     return acts
 
 
-def bound(call: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[], Any]:
-    """A call without arguments, equally dear for all."""
-    return lambda: call(*given)
+def called(comm: Any, name: str, given: tuple[Any, ...]) -> Callable[[], Any]:
+    """A call as programs write it: each looks the method up."""
+    call = methodcaller(name, *given)
+    return lambda: call(comm)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum",
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
-"""A sample is the mean of so many calls in a row as take about this long."""
+"""A sample is the mean of as many calls in a row as take about this long."""
 
 
 class CombineSetting(NamedTuple):

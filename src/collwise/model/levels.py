@@ -53,6 +53,7 @@ class Levels(KeptHash, Machine):
     by_level: tuple[Level, ...]
     placement: Placement
     kind = "levels"
+    law = "levels"
     independent_ports = False
 
     __hash__ = KeptHash.__hash__
@@ -167,6 +168,7 @@ class OneLevel(Machine):
     machine: Levels
     level: int
     kind = "flat"
+    law = "postal"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         if not self.level:

@@ -505,7 +505,7 @@ def test_pieces_are_not_tried_for_one_rank_or_very_many() -> None:
 def test_the_rounds_of_radix_two_are_those_of_the_circulant() -> None:
     for p, nbytes in ((2, 8), (7, 24), (12, 960)):
         plain = ALGORITHMS["allreduce/circulant"].schedule(p, nbytes, itemsize=8)
-        settings = {"radix": 2, "pieces": 1, "latency": 1}
+        settings: dict[str, Any] = {"radix": 2, "pieces": 1, "latency": 1}
         pieces = ALGORITHMS["allreduce/circulant_pieces"].schedule(
             p, nbytes, itemsize=8, **settings
         )

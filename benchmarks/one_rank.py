@@ -22,6 +22,7 @@ from typing import Any
 from bench_support import number, table_head, table_row
 
 import collwise as cw
+from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 
 FEW, AIM_S, AIM_EACH_S = 64, 1e-3, 10e-6
@@ -72,7 +73,8 @@ def problem_of(algorithm: cw.Algorithm, ranks: int, sources: int, nbytes: int) -
 def measure(algorithm: cw.Algorithm, problem: Any, rank: int, limit_s: float) -> Any:
     """CPU seconds (median), operations and blocks of a rank's list; the limit if it takes longer.
 
-    In a fork, which ends at the limit.  All caches are emptied before each run.
+    In a fork, which ends at the limit; −1 operations if it is refused.  Caches are emptied before
+    each run.
     """
     reads, writes = os.pipe()
     if not (child := os.fork()):
@@ -84,9 +86,13 @@ def measure(algorithm: cw.Algorithm, problem: Any, rank: int, limit_s: float) ->
             for one in caches:
                 one.cache_clear()
             fresh = replace(problem)
-            begin = time.process_time()
-            operations = algorithm.solve(fresh, settings).rank(rank)
-            runs.append(time.process_time() - begin)
+            begin = time.thread_time()
+            try:
+                operations = algorithm.solve(fresh, settings).rank(rank)
+            except InvalidArgument:
+                os.write(writes, struct.pack("dqq", 0, -1, 0))
+                os._exit(0)
+            runs.append(time.thread_time() - begin)
             if runs[0] > 1:
                 break
         os.write(
@@ -125,19 +131,16 @@ def main() -> None:
         rows = []
         for rank in sorted({problem.root, problem.root + 1, p // 2, p * 3 // 4 - 1, p - 1}):
             took_s, count, blocks = measure(algorithm, problem, rank % p, options.limit_s)
-            each_s = took_s / max(blocks, 1)
+            if count < 0:
+                rows.append((0.0, *("refused",) * 5))
+                break
             aim_s = AIM_S if blocks <= FEW else AIM_EACH_S * blocks
-            rows.append((took_s / aim_s, rank % p, count, blocks, took_s, each_s))
+            each = f"{took_s / max(blocks, 1) * 1e6:.1f}"
+            said = f"{rank % p:,}", f"{count:,}", f"{blocks:,}", f"{took_s * 1e3:.2f}", each
+            rows.append((took_s / aim_s, *said))
             if not count and took_s >= options.limit_s:
                 break
-        share, rank, count, blocks, took_s, each_s = max(rows)
-        cells = (
-            f"{rank:,}",
-            f"{count:,}",
-            f"{blocks:,}",
-            f"{took_s * 1e3:.2f}",
-            f"{each_s * 1e6:.1f}",
-        )
+        share, *cells = max(rows)
         print(table_row((algorithm.name, *cells, "missed" * (share > 1))), flush=True)
 
 

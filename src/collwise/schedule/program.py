@@ -20,7 +20,7 @@ from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
 
-LARGEST_IN_COLUMNS = 1 << 58
+LARGEST_IN_COLUMNS = 1 << 62
 """Bytes of a problem: beyond that, what is computed in int64 on the way might not fit."""
 _BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
 

@@ -171,8 +171,8 @@ def vectorised_timing(
     """
     if schedule.problem.kind.combines:
         return _combining(schedule, machine, limit)
-    too_long = schedule.problem.nbytes > LARGEST_IN_COLUMNS
-    if too_long or machine.law in ("wormhole", "one partner"):
+    most = LARGEST_IN_COLUMNS >> 6 * isinstance(machine, Levels)  # numbers its levels beside bytes
+    if schedule.problem.nbytes > most or machine.law in ("wormhole", "one partner"):
         return None
     if (messages := port_queues(schedule)) is None:
         return None

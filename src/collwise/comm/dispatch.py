@@ -329,8 +329,10 @@ class Dispatch:
         return self._once(("asked", given), lambda: CallProblem(Problem(*given)))
 
     def _once(self, key: Hashable, make: Callable[[], CallProblem]) -> CallProblem:
-        known: CallProblem | None = self.calls.get(key)
-        return self.calls.remember(key, make()) if known is None else known
+        if (known := self.calls.get(key)) is None:
+            known = self.calls.remember(key, make())
+        asked: CallProblem = known
+        return asked
 
     def _combine(
         self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int

@@ -72,14 +72,14 @@ def _asking(slow: Call, known: Known, dispatch: Dispatch, method: str, way: Way)
 # such attributes is found out by the exception.
 
 
-def _listed(known: Known, spec: Any, *more: Hashable) -> tuple[Hashable, bool | None]:
+def _listed(known: Known, spec: Any, *more: Hashable) -> tuple[Hashable, bool]:
     """The key of [array, type] or [array, count, type], and what is known of it."""
     if type(spec) is not list:
         return None, False
     try:
         data, *count, datatype = spec
         key = data.nbytes, *count, datatype.handle, *more
-        return key, known.get(key)
+        return key, known.get(key, False)
     except _NO_ARRAY:
         return None, False
 
@@ -90,7 +90,7 @@ def _bcast(library: Call, ask: Call, known: Known) -> Call:
             key: Hashable = (buf.nbytes, root) if root else buf.nbytes
             serves = known[key]
         except KeyError:
-            serves = None
+            serves = False
         except _NO_ARRAY:
             key, serves = _listed(known, buf, root)
         if serves and info is None and not _RUNNING:
@@ -107,7 +107,7 @@ def _reduce(library: Call, ask: Call, known: Known) -> Call:
             key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op), root
             serves = known[key]
         except KeyError:
-            serves = None
+            serves = False
         except _NO_ARRAY:
             key, serves = _listed(known, vector, id(op), root)
         if serves and info is None and not _RUNNING:
@@ -124,7 +124,7 @@ def _allreduce(library: Call, ask: Call, known: Known) -> Call:
             key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op)
             serves = known[key]
         except KeyError:
-            serves = None
+            serves = False
         except _NO_ARRAY:
             key, serves = _listed(known, vector, id(op))
         if serves and info is None and not _RUNNING:
@@ -140,7 +140,7 @@ def _allgather(library: Call, ask: Call, known: Known) -> Call:
             key = recvbuf.nbytes
             serves = known[key]
         except KeyError:
-            serves = None
+            serves = False
         except _NO_ARRAY:
             key, serves = _listed(known, recvbuf)
         if serves and info is None and not _RUNNING:
@@ -158,7 +158,7 @@ def _allgatherv(library: Call, ask: Call, known: Known) -> Call:
             key = datatype.handle, *counts
             serves = known[key]
         except KeyError:
-            serves = None
+            serves = False
         except _NO_ARRAY:
             serves = False
         if serves and info is None and not _RUNNING:

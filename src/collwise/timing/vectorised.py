@@ -16,7 +16,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
-from collwise.schedule.program import Schedule
+from collwise.schedule.program import LARGEST_IN_COLUMNS, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
@@ -166,12 +166,13 @@ def vectorised_timing(
     Combining: up a tree with whole vectors, and, without levels, in exchanges and wherever all
     ranks do the same.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
-    that a rank receives twice, LogGP other than down a tree (there messages are processed in the
-    order in which they arrive); also if ranks wait for each other in a circle.
+    that a rank receives twice, more than int64 counts, LogGP other than down a tree (there messages
+    are processed in the order in which they arrive); also if ranks wait for each other in a circle.
     """
     if schedule.problem.kind.combines:
         return _combining(schedule, machine, limit)
-    if machine.law in ("wormhole", "one partner"):
+    most = LARGEST_IN_COLUMNS >> 6 * isinstance(machine, Levels)  # numbers its levels beside bytes
+    if schedule.problem.nbytes > most or machine.law in ("wormhole", "one partner"):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
@@ -209,6 +210,8 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
         return AlikeTiming(schedule, machine)
     if isinstance(program, Exchange) and schedule.problem.nbytes and levels is None:
         return _exchange(schedule, program, machine)
+    if schedule.problem.nbytes > LARGEST_IN_COLUMNS:
+        return None
     if not isinstance(program, UpTree) or not program.is_whole():
         return None
     if levels is not None:

@@ -15,14 +15,18 @@ from collwise.mpi.buffers.vector_layout import SPECS, vector_key
 def broadcast_key(buf: Any, root: int) -> Hashable:
     """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
     nbytes = getattr(buf, "nbytes", None)
-    return None if nbytes is None else ("Bcast", nbytes, root)
+    if nbytes is not None:
+        return "Bcast", nbytes, root
+    listed = vector_key("Bcast", buf)
+    return listed and (listed, root)
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
-    """A cheap cache key that determines what is combined; None unless the vector is an array."""
+    """A cheap cache key that determines what is combined; None where none is at hand."""
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
     if type(vector) is not np.ndarray:
-        return None
+        listed = vector_key(method, vector)
+        return listed and (listed, vector_key(method, recvbuf), root, id(op))
     other = recvbuf if type(recvbuf) is np.ndarray else vector
     if other is not vector and other.dtype != vector.dtype:
         return None

@@ -323,7 +323,16 @@ class Dispatch:
 
     def _broadcast(self, buf: Any, root: int) -> CallProblem | None:
         nbytes = Buffer(buf, writable=self.rank != root).nbytes
-        return CallProblem(Problem("broadcast", self._ranks, nbytes, root)) if nbytes else None
+        if not nbytes:
+            return None
+        given = "broadcast", self._ranks, nbytes, root
+        return self._once(("asked", given), lambda: CallProblem(Problem(*given)))
+
+    def _once(self, key: Hashable, make: Callable[[], CallProblem]) -> CallProblem:
+        if (known := self.calls.get(key)) is None:
+            known = self.calls.remember(key, make())
+        asked: CallProblem = known
+        return asked
 
     def _combine(
         self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
@@ -343,11 +352,17 @@ class Dispatch:
         ):
             return None
         elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
-        return self.decision.combine(collective.name, self._ranks, sent.nbytes, root, elements)
+        given = collective.name, self._ranks, sent.nbytes, root, elements
+        return self._once(("asked", given), lambda: self.decision.combine(*given))
 
     def _gather(self, collective: Collective, method: str, recvbuf: Any) -> CallProblem | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""
         lengths = lengths_of(SPECS[method](recvbuf, self._ranks), self._ranks)
-        sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
-        problem = Problem(collective.name, self._ranks, sum(lengths), sources=sources)
-        return CallProblem(problem) if sources else None
+        if not any(lengths):
+            return None
+
+        def make() -> CallProblem:
+            sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
+            return CallProblem(Problem(collective.name, self._ranks, sum(lengths), sources=sources))
+
+        return self._once(("asked", collective.name, lengths), make)

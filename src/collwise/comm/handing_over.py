@@ -24,7 +24,7 @@ Call: TypeAlias = Callable[..., Any]
 Known: TypeAlias = dict[Hashable, bool]
 """By key, whether the library serves; nothing where nobody asked yet."""
 _SUM, _IN_PLACE, _RUNNING = MPI.SUM, MPI.IN_PLACE, ENGINE.running
-_UNKNOWN = AttributeError, KeyError, TypeError, ValueError
+_NO_ARRAY = AttributeError, TypeError, ValueError
 
 
 def quick_methods(
@@ -54,7 +54,7 @@ def quick_methods(
 def _asking(slow: Call, known: Known, dispatch: Dispatch, method: str, way: Way) -> Call:
     def ask(key: Hashable, *arguments: Any, info: Any = None) -> Any:
         result = slow(*arguments) if info is None else slow(*arguments, info)
-        if key is not None and key not in known:
+        if key is not None and known.get(key) is None:
             served: Any = call_key(method, arguments)
             call = dispatch.calls.get(served and (served if way == "blocking" else (way, served)))
             if len(known) >= MAX_ENTRIES:
@@ -72,14 +72,27 @@ def _asking(slow: Call, known: Known, dispatch: Dispatch, method: str, way: Way)
 # such attributes is found out by the exception.
 
 
+def _listed(known: Known, spec: Any, *more: Hashable) -> tuple[Hashable, bool]:
+    """The key of [array, type] or [array, count, type], and what is known of it."""
+    if type(spec) is not list:
+        return None, False
+    try:
+        data, *count, datatype = spec
+        key = data.nbytes, *count, datatype.handle, *more
+        return key, known.get(key, False)
+    except _NO_ARRAY:
+        return None, False
+
+
 def _bcast(library: Call, ask: Call, known: Known) -> Call:
     def call(buf: Any, root: int = 0, info: Any = None) -> Any:
-        key = None
         try:
-            key = (buf.nbytes, root) if root else buf.nbytes
+            key: Hashable = (buf.nbytes, root) if root else buf.nbytes
             serves = known[key]
-        except _UNKNOWN:
+        except KeyError:
             serves = False
+        except _NO_ARRAY:
+            key, serves = _listed(known, buf, root)
         if serves and info is None and not _RUNNING:
             return library(buf, root)
         return ask(key, buf, root, info=info)
@@ -89,12 +102,14 @@ def _bcast(library: Call, ask: Call, known: Known) -> Call:
 
 def _reduce(library: Call, ask: Call, known: Known) -> Call:
     def call(sendbuf: Any, recvbuf: Any, op: MPI.Op = _SUM, root: int = 0, info: Any = None) -> Any:
-        key, vector = None, recvbuf if sendbuf is _IN_PLACE else sendbuf
+        vector = recvbuf if sendbuf is _IN_PLACE else sendbuf
         try:
-            key = vector.dtype, vector.nbytes, None if op is _SUM else id(op), root
+            key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op), root
             serves = known[key]
-        except _UNKNOWN:
+        except KeyError:
             serves = False
+        except _NO_ARRAY:
+            key, serves = _listed(known, vector, id(op), root)
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf, op, root)
         return ask(key, sendbuf, recvbuf, op, root, info=info)
@@ -104,12 +119,14 @@ def _reduce(library: Call, ask: Call, known: Known) -> Call:
 
 def _allreduce(library: Call, ask: Call, known: Known) -> Call:
     def call(sendbuf: Any, recvbuf: Any, op: MPI.Op = _SUM, info: Any = None) -> Any:
-        key, vector = None, recvbuf if sendbuf is _IN_PLACE else sendbuf
+        vector = recvbuf if sendbuf is _IN_PLACE else sendbuf
         try:
-            key = vector.dtype, vector.nbytes, None if op is _SUM else id(op)
+            key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op)
             serves = known[key]
-        except _UNKNOWN:
+        except KeyError:
             serves = False
+        except _NO_ARRAY:
+            key, serves = _listed(known, vector, id(op))
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf, op)
         return ask(key, sendbuf, recvbuf, op, info=info)
@@ -119,12 +136,13 @@ def _allreduce(library: Call, ask: Call, known: Known) -> Call:
 
 def _allgather(library: Call, ask: Call, known: Known) -> Call:
     def call(sendbuf: Any, recvbuf: Any, info: Any = None) -> Any:
-        key = None
         try:
             key = recvbuf.nbytes
             serves = known[key]
-        except _UNKNOWN:
+        except KeyError:
             serves = False
+        except _NO_ARRAY:
+            key, serves = _listed(known, recvbuf)
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)
         return ask(key, sendbuf, recvbuf, info=info)
@@ -139,7 +157,9 @@ def _allgatherv(library: Call, ask: Call, known: Known) -> Call:
             _, counts, datatype = recvbuf
             key = datatype.handle, *counts
             serves = known[key]
-        except _UNKNOWN:
+        except KeyError:
+            serves = False
+        except _NO_ARRAY:
             serves = False
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)

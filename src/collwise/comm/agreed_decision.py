@@ -1,12 +1,13 @@
 """What all ranks agree on when a communicator is wrapped."""
 
 from os import PathLike
+from textwrap import shorten
 from typing import Any
 
 from mpi4py import MPI
 
 from collwise.comm.decision import Decision
-from collwise.errors import InvalidArgument, shown
+from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -55,5 +56,5 @@ def _said(given: object) -> str:
     if isinstance(given, Levels):
         return f"{given.describe()}; {_said(given.placement)}"
     if isinstance(given, Placement):
-        return f"{given.describe()}, in the groups {shown(given.groups)}"
+        return f"{given.describe()}, in the groups {shorten(str(given.groups), 99)}"
     return "none" if given is None else str(given)

@@ -122,7 +122,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
 
 @check
 def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
-    """All or rank 0 alone say where the ranks are; parts of a communicator have their part of it."""
+    """All or rank 0 alone say where the ranks are; parts of a communicator have their part."""
     if comm.size < 4:
         return
     placement = Placement.of([rank // 2 for rank in range(comm.size)])

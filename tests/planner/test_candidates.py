@@ -12,7 +12,7 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.planner import candidates, relaxed
 from collwise.planner.candidates import keeps_order, tried
 from collwise.planner.choose import problem_for
-from collwise.planner.relaxed import least_time, load
+from collwise.planner.relaxed import least_time, load, sampled
 from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
 from collwise.timing.events import ideal, ideal_completion
@@ -74,7 +74,7 @@ def test_one_long_schedule_leaves_something_for_the_others(monkeypatch: pytest.M
     plan = cw.plan("reduce", nbytes=1 << 16, **asked)
     assert "may be faster" not in plan.simulated
     monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
-    monkeypatch.setattr(candidates, "MAX_SIMULATED", 8 * 16 * 5)
+    monkeypatch.setattr(candidates, "MAX_WITH_LEVELS", 8 * 16 * 5)
     few = cw.plan("reduce", nbytes=(1 << 16) - 8, **asked)
     assert re.search(r"schedules simulated; \d+ that may be faster have too many mess", str(few))
     assert few.choice.predicted <= plan.choice.predicted * 2
@@ -115,7 +115,7 @@ def test_an_estimate_that_may_be_the_best_is_simulated() -> None:
     assert not plan.choice.estimate
     assert plan.choice.predicted == ideal(plan.schedule, MANY).completion
     for candidate in plan.candidates:
-        least = load(candidate.schedule(plan.problem), MANY)
+        least = load(sampled(candidate.schedule(plan.problem)), MANY)
         assert not candidate.estimate or least >= plan.choice.predicted
 
 
@@ -148,7 +148,7 @@ def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     if collective == "s_to_p":
         given["sources"] = [0, 5, 30]
     every = cw.plan(collective, **given)
-    for name, most in (("PLENTY", 0), ("INSIDE", 0), ("FOR_RUNNERS_UP", 0), ("SIMULATED", 600)):
+    for name, most in (("INSIDE", 0), ("FOR_RUNNERS_UP", 0), ("WITH_LEVELS", 600)):
         monkeypatch.setattr(candidates, f"MAX_{name}", most)
     monkeypatch.setattr(relaxed, "QUICK", 16)
     few = cw.plan(collective, **{**given, "nbytes": 72})

@@ -16,7 +16,7 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
 from collwise.schedule.operations import Send, size_of
-from collwise.schedule.program import Schedule
+from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
@@ -186,6 +186,14 @@ def vectorised_timing(
     return VectorisedTiming(messages, *times, _finish(messages, *times[1:]), unit)
 
 
+def at_once(schedule: Schedule) -> bool:
+    """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
+    program = schedule.program
+    if schedule.problem.kind.combines:
+        return isinstance(program, UpTree) and program.is_whole()
+    return type(program).columns is not Program.columns
+
+
 def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
     """Per rank: when its last message has left or come in."""
     done = np.zeros(len(queues.send_begins) - 1, dtype=sent.dtype)
@@ -205,7 +213,7 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
         return None
     if program.is_alike() and levels is None:
         return AlikeTiming(schedule, machine)
-    if not isinstance(program, UpTree) or not program.is_whole():
+    if not at_once(schedule):
         return None
     if levels is not None:
         return _up_levels(schedule, levels, limit)

@@ -6,6 +6,7 @@ The time-reverse of the broadcasts over levels.  `multilevel` takes any algorith
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from collwise.algorithms.broadcast import multilevel_pipelined as broadcasts
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
@@ -16,6 +17,7 @@ from collwise.algorithms.composition import (
     parts_parameter,
     programs,
     register_multilevel,
+    time_by_parts,
 )
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
@@ -79,6 +81,11 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     return [{"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)]
 
 
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    depth = hierarchy_of(problem).depth
+    return time_by_parts(problem, machine, settings["algorithms"], "reduce", depth)
+
+
 def _build_pipelined(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
@@ -104,6 +111,7 @@ register_multilevel(
     },
     segmented=True,
     order=in_order_of_placement,
+    by_level=_by_level,
 )
 register_multilevel(
     "reduce/multilevel_pipelined",
@@ -118,4 +126,5 @@ register_multilevel(
     },
     segmented=True,
     order=in_order_of_placement,
+    by_level=broadcasts.time_of_segments,
 )

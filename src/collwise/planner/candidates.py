@@ -1,9 +1,11 @@
-"""Trying what applies: by lower bounds, so that what cannot be the fastest need not be simulated.
+"""Trying what applies: what is known beforehand says what to simulate, and in which order.
 
 Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound: its
-time if messages met nowhere.  Candidates are simulated in the order of their bounds.  One whose
-bound is above the best time so far is skipped, unless little has been simulated yet, since the
-runners-up are worth knowing.  A simulation ends when it is later than the best time so far.
+time if messages met nowhere.  With levels that says little; there it is a rough time, the sum of
+those of its parts.  Candidates are simulated in this order.  What cannot be the fastest (with
+levels: is hardly so) is skipped, unless little has been simulated yet, since the runners-up are
+worth knowing.  A simulation ends when it is later than the best time so far.  With levels, what is
+too long to be simulated is chosen by its rough time, and says so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +36,7 @@ Score: TypeAlias = Callable[
 MAX_SIMULATED = 1 << 22
 """Messages that are simulated when planning, in all candidates."""
 MAX_WITH_LEVELS = 1 << 16
-"""The same for a machine with levels, where what remains is estimated."""
+"""The same for a machine with levels, of not too many ranks; what remains is estimated."""
 ONE_BY_ONE = 8
 """A message counts so many times where columns of all ranks are of no use."""
 HOPELESS = 4
@@ -47,7 +49,8 @@ MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
 MAX_INSIDE = 1024
-"""Ranks up to which algorithms that know no levels are set for the inner ones, too."""
+"""Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
+only as much is simulated as for runners-up."""
 
 
 @dataclass
@@ -81,7 +84,7 @@ class _Try(NamedTuple):
     work: int
     """Messages to simulate."""
     estimate: bool = False
-    """Whether it hardly takes longer than expected."""
+    """Whether that is near enough to choose by it."""
 
 
 def predicted(
@@ -178,7 +181,9 @@ def _simulate(
     """Simulate those first of which most is expected, as long as it is not too much work."""
     tries = sorted(_tries(choices, problem, machine), key=lambda one: one[:2])
     levels = isinstance(machine, Levels)
-    most = MAX_WITH_LEVELS if levels else MAX_SIMULATED
+    most = MAX_SIMULATED
+    if levels:
+        most = MAX_WITH_LEVELS if problem.ranks <= MAX_INSIDE else MAX_FOR_RUNNERS_UP
     result.of, work = len(tries), 0
     fastest: Fraction | None = None
     for one in tries:
@@ -193,7 +198,7 @@ def _simulate(
         elif work + one.work > most:
             result.unknown += 1
             if one.estimate:
-                result.enter(Candidate(name, settings, one.expected, estimate=True))
+                result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
             else:
                 result.excluded.setdefault(name, "too many messages to simulate when planning")
         else:

@@ -1,4 +1,4 @@
-"""Lower bounds of one schedule each: what it would take if messages met nowhere."""
+"""What one schedule takes at least, if messages met nowhere; with levels, roughly what it takes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -90,11 +90,12 @@ def about(
     machine: Levels,
     settings: Mapping[str, Any],
 ) -> tuple[Fraction, bool]:
-    """Roughly the seconds on a machine with levels, and whether it hardly takes longer.
+    """Roughly the seconds on a machine with levels; whether that is near enough to choose by it.
 
     What is made of parts takes as long as they do one after another.  Where all ranks do the same,
     what leaves a group at the same time passes its port one by one.  For others it is the time if
-    all messages went across: ranks of a node that send at the same time are left out.
+    all messages went across, whatever ranks of a node send at the same time: it says in which order
+    to simulate them, no more.
     """
     problem, read = schedule.problem, algorithm.settings(settings)
     if algorithm.by_level is not None:
@@ -145,11 +146,12 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
                 gap = Fraction(0) if machine.all_port else receipt(nbytes)
                 receiving += number * gap
                 lags.append(message(nbytes).latency - gap)
-        at_last = next((o for o in reversed(operations) if isinstance(o, Send | Combine)), None)
-        last = Fraction(0)
-        if isinstance(at_last, Send):
+        ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
+        last = Fraction(0)  # how much later than its port is free the last message arrives
+        if at_last := next((o for o in ending if isinstance(o, Send)), None):
             gap, latency = message(size_of(at_last))
             last = latency - (0 if machine.all_port else gap)
+            last = last if at_last is ending[0] else min(last, Fraction(0))
         received = receiving + combining + min(lags, default=Fraction(0))
         least = max(least, sending + combining + last, received)
     return least

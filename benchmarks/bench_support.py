@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import collwise as cw
+from collwise.system.launcher import start
 
 N = TypeVar("N", int, float)
 T = TypeVar("T")
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
+LIMIT_S = 900
+"""For ranks that a benchmark starts."""
 MPIS = ["mpich", "openmpi"]
 QUIET_LOAD, PATIENCE_S = 1.0, 120.0
 """What runs in a lab waits for this load average, but no longer than this."""
@@ -53,6 +56,30 @@ def listed(read: Callable[[str], T], among: Iterable[T] | None = None) -> Callab
         return values
 
     return read_all
+
+
+def start_or_be_rank(
+    about: str | None, run_rank: Callable[[Path, float], None], *, engines: bool = False
+) -> None:
+    """Start ranks of this very program, or be one of them and call `run_rank`.
+
+    about: the program's docstring.   run_rank: is given the folder for results and the seconds.
+    engines: offer --engine.
+    """
+    if sys.argv[1:2] == ["rank"]:
+        run_rank(Path(sys.argv[2]), float(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--ranks", type=number(int), default=2)
+    parser.add_argument("--budget", type=number(float, 0.1), default=60)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    if engines:
+        parser.add_argument("--engine", choices=("compiled", "python"), default="compiled")
+    options = parser.parse_args()
+    command = [sys.executable, sys.argv[0], "rank", str(options.out), str(options.budget)]
+    engine = {"COLLWISE_ENGINE": options.engine} if engines else {}
+    if code := start(options.ranks, command, {**os.environ, **engine}, LIMIT_S):
+        raise SystemExit(f"{options.ranks} ranks ended with {code}")
 
 
 def run_fresh(program: str, *arguments: object, runs: int = 3) -> list[float]:

@@ -11,10 +11,8 @@ medians without what it takes to time nothing at all: in a race, from the start 
 Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default).
 """
 
-import argparse
 import gc
 import random
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_support import RESULTS, number, table_head, table_row, today
+from bench_support import start_or_be_rank, table_head, table_row, today
 
 CALLS = 20
-LIMIT_S = 900
 HEAD = """# The compiled engine against mpi4py: {library}, {ranks} ranks, {date}
 
 Made by `uv run python benchmarks/engine.py`, engine: {engine}; shared memory, {cores} cores
@@ -51,23 +48,6 @@ ROWS = (
     ("Allgatherv of 8 B each, handed over", "mpi4py Allgatherv", 0.8),
     ("Bcast 8, handed over", "mpi4py Bcast 8", 0.9),
 )
-
-
-def main() -> None:
-    """Start ranks, or be one."""
-    if sys.argv[1:2] == ["rank"]:
-        run_rank(Path(sys.argv[2]), float(sys.argv[3]))
-        return
-    from collwise.system.launcher import start
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=number(int), default=2)
-    parser.add_argument("--budget", type=number(float, 0.1), default=60)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]
-    if code := start(options.ranks, command, {}, LIMIT_S):
-        raise SystemExit(f"{options.ranks} ranks ended with {code}")
 
 
 def run_rank(out: Path, budget_s: float) -> None:
@@ -207,4 +187,4 @@ def time_loops(acts: dict[str, Callable[[], object]], budget_s: float) -> dict[s
 
 
 if __name__ == "__main__":
-    main()
+    start_or_be_rank(__doc__, run_rank)

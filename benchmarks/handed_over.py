@@ -12,18 +12,15 @@ interval, and the difference of the lower deciles, which others disturb least.
 Writes FOLDER/handed-over-LIBRARY-ENGINE-DATE.md (benchmarks/results by default).
 """
 
-import argparse
-import os
-import sys
 from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_support import RESULTS, number, table_head, table_row, today
+from bench_support import start_or_be_rank, table_head, table_row, today
 from engine import time_loops
 
-LIMIT_S = 300
 ALGORITHMS = {
     "broadcast": "binomial <= 1, library",
     "reduce": "binomial <= 1, library",
@@ -36,25 +33,6 @@ TITLES = (
     "call", "mpi4py, µs",
     *(f"{way}: {what}" for way in WAYS for what in ("more, µs", "95 %", "lower deciles")),
 )  # fmt: skip
-
-
-def main() -> None:
-    """Start ranks, or be one."""
-    if sys.argv[1:2] == ["rank"]:
-        run_rank(Path(sys.argv[2]), float(sys.argv[3]))
-        return
-    from collwise.system.launcher import start
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=number(int), default=2)
-    parser.add_argument("--budget", type=number(float, 0.1), default=60)
-    parser.add_argument("--engine", choices=("compiled", "python"), default="compiled")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    command = [sys.executable, __file__, "rank", str(options.out), str(options.budget)]
-    environment = {**os.environ, "COLLWISE_ENGINE": options.engine}
-    if code := start(options.ranks, command, environment, LIMIT_S):
-        raise SystemExit(f"{options.ranks} ranks ended with {code}")
 
 
 def run_rank(out: Path, budget_s: float) -> None:
@@ -120,21 +98,22 @@ def calls(comm: Any) -> dict[str, Callable[[], object]]:
     }
     acts: dict[str, Callable[[], object]] = {}
     for name, given in buffers.items():
-        acts[name] = bound(getattr(comm, name), given)
+        acts[name] = called(comm, name, given)
     for name, given in buffers.items():
-        start = bound(getattr(comm, f"I{name.lower()}"), given)
+        start = called(comm, f"I{name.lower()}", given)
         acts[f"I{name.lower()}"] = lambda start=start: start().Wait()  # type: ignore[misc]
-        make = bound(getattr(comm, f"{name}_init"), given)
+        make = called(comm, f"{name}_init", given)
         acts[f"{name}_init"] = lambda make=make: make().Free()  # type: ignore[misc]
     for name in ("bcast", "reduce", "allreduce", "allgather"):
-        acts[name] = bound(getattr(comm, name), (1.5,))
+        acts[name] = called(comm, name, (1.5,))
     return acts
 
 
-def bound(call: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[], Any]:
-    """A call without arguments, equally dear for all."""
-    return lambda: call(*given)
+def called(comm: Any, name: str, given: tuple[Any, ...]) -> Callable[[], Any]:
+    """A call as programs write it: each looks the method up."""
+    call = methodcaller(name, *given)
+    return lambda: call(comm)
 
 
 if __name__ == "__main__":
-    main()
+    start_or_be_rank(__doc__, run_rank, engines=True)

@@ -9,7 +9,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import svg
 from collwise.figures.timeline import MAX_ARROWS, MAX_FLIGHTS, _label_place, timeline
 from collwise.model.machine import Machine
-from collwise.model.presets import find
+from collwise.model.presets import PRESETS
 from collwise.model.topology import Mesh
 from collwise.system.formatting import scale_for
 from collwise.timing import ideal
@@ -92,7 +92,7 @@ def test_any_machine(machine: Machine) -> None:
 
 
 BR_LIN = ALGORITHMS["s_to_p/br_lin"].schedule(16, 4096, sources=[0, 5, 9, 14], shape=(4, 4))
-PARAGON = find("paragon").machine
+PARAGON = PRESETS["paragon"].machine
 POSTAL = Machine.postal(t0_s=1, lam="3/2")
 RING = ALGORITHMS["s_to_p/ring"].schedule(6, 8, sources=range(6), shape=(2, 3))
 DOUBLING = ALGORITHMS["allreduce/recursive_doubling"].schedule(16, 64, 0)

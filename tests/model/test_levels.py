@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import collwise as cw
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
 from collwise.model.level_notation import load, parse
-from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset, find
+from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
@@ -201,15 +201,8 @@ def test_presets_say_where_their_numbers_are_from(preset: LevelPreset) -> None:
     machine = preset.machine(shape)
     assert [level.name for level in machine.by_level] == list(preset.notes)
     assert all("published" in note or "estimate" in note for note in preset.notes.values())
-    assert all(note in preset.describe() for note in preset.notes.values())
     assert machine.oddities(8) == machine.oddities(1 << 16) == ()
     bibliography = Path("docs/bibliography.bib").read_text()
     for note in preset.notes.values():
         for key in [word for word in note.split() if word.startswith("([")]:
             assert f"{{{key[2:].rstrip('],')}," in bibliography
-
-
-def test_a_preset_that_does_not_exist() -> None:
-    assert find("sites") is LEVEL_PRESETS["sites"]
-    with pytest.raises(UnknownName, match="did you mean ethernet"):
-        find("ethernt")

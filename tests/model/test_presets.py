@@ -8,9 +8,9 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Hockney
-from collwise.model.presets import ITEM, PRESETS, Preset, find
+from collwise.model.presets import ITEM, PRESETS, Preset
 from collwise.model.topology import Embedded, Mesh
 from collwise.timing import ideal
 
@@ -41,19 +41,14 @@ def test_a_broadcast_runs_on_it(preset: Preset) -> None:
 def test_they_are_found_by_name() -> None:
     assert cw.presets is PRESETS
     assert list(PRESETS) == sorted(PRESETS)
-    assert find("paragon") is PRESETS["paragon"]
-    assert find("paragon").topology(10, 10) == Mesh(10, 10)
-    with pytest.raises(
-        UnknownName, match="preset machine 'paragn': there is none; did you mean par"
-    ):
-        find("paragn")
+    assert PRESETS["paragon"].topology(10, 10) == Mesh(10, 10)
     with pytest.raises(InvalidArgument):
-        find("paragon").topology(0, 10)
+        PRESETS["paragon"].topology(0, 10)
 
 
 def test_the_delta_has_the_latency_that_was_measured() -> None:
     """[Bruck1996] Fig 3, 4: λ rises to 1.8 at 512 bytes; then λ·t0 − t0 stays; 1.05 at 16 KB."""
-    curve = find("delta").contention_free
+    curve = PRESETS["delta"].contention_free
     assert curve is not None
     rising = [curve.message(n).lam for n in (1, 64, 128, 256, 511, 512)]
     assert rising == sorted(rising)
@@ -64,12 +59,12 @@ def test_the_delta_has_the_latency_that_was_measured() -> None:
     late = {curve.message(n).latency - curve.message(n).gap for n in (512, 600, 16384, 1 << 20)}
     assert len(late) == 1
     for n in (512, 700, 16384, 1 << 20):
-        assert curve.message(n) == find("delta").machine.message(n)
+        assert curve.message(n) == PRESETS["delta"].machine.message(n)
 
 
 def test_the_delta_gains_by_an_order_free_of_contention() -> None:
     """[Bruck1996] Fig 14, as the note of copy_s says: in row-major order no message waits."""
-    preset, random, mesh = find("delta"), Random(14), Mesh(8, 8)
+    preset, random, mesh = PRESETS["delta"], Random(14), Mesh(8, 8)
     schedule = ALGORITHMS["broadcast/binomial"].schedule(64, 1 << 16)
     ordered = ideal(schedule, preset.machine, mesh)
     assert all(p.waited is None for p in ordered.passages)
@@ -82,7 +77,7 @@ def test_the_delta_gains_by_an_order_free_of_contention() -> None:
 
 def test_the_ipsc_has_the_papers_numbers_per_byte() -> None:
     """[vandeGeijn1991] §6, for 100 items."""
-    machine, effective = find("ipsc860").machine, find("ipsc860").contention_free
+    machine, effective = PRESETS["ipsc860"].machine, PRESETS["ipsc860"].contention_free
     assert machine.message(100 * ITEM).latency == Fraction("136e-6") + 100 * Fraction("1.6e-6")
     assert machine.combine(100 * ITEM) == 100 * Fraction("0.35e-6")
     assert isinstance(effective, Hockney)
@@ -97,7 +92,7 @@ def test_the_paragon_is_as_fast_as_it_was(
     sources: int, simulated_ms: float, measured_ms: float
 ) -> None:
     """[Hambrusch1998]: 80 KB in all on right diagonals, as the note of copy_s says."""
-    preset, shape = find("paragon"), (10, 10)
+    preset, shape = PRESETS["paragon"], (10, 10)
     given = cw.sources.distribute("right_diagonal", shape, sources)
     schedule = ALGORITHMS["s_to_p/br_xy_source"].schedule(
         100, 81920 // sources, sources=given, shape=shape

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
-from collwise.algorithms.s_to_p import trees as source_trees
+from collwise.algorithms.s_to_p import source_tree
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.model import postal
 from collwise.model.bounds import broadcast_unsegmented
@@ -390,7 +390,7 @@ def test_an_estimate_down_one_tree_is_from_above(
         exact = algorithm.time_of(problem, machine, {"lam": 2})
         assert exact == ideal(algorithm.solve(problem, {"lam": 2}), machine).completion
         with monkeypatch.context() as patched:
-            patched.setattr(source_trees, "MAX_RECEIVED", 1)
+            patched.setattr(source_tree, "MAX_RECEIVED", 1)
             above = algorithm.time_of(problem, machine, {"lam": 2})
             assert algorithm.estimated(problem, {"lam": 2}) == (len(sources) > 1)
         assert above >= exact

@@ -5,6 +5,8 @@
 `objects`       the same of Python objects
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
+`call_keys`     the cheap keys by which calls are looked up
+`handing_over`  what the library serves, in one lookup
 `dispatch`      which executor of ours serves a call, or the library's own: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `agreed_decision` how ranks come by the same one

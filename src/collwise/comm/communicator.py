@@ -9,14 +9,16 @@ from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.agreed_decision import agreed
+from collwise.comm.call_keys import broadcast_key, combine_key
 from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
-from collwise.comm.dispatch import Dispatch, broadcast_key, combine_key
+from collwise.comm.dispatch import Dispatch
 from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.handing_over import quick_methods
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
-from collwise.comm.request_forms import add_request_forms, librarys_methods
+from collwise.comm.request_forms import add_request_forms, forms_of, librarys_methods
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -132,6 +134,8 @@ class Comm(ObjectForms):
         if (fast := self._dispatch.fast) is not None:
             self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
         self.__dict__ |= librarys_methods(self, Comm, self._served)
+        if record is None and not decision.check_limit_s:
+            self.__dict__ |= quick_methods(self, Comm, self._dispatch, forms_of(self._served))
         if decision.check_limit_s:
             self._argument_exchange = check_calls(
                 self, decision.check_limit_s, exchange, later=later

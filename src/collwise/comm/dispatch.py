@@ -4,23 +4,24 @@ A repeated call costs one lookup.  Its key holds only what MPI requires to be eq
 that all ranks decide alike.  None always means that the library's own collective serves.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Sequence
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
-import numpy as np
 from mpi4py import MPI
 
+from collwise.comm.call_keys import call_key
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
-from collwise.mpi.buffers.vector_layout import SPECS, lengths_of, vector_key
+from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES, Collective
@@ -46,32 +47,6 @@ class Handler(NamedTuple):
     tally: Tally | None = None
 
 
-def broadcast_key(buf: Any, root: int) -> Hashable:
-    """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
-    nbytes = getattr(buf, "nbytes", None)
-    return None if nbytes is None else ("Bcast", nbytes, root)
-
-
-def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
-    """A cheap cache key that determines what is combined; None unless the vector is an array."""
-    vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
-    if type(vector) is not np.ndarray:
-        return None
-    other = recvbuf if type(recvbuf) is np.ndarray else vector
-    if other is not vector and other.dtype != vector.dtype:
-        return None
-    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
-
-
-def _key(method: str, arguments: Sequence[Any]) -> Hashable:
-    """The key of a blocking call with these arguments, all that the MPI method takes."""
-    if method == "Bcast":
-        return broadcast_key(*arguments)
-    if method in SPECS:
-        return vector_key(method, arguments[1])
-    return combine_key(method, *arguments)
-
-
 def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
     return arguments[: 1 if method == "Bcast" else 2]
 
@@ -82,42 +57,12 @@ class _Run(NamedTuple):
     op: MPI.Op | None
 
 
-class PrivateDuplicate:
-    """The private duplicate of a communicator, made at the first planned call.
-
-    MPI libraries have few communicators, so none is duplicated before it is needed.   of: mpi4py's
-    object for the communicator.
-    """
-
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self.of = MPI.Intracomm(comm)
-        self.made: PrivateCommunicator | None = None
-        self._users: list[Callable[[], object]] = []
-
-    def inform(self, act: Callable[[], object]) -> None:
-        """Call a function when the duplicate is broken."""
-        self._users.append(act)
-
-    def make(self) -> PrivateCommunicator:
-        """The duplicate; the first call is collective."""
-        if self.made is None:
-            self.made = PrivateCommunicator(self.of)
-            self.made.when_broken = self._users
-        self.made.check()
-        return self.made
-
-    def free(self) -> None:
-        """Free it, and all requests made on it.  Collective."""
-        if self.made is not None:
-            self.made.free()
-            self.made = None
-
-
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: by key, what was found before; it holds plans and executors, too.   fast: the calls that
-    need nothing of Python, on the compiled engine.   rank, ranks: this one's, and how many.
+    calls: by key, what was found before; it holds plans and executors, too.   known, operators:
+    what `comm.handing_over` knows.   fast: the calls that need nothing of Python, on the engine.
+    rank, ranks: this one's, and how many.
     duplicate: may be shared.   record: where calls are counted, as made in this way.   learning: if
     it is asked for; then there is a record.   common_clock: whether all ranks have one.
     """
@@ -136,18 +81,19 @@ class Dispatch:
         *,
         common_clock: bool = False,
     ) -> None:
+        self._methods = methods
         self.decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
         self._record, self._way = record, way
         self._learning, self.common_clock = learning, common_clock
         self._trials: dict[Hashable, Trial | None] = {}
         self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
+        self.known: defaultdict[str, dict[Hashable, bool]] = defaultdict(dict)
+        self.operators: list[MPI.Op] = []
         self.fast: Any = None
-        self._starting: Any = None
+        self._requesting: dict[Way, Any] = {}
         if COMPILED is not None:
-            self.fast = self._calls(methods)
-            if COMPILED.hooks() and record is None:
-                self._starting = self._calls(methods, starts=True)
+            self.fast = self._calls()
 
     def serve(
         self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
@@ -224,34 +170,61 @@ class Dispatch:
             self.decision = self.decision.knowing(result)
         self.forget()
 
-    def persistent(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
-        """A persistent request.   library: makes its own.   arguments: all of METHOD_init."""
+    def persistent(
+        self,
+        method: str,
+        library: Callable[[], Any],
+        arguments: Sequence[Any],
+        fast_key: bytes | None = None,
+    ) -> Any:
+        """A persistent request.   library: makes its own.   arguments: all of METHOD_init.
+
+        fast_key: see `serve`.
+        """
         blocking = arguments[:-1]  # without `info`
-        key: Any = _key(method, blocking)
+        key: Any = call_key(method, blocking)
         key = key and ("persistent", key)
         call = self.calls.get(key) or self.find(method, key, blocking, "persistent")
-        buffers = _buffers(method, blocking)
-        made = library() if call.executor is None else call.executor.persistent(*buffers)
+        if call.executor is not None:
+            made = call.executor.persistent(*_buffers(method, blocking))
+        else:
+            self._remember("persistent", fast_key, None, ())
+            made = library()
         return made if call.tally is None else counting_starts(made, call.tally)
 
-    def nonblocking(self, method: str, library: Callable[[], Any], arguments: Sequence[Any]) -> Any:
-        """A request that is started, for the arguments of an MPI method.   library: starts one."""
-        fast_key = None
-        if self._starting is not None:
-            fast_key = getattr(self._starting, method.lower())(MPI.COMM_SELF, *arguments)
-            if isinstance(fast_key, int):
-                return MPI.Request.fromhandle(fast_key)
-        key: Any = _key(method, arguments)
+    def nonblocking(
+        self,
+        method: str,
+        library: Callable[[], Any],
+        arguments: Sequence[Any],
+        fast_key: bytes | None = None,
+    ) -> Any:
+        """A request that is started, for the arguments of an MPI method.   library: starts one.
+
+        fast_key: see `serve`.
+        """
+        key: Any = call_key(method, arguments)
         key = key and ("nonblocking", key)
         call = self.calls.get(key) or self.find(method, key, arguments, "nonblocking")
         if call.tally is not None:
             call.tally.start()
         if call.executor is None:
+            self._remember("nonblocking", fast_key, None, ())
             return library()
         request, fast_call = call.executor.nonblocking(*_buffers(method, arguments))
-        if fast_key is not None and fast_call is not None:
-            self._starting.remember(fast_key, *fast_call)
+        if fast_call is not None:
+            self._remember("nonblocking", fast_key, *fast_call)
         return request
+
+    def _remember(self, way: Way, fast_key: bytes | None, *served: Any) -> None:
+        if fast_key is not None:
+            self._requesting[way].remember(fast_key, *served)
+
+    def requesting(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
+        """What makes requests in C.   slow: serves what it cannot, and the first call of a kind."""
+        form = ("blocking", "nonblocking", "persistent").index(way)
+        calls = self._requesting[way] = self._calls(form, comm, MPI.SUM, slow)
+        return calls
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for what a call asks for.   timed: see `Decision.plan`."""
@@ -299,14 +272,17 @@ class Dispatch:
     def forget(self) -> None:
         """Forget what serves which call."""
         self.calls.forget()
-        for calls in (self.fast, self._starting):
+        self.operators.clear()
+        for known in self.known.values():
+            known.clear()
+        for calls in (self.fast, *self._requesting.values()):
             if calls is not None:
                 calls.forget()
 
-    def _calls(self, methods: Container[str], *, starts: bool = False) -> Any:
-        """What C serves by itself; starts: as requests of MPI's."""
+    def _calls(self, *more: Any) -> Any:
+        """What C serves by itself."""
         assert COMPILED is not None
-        calls = COMPILED.Calls(methods, self._failed, self.rank, self._ranks, starts)
+        calls = COMPILED.Calls(self._methods, self._failed, self.rank, self._ranks, *more)
         self.duplicate.inform(calls.forget)
         return calls
 

@@ -10,7 +10,7 @@ That costs a few microseconds more in Python, so it is done where a collective t
 
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any
+from typing import Any, Literal
 
 from mpi4py import MPI
 
@@ -42,26 +42,22 @@ class ObjectForms(Inheritable):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast a Python object from `root`; semantics and errors are mpi4py's."""
-        if (
-            "Bcast" in self._served
-            and hasattr(type(root), "__index__")
-            and self._dispatch.slow("Bcast", FIRST_BYTES)
-        ):
-            return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
+        if "Bcast" in self._served and hasattr(type(root), "__index__"):
+            if self._dispatch.slow("Bcast", FIRST_BYTES):
+                return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
+            self._leave("bcast")
         return self._library_bcast(obj, root)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather everybody's object on every rank; semantics and errors are mpi4py's."""
-        if "Allgather" in self._served and self._gathers(MAX_RANKS):
+        if self._gathers("allgather", MAX_RANKS):
             return allgather(self._for_objects(), sendobj)
         return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
-        if (
-            "Allgather" in self._served
-            and self._gathers(MAX_COMBINING)
-            and (every := allgather(self._for_objects(), sendobj, small=True))
+        if self._gathers("allreduce", MAX_COMBINING) and (
+            every := allgather(self._for_objects(), sendobj, small=True)
         ):
             return _combined(every, op)
         return self._library_allreduce(sendobj, op)
@@ -69,10 +65,9 @@ class ObjectForms(Inheritable):
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
         if (
-            "Allgather" in self._served
+            self._gathers("reduce", MAX_COMBINING)
             and hasattr(type(root), "__index__")
             and 0 <= int(root) < self.Get_size()
-            and self._gathers(MAX_COMBINING)
             and (every := allgather(self._for_objects(), sendobj, small=True))
         ):
             return _combined(every, op) if self.Get_rank() == root else None
@@ -82,9 +77,18 @@ class ObjectForms(Inheritable):
         """Where to call: this object, or a view of it that counts calls as those of objects."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
-    def _gathers(self, most: int) -> bool:
+    def _gathers(self, name: str, most: int) -> bool:
         """Whether an `Allgather` carries objects of up to so many ranks; equal on all ranks."""
-        return self.Get_size() <= most and self._dispatch.slow("Allgather", SLOT_BYTES)
+        if "Allgather" not in self._served:
+            return False
+        does = self.Get_size() <= most and self._dispatch.slow("Allgather", SLOT_BYTES)
+        return does or self._leave(name)
+
+    def _leave(self, name: str) -> Literal[False]:
+        """Have mpi4py's own method from now on, as long as the same plans serve."""
+        if self._record is None and getattr(type(self), name) is getattr(ObjectForms, name):
+            setattr(self, name, getattr(MPI.Intracomm, name).__get__(self))
+        return False
 
 
 def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:

@@ -3,25 +3,29 @@
 Where no plan may serve, a communicator has mpi4py's own methods.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
 from mpi4py import MPI
 
-from collwise.comm.recording import OBJECTS
+from collwise.comm.recording import OBJECTS, Way
 from collwise.mpi.engine.loading import COMPILED
 from collwise.schedule.collectives import COLLECTIVES
 
-_METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
-_REQUESTS = {
-    **{f"I{method[0].lower()}{method[1:]}": method for method in _METHODS},
-    **{f"{method}_init": method for method in _METHODS},
+_METHODS = {method: method for collective in COLLECTIVES.values() for method in collective.methods}
+_NONBLOCKING = {f"I{method[0].lower()}{method[1:]}": method for method in _METHODS}
+_PERSISTENT = {f"{method}_init": method for method in _METHODS}
+_WAYS: Mapping[Way, Mapping[str, str]] = {
+    "blocking": _METHODS,
+    "nonblocking": _NONBLOCKING,
+    "persistent": _PERSISTENT,
 }
-_FORMS = _REQUESTS | dict.fromkeys(OBJECTS, "Allgather") | {"bcast": "Bcast"}
+_SERVING: dict[tuple[Way, str], Callable[..., Any]] = {}
+_FORMS = _NONBLOCKING | _PERSISTENT | dict.fromkeys(OBJECTS, "Allgather") | {"bcast": "Bcast"}
 """Methods that do as mpi4py's unless plans may serve another one."""
-_EVERY_FORM = _FORMS if COMPILED else _FORMS | dict(zip(_METHODS, _METHODS, strict=True))
+_EVERY_FORM = _FORMS if COMPILED else _FORMS | _METHODS
 """The same where plans serve nothing.  The compiled engine makes blocking calls faster itself."""
 
 
@@ -37,10 +41,28 @@ def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dic
     }
 
 
+def forms_of(served: Collection[str]) -> list[tuple[str, str, Way]]:
+    """Of methods that plans may serve, those that Python serves: name, blocking method, and way."""
+    return [
+        (name, method, way)
+        for way, names in _WAYS.items()
+        for name, method in names.items()
+        if method in served and (COMPILED is None or way != "blocking")
+    ]
+
+
 def add_request_forms(owner: type[Any]) -> None:
     """Give a class these methods, beside its blocking ones."""
-    for name, method in _REQUESTS.items():
-        setattr(owner, name, _request_form(owner, method, name, name.endswith("_init")))
+    for names in (_NONBLOCKING, _PERSISTENT):
+        for name, method in names.items():
+            setattr(owner, name, _request_form(owner, method, name, names is _PERSISTENT))
+
+
+def serve_request(
+    comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
+) -> Any:
+    """What the compiled engine cannot do, or was not taught yet; see `Dispatch.serve`."""
+    return _SERVING[way, method](comm, fast_key, positional, named)
 
 
 def _request_form(owner: type[Any], method: str, name: str, persistent: bool) -> Callable[..., Any]:
@@ -53,9 +75,7 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
     defaults = tuple(parameter.default for parameter in form.parameters.values())
     fewest = defaults.count(Parameter.empty)
 
-    def make(comm: Any, *positional: Any, **named: Any) -> Any:
-        if method not in comm._served:
-            return library(comm, *positional, **named) if named else library(comm, *positional)
+    def serve(comm: Any, fast_key: bytes | None, positional: tuple[Any, ...], named: Any) -> Any:
         if not named and fewest <= len(positional) + 1 <= len(defaults):
             arguments = positional + defaults[len(positional) + 1 :]
         else:  # takes longer
@@ -63,20 +83,26 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
             bound.apply_defaults()
             arguments = bound.args[1:]
         serve = comm._dispatch.persistent if persistent else comm._dispatch.nonblocking
-        return serve(method, partial(library, comm, *arguments), arguments)
+        return serve(method, partial(library, comm, *arguments), arguments, fast_key)
 
+    def make(comm: Any, *positional: Any, **named: Any) -> Any:
+        if method not in comm._served:
+            return library(comm, *positional, **named) if named else library(comm, *positional)
+        return serve(comm, None, positional, named)
+
+    _SERVING["persistent" if persistent else "nonblocking", method] = serve
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]
-    make.__doc__ = _PERSISTENT.format(method) if persistent else _NONBLOCKING.format(method)
+    make.__doc__ = (_MADE if persistent else _STARTED).format(method)
     return make
 
 
-_PERSISTENT = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
+_MADE = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
 
         Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
         must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
         """
-_NONBLOCKING = """Start a {0}; its buffers belong to it until `Wait`.
+_STARTED = """Start a {0}; its buffers belong to it until `Wait`.
 
         Collective, in the same order on all ranks; errors are those of `{0}`.  An `MPI.Request`
         where the MPI library calls collwise when it makes progress (MPICH from 4.2), and for what

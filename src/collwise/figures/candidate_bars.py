@@ -6,7 +6,7 @@ from fractions import Fraction
 from matplotlib.figure import Figure
 
 from collwise.figures.schedule_frame import time_axis
-from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, WIDTH, look, plain
+from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, WIDTH, beside, look, plain
 from collwise.system import formatting
 
 
@@ -27,23 +27,10 @@ def candidate_bars(
         colour = GREEN if name == chosen else BLUE
         axes.barh(row, scale.value(min(time, most)), 0.7, color=colour)
         text = scale.text(time) if time <= most else f"{scale.text(time)} →"
-        at = axes.annotate(
-            text,
-            (scale.value(min(time, most)), row),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-        )
-        at.set(color=INK, fontsize=8.5)
+        beside(axes, text, (scale.value(min(time, most)), row), (4, 0), va="center", color=INK)
     axes.axvline(scale.value(bound), color=MUTED, lw=1, ls=(0, (4, 3)))
-    axes.annotate(
-        f"no schedule can be faster: {scale.text(bound)}",
-        (scale.value(bound), -0.5),
-        (4, 4),
-        textcoords="offset points",
-        color=MUTED,
-        fontsize=8.5,
-    )
+    text = f"no schedule can be faster: {scale.text(bound)}"
+    beside(axes, text, (scale.value(bound), -0.5), (4, 4), color=MUTED)
     axes.set_yticks(range(len(times)), [plain(name) for name in times])
     axes.set_ylim(len(times) - 0.4, -1.2)
     axes.set_xlim(0, 1.09 * scale.value(most))

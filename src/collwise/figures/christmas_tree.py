@@ -6,7 +6,7 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
-from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, look
+from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, beside, look
 from collwise.model.postal.alpha import AlphaRange
 
 LEAST_NAMED = 6
@@ -35,44 +35,19 @@ def christmas_tree(
         bad = common is None and (left >= high or right <= low)
         axes.barh(n, right - left, 1, left, color=VERMILION if bad else BLUE, lw=0)
     axes.axvline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
-    axes.annotate(
-        "binomial, α = ½",
-        (0.5, max(ranges)),
-        (-4, 6),
-        ha="right",
-        fontsize=8.5,
-        textcoords="offset points",
-        annotation_clip=False,
-    )
+    beside(axes, "binomial, α = ½", (0.5, max(ranges)), (-4, 6), ha="right")
     if common:
         middle = float(sum(common) / 2)
         axes.axvline(middle, color=GREEN, lw=1.8)
         text = f"one α for all: {float(common[0]):.4f} ≤ α < {float(common[1]):.4f}"
-        axes.annotate(
-            text,
-            (middle, max(ranges)),
-            (4, 6),
-            color=GREEN,
-            fontsize=8.5,
-            textcoords="offset points",
-            annotation_clip=False,
-        )
+        beside(axes, text, (middle, max(ranges)), (4, 6), color=GREEN)
     else:
         text = "no α for all: the ranges in orange rule each other out"
-        axes.annotate(
-            text,
-            (0.53, max(ranges)),
-            (0, 6),
-            color=VERMILION,
-            fontsize=8.5,
-            textcoords="offset points",
-            annotation_clip=False,
-        )
+        beside(axes, text, (0.53, max(ranges)), (0, 6), color=VERMILION)
     for time, group in groupby(ranges, key=times.__getitem__):
         if len(ranks := list(group)) >= LEAST_NAMED:
             text, at = f"{float(time):g} t0", (1, (ranks[0] + ranks[-1]) / 2)
-            name = axes.annotate(text, at, (6, 0), textcoords="offset points", va="center")
-            name.set(color=MUTED, fontsize=8.5, annotation_clip=False)
+            beside(axes, text, at, (6, 0), va="center", color=MUTED)
     axes.set_xlim(min(0.45, *(r[0] for r in floats.values())), 1)
     axes.set_ylim(0, max(ranges) + 2)
     axes.set_xlabel("α: the share of the ranks that the source keeps")

@@ -7,10 +7,10 @@ from math import inf
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
 from collwise.errors import InvalidArgument
-from collwise.figures.style import FAINT, GREEN, INK, MUTED, PAPER, WASH, WIDTH, look
+from collwise.figures.style import FAINT, GREEN, INK, MUTED, PAPER, WASH, WIDTH, draw_arrow, look
 from collwise.schedule.operations import Block, Combine, Recv, Send, Slot
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
@@ -60,10 +60,8 @@ def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
         axes.text(step * pitch + parts / 2, -0.75, name, ha="center", color=MUTED, fontsize=8.5)
     for t in timing.transfers:
         x = int(t.start) * pitch + parts
-        arrow = FancyArrowPatch((x + 0.1, t.source), (x + GAP - 0.1, t.target), color=INK, lw=0.9)
-        arrow.set_arrowstyle("-|>", head_length=3.5, head_width=1.7)
-        arrow.set_mutation_scale(1)
-        axes.add_patch(arrow)
+        ends = (x + 0.1, t.source), (x + GAP - 0.1, t.target)
+        draw_arrow(axes, *ends, color=INK, lw=0.9)
     for rank in range(ranks):
         axes.text(-0.3, rank, f"P{rank}", ha="right", va="center", fontsize=9)
     axes.set_xlim(-1.2, len(states) * pitch - GAP + 0.2)

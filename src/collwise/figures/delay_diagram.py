@@ -5,9 +5,20 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.patches import Patch
 
-from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, OCHRE, PAPER, WIDTH, look
+from collwise.figures.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    MUTED,
+    OCHRE,
+    PAPER,
+    WIDTH,
+    draw_arrow,
+    look,
+)
 
 
 class Message(NamedTuple):
@@ -32,10 +43,7 @@ def delay_diagram(messages: Sequence[Message], title: str) -> Figure:
         axes.barh(1, m.sent - m.start, 0.26, m.start, color=BLUE, edgecolor=PAPER)
         axes.barh(1, m.next_start - m.sent, 0.26, m.sent, color=OCHRE, edgecolor=PAPER, alpha=0.6)
         axes.barh(0, m.used - m.arrives, 0.26, m.arrives, color=OCHRE, edgecolor=PAPER, alpha=0.6)
-        arrow = FancyArrowPatch((m.start, 0.86), (m.arrives, 0.13), color=MUTED, lw=1, shrinkB=4)
-        arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
-        arrow.set_mutation_scale(1)
-        axes.add_patch(arrow)
+        draw_arrow(axes, (m.start, 0.86), (m.arrives, 0.13), color=MUTED, lw=1, shrinkB=4)
         axes.plot(m.arrives, 0, "o", ms=5, mfc=PAPER, mec=GREEN, zorder=3)
         axes.plot(m.used, 0, "o", ms=6.5, color=GREEN, zorder=3)
     axes.axhline(0, color=FAINT, lw=0.8, zorder=0)

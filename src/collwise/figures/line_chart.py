@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from collwise.figures.axes import decimal_ticks
-from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, look, plain
+from collwise.figures.style import INK, MARKERS, MUTED, PALETTE, WASH, WIDTH, beside, look, plain
 
 LineLook: TypeAlias = Literal["line", "steps", "points", "dashes"]
 MAX_MARKED = 40
@@ -89,11 +89,8 @@ def line_chart(
         axes.axvspan(*band, color=WASH, lw=0, zorder=0)
     for word, at in (marks or {}).items():
         axes.axvline(at, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=1)
-        place: dict[str, Any] = {
-            "xycoords": ("data", "axes fraction"),
-            "textcoords": "offset points",
-        }
-        axes.annotate(word, (at, 1), (4, -4), va="top", color=MUTED, fontsize=8.5, **place)
+        place = ("data", "axes fraction")
+        beside(axes, word, (at, 1), (4, -4), va="top", color=MUTED, xycoords=place)
     if ticks is not None:
         axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
         axes.xaxis.set_minor_locator(NullLocator())

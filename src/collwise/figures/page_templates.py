@@ -3,6 +3,7 @@
 Whatever comes from outside is escaped; only a picture's SVG is inserted as it is.
 """
 
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
@@ -42,10 +43,10 @@ def template(name: str) -> Template:
     return _environment().get_template(name)
 
 
-def inline(picture: Picture, number: int) -> Markup:
-    """The SVG with a name for those who cannot see it, and identifiers of its own on the page."""
+def inline(picture: Picture, number: int) -> Picture:
+    """The picture as a page needs it: named for those who cannot see it, its identifiers unique."""
     text = picture.svg
     for before in (' id="', "url(#", ' href="#'):
         text = text.replace(before, f"{before}p{number}-")
     name = Markup('<svg role="img" aria-label="{}"').format(picture.title)
-    return Markup(text.replace("<svg", name, 1))  # the one thing that is not escaped
+    return replace(picture, svg=Markup(text.replace("<svg", name, 1)))  # it alone is not escaped

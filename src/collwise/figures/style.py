@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.text import Annotation
 
 from collwise.errors import InvalidArgument
 from collwise.system.files import replace_file
@@ -98,6 +101,22 @@ def plain(text: str, most: int = 60) -> str:
     if line.startswith("_"):
         line = " " + line  # matplotlib leaves labels that start with _ out of legends
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def beside(
+    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], **look: Any
+) -> Annotation:
+    """Write a small text beside a point.   offset: in points."""
+    look = {"fontsize": 8.5, "annotation_clip": False, **look}
+    return axes.annotate(text, at, offset, textcoords="offset points", **look)
+
+
+def draw_arrow(axes: Axes, begin: Any, end: Any, **look: Any) -> None:
+    """Draw an arrow whose head is small however long it is."""
+    arrow = FancyArrowPatch(begin, end, **look)
+    arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
+    arrow.set_mutation_scale(1)
+    axes.add_patch(arrow)
 
 
 def note(text: str, *, title: str = "") -> Figure:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
@@ -211,10 +211,8 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement
         axes.add_collection(LineCollection(flights, colors=colours, linewidths=width, zorder=1.5))
         return
     for (begin, end), colour in zip(flights, colours, strict=True):
-        arrow = FancyArrowPatch(begin, end, shrinkA=0, shrinkB=3, color=colour, lw=0.8, zorder=2.5)
-        arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
-        arrow.set_mutation_scale(1)
-        axes.add_patch(arrow)
+        look = {"shrinkA": 0, "shrinkB": 3, "color": colour, "lw": 0.8, "zorder": 2.5}
+        style.draw_arrow(axes, begin, end, **look)
 
 
 def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> None:

@@ -143,8 +143,8 @@ def _draw_tree(
         _draw_node(axes, at, rank, time, radius, is_root=rank == root, beside=beside)
         if placement is not None:
             group = f"{placement.group(1, rank)}"
-            mark = axes.annotate(group, at, (-radius - 1, radius - 2), textcoords="offset points")
-            mark.set(fontsize=6.5, color=MUTED, ha="right", path_effects=HALO, zorder=3.5)
+            mark = style.beside(axes, group, at, (-radius - 1, radius - 2), fontsize=6.5)
+            mark.set(color=MUTED, ha="right", path_effects=HALO, zorder=3.5)
     axes.set_title(title)
     ticks = _time_ticks(sorted({y for _, y in places.values()}))
     time_axis(axes.yaxis, scale, ticks, "time received")
@@ -189,7 +189,7 @@ def _draw_node(
     number = axes.annotate(str(rank), at, fontsize=radius - 1, color=ink, zorder=5)
     number.set(ha="center", va="center_baseline")
     away = (radius + 2, 0) if beside else (2, -radius - 0.5)
-    when = axes.annotate(time, at, away, textcoords="offset points", fontsize=7.5, color=INK)
+    when = style.beside(axes, time, at, away, fontsize=7.5, color=INK)
     when.set(va="center_baseline" if beside else "top", path_effects=HALO, zorder=3.5)
 
 

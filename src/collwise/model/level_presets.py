@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from collwise.errors import UnknownName
 from collwise.model.level_notation import parse_costs, parse_placement
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -31,11 +30,6 @@ class LevelPreset:
         """With its ranks placed as written, such as "4x16".  Raises InvalidArgument."""
         laws, ports = parse_costs(self.costs)
         return Machine.levels(laws, parse_placement(placement), ports=ports, names=self.groups)
-
-    def describe(self) -> str:
-        """A line for each level, with the origin of its numbers."""
-        notes = [f"  {name}: {note}" for name, note in self.notes.items()]
-        return "\n".join([f"{self.name}: {self.summary}; {self.costs}", *notes])
 
 
 _PRESETS = (
@@ -79,10 +73,3 @@ _PRESETS = (
 
 LEVEL_PRESETS: Mapping[str, LevelPreset] = MappingProxyType({p.name: p for p in _PRESETS})
 """Every kind of machine with levels, by name."""
-
-
-def find(name: str) -> LevelPreset:
-    """The preset of this name.  Raises UnknownName, with the near names."""
-    if name not in LEVEL_PRESETS:
-        raise UnknownName.of("machine with levels", name, LEVEL_PRESETS)
-    return LEVEL_PRESETS[name]

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, rounded_latency
+from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import (
     Cost,
     Machine,
@@ -44,7 +44,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Levels(Machine):
+class Levels(KeptHash, Machine):
     """A machine with levels, the innermost first, and the placement of its ranks.
 
     Build one with `Machine.levels`.   `message` is the least that any message costs.
@@ -55,16 +55,7 @@ class Levels(Machine):
     kind = "levels"
     independent_ports = False
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Kept, since plans are cached by machine."""
-        return hash((self.by_level, self.placement))
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"by_level": self.by_level, "placement": self.placement}
+    __hash__ = KeptHash.__hash__
 
     def message(self, nbytes: int) -> Cost:
         """The least t0 and the least λ·t0 of any level: no message of this size costs less."""

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from statistics import linear_regression
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.model.exact import Number, exact, rounded_latency
+from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import Cost, Machine, checked_nbytes, not_negative_times, positive_time
 from collwise.system.formatting import count
 
@@ -36,7 +37,7 @@ class CostLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured(Machine):
+class Measured(KeptHash, Machine):
     """The postal model with t0 and λ as functions of the size, piecewise by protocol.
 
     segments: one tuple of points per protocol (eager, rendezvous, …), sizes ascending throughout,
@@ -50,16 +51,7 @@ class Measured(Machine):
     combining: tuple[tuple[int, Fraction], ...] = ()
     kind = "measured"
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Kept, since plans are cached by machine, and Fractions are slow to hash."""
-        return hash((self.segments, self.combining))
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"segments": self.segments, "combining": self.combining}
+    __hash__ = KeptHash.__hash__
 
     def __post_init__(self) -> None:
         points = [p for segment in self.segments for p in segment]

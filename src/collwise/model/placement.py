@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from collwise.errors import InvalidArgument, shown
+from collwise.model.kept_hash import KeptHash
 from collwise.system.integers import Ints, checked_integer
 
 ASKED = "a placement of ranks"
@@ -26,7 +27,7 @@ def _check_number(ranks: int) -> None:
 
 
 @dataclass(frozen=True)
-class Placement:
+class Placement(KeptHash):
     """For every level but the last, the number of each rank's group.  Build one with the methods.
 
     Groups are numbered in the order of their first ranks, so equal placements are equal.
@@ -35,16 +36,7 @@ class Placement:
     ranks: int
     groups: tuple[tuple[int, ...], ...]
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Kept, since plans are cached by it."""
-        return hash((self.ranks, self.groups))
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"ranks": self.ranks, "groups": self.groups}
+    __hash__ = KeptHash.__hash__
 
     @staticmethod
     def of(*labels: Sequence[Hashable], ranks: int | None = None) -> "Placement":

@@ -1,6 +1,6 @@
 """The papers' machines: their numbers, their networks, and where each number is from.
 
-    preset = find("paragon")
+    preset = PRESETS["paragon"]
     simulate(schedule, preset.machine, preset.topology(10, 10))
 
 For each *published* number the source is given.  An *estimate* is ours: few of these machines'
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
-from collwise.errors import UnknownName
 from collwise.model.machine import Machine, Wormhole
 from collwise.model.measured_machine import measured
 from collwise.model.topology import Hypercube, Mesh, Topology, Torus
@@ -39,7 +38,7 @@ class Preset:
     def topology(self, *sizes: int) -> Topology:
         """Its network: of these sizes, or of its usual ones.  Raises InvalidArgument as that does.
 
-        >>> find("paragon").topology(10, 10).describe()
+        >>> PRESETS["paragon"].topology(10, 10).describe()
         'mesh of 10 × 10'
         """
         return self.make(*(sizes or self.sizes))
@@ -170,10 +169,3 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {preset.name: preset for preset in (_delta(), _ipsc860(), _paragon(), _t3d())}
 )
 """Every machine of the papers, by name."""
-
-
-def find(name: str) -> Preset:
-    """The preset of this name.  Raises UnknownName, with the near names."""
-    if name not in PRESETS:
-        raise UnknownName.of("preset machine", name, PRESETS)
-    return PRESETS[name]

@@ -61,7 +61,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
                 kind = "measured here" if here else exhibit.kind
                 picture = None
                 if isinstance(drawn, Figure):
-                    picture = inline(Picture(exhibit.title, "", svg(drawn)), number)
+                    picture = inline(Picture(exhibit.title, "", svg(drawn)), number).svg
                 exhibits.append((name, exhibit, kind, picture, None if picture else drawn))
         findings = reproduction.findings
         papers.append(

@@ -12,8 +12,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from collwise.errors import InvalidArgument
 from collwise.figures.page_templates import inline, template
 from collwise.figures.race_charts import comparable_races
@@ -56,22 +54,14 @@ class TableCell(NamedTuple):
     won: bool
 
 
-class Drawn(NamedTuple):
-    """A picture on the page."""
-
-    title: str
-    caption: str
-    svg: Markup
-
-
 class Section(NamedTuple):
     """A collective: its picture, its calls, every competitor, and the schedules that won."""
 
     title: str
-    picture: Drawn
+    picture: Picture
     calls: Table
     races: Sequence[Table]
-    schedules: Sequence[Drawn]
+    schedules: Sequence[Picture]
 
 
 def write_report(tuning: Tuning, path: Path) -> Path:
@@ -116,8 +106,8 @@ def render(tuning: Tuning) -> str:
     )
 
 
-def _drawn(pictures: Iterable[Picture], numbers: Iterator[int]) -> Iterator[Drawn]:
-    return (Drawn(p.title, p.caption, inline(p, next(numbers))) for p in pictures)
+def _drawn(pictures: Iterable[Picture], numbers: Iterator[int]) -> Iterator[Picture]:
+    return (inline(picture, next(numbers)) for picture in pictures)
 
 
 def _sections(tuning: Tuning, numbers: Iterator[int]) -> Iterator[Section]:

@@ -8,7 +8,7 @@ from collwise.model.exact import seconds
 from collwise.model.levels import crossing
 from collwise.planner.plans import shares
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Mode, PortTime
+from collwise.profiles.records import MeasuredSize, Mode, PortTime
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
@@ -109,10 +109,7 @@ def measured_table(profile: Profile, title: str = "") -> Table:
         {
             "size": formatting.size(p.nbytes),
             "sends": p.mode,
-            "t0": formatting.time(p.t0_s),
-            "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
-            "λ": f"{p.lam:.3g}",
-            "λ, 95 %": "-" if p.lam_interval is None else "{:.3g} … {:.3g}".format(*p.lam_interval),
+            **_law_cells(p),
             "experiments 1, 2": ", ".join(
                 "-" if lam is None else f"{lam:.3g}" for lam in p.lam_experiments
             ),
@@ -122,6 +119,16 @@ def measured_table(profile: Profile, title: str = "") -> Table:
         for p in profile.points
     ]
     return Table(title, rows, ("t0, 95 %", "protocol", "experiments 1, 2", "λ, 95 %"))
+
+
+def _law_cells(p: MeasuredSize) -> dict[str, str]:
+    """t0 and λ of a size, with their intervals."""
+    return {
+        "t0": formatting.time(p.t0_s),
+        "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
+        "λ": f"{p.lam:.3g}",
+        "λ, 95 %": "-" if p.lam_interval is None else "{:.3g} … {:.3g}".format(*p.lam_interval),
+    }
 
 
 def levels_table(profile: Profile) -> Table:
@@ -138,12 +145,7 @@ def levels_table(profile: Profile) -> Table:
             {
                 "messages": crossing(names, number),
                 "size": formatting.size(p.nbytes),
-                "t0": formatting.time(p.t0_s),
-                "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
-                "λ": f"{p.lam:.3g}",
-                "λ, 95 %": "-"
-                if p.lam_interval is None
-                else "{:.3g} … {:.3g}".format(*p.lam_interval),
+                **_law_cells(p),
                 **_port_cells(ports.get(p.nbytes)),
                 "verdict": p.verdict,
             }

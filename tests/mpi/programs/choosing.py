@@ -1,8 +1,12 @@
 """Checks of algorithms chosen by hand, and of what is told of the calls, on real MPI."""
 
+import gc
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
@@ -10,6 +14,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.schedule.collectives import COLLECTIVES
 from tests.mpi.programs.alike import run, works
 from tests.mpi.programs.checks import check, main, raises
 
@@ -20,6 +25,17 @@ LABELS = {
     401: "broadcast/chain_segmented(segment=100)",
     4097: None,
 }
+
+
+METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
+
+
+@contextmanager
+def hinted(comm: cw.Comm, text: str) -> Iterator[None]:
+    info = MPI.Info.Create({HINT: text})
+    comm.Set_info(info)
+    yield
+    info.Free()
 
 
 def label(comm: cw.Comm, nbytes: int) -> str | None:
@@ -215,6 +231,91 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     part.Free()
     ours.Free()
     user.Free()
+
+
+TWO_SIZES = dict.fromkeys(("allreduce", "s_to_p"), "ring <= 400, library") | {
+    "broadcast": "binomial <= 400, library",
+    "reduce": "binomial <= 400, library",
+    "reduce_scatter_block": "pairwise <= 400, library",
+}
+
+
+@check
+def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
+    """All forms, for sizes with a plan and without one: again and again the same as mpi4py's."""
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms=TWO_SIZES)
+    size, rank, theirs = comm.size, comm.rank, MPI.Intracomm(ours)
+    last, ops = size - 1, (MPI.SUM, MPI.MAX, MPI.BOR)
+
+    def outcome(one: MPI.Intracomm, form: str, name: str, items: int, turn: int) -> Any:
+        mine = np.arange(items) + rank
+        buffers: dict[str, Any] = {"sendbuf": mine, "recvbuf": np.zeros(items, int)}
+        more: dict[str, Any] = {"op": ops[turn % 3]}
+        if name == "Bcast":
+            buffers, more = {"buf": mine}, {"root": last}
+        elif name == "Reduce":
+            more["root"] = last
+        elif name == "Reduce_scatter_block":
+            buffers["sendbuf"] = np.arange(items * size) + rank
+        elif name.startswith("Allgather"):
+            more, result = {}, np.zeros(items * size, int)
+            spec = [result, [items] * size, MPI.LONG]
+            buffers["recvbuf"] = result if name == "Allgather" else spec
+        if turn % 2 and name != "Bcast" and (name != "Reduce" or rank == last):
+            buffers["sendbuf"] = MPI.IN_PLACE
+            if name == "Reduce_scatter_block":
+                buffers["recvbuf"] = np.arange(items * size) + rank
+        method = {"": name, "I": f"I{name.lower()}", "_init": f"{name}_init"}[form]
+        words = buffers | more
+        given = () if turn % 3 == 0 else tuple(words.values())
+        request = getattr(one, method)(*given, **({} if given else words))
+        if form:
+            if form == "_init":
+                request.Start()
+            request.Wait()
+        result = [*buffers.values()][-1]
+        return result[0] if isinstance(result, list) else result
+
+    for form in ("", "I", "_init"):
+        for method in METHODS:
+            for items in (2, 1000):
+                for turn in range(9):
+                    got, want = [outcome(o, form, method, items, turn) for o in (ours, theirs)]
+                    assert np.array_equal(got, want), (form, method, items, turn, got, want)
+    assert size == 1 or ours._dispatch.calls
+    data = np.full(1000, rank)  # what was remembered does not outlive the choice
+    with hinted(ours, "broadcast=chain"):
+        ours.Bcast(data, last)
+        ours.Ibcast(data, last).Wait()
+        assert label(ours, data.nbytes) == ("broadcast/chain" if size > 1 else None)
+        entries = [*ours._dispatch.calls.values(), *ours._dispatch.known["Bcast"].values()]
+        assert size == 1 or True not in entries
+    with raises(TypeError):
+        cast("Any", ours).Ibcast(data, 0, 0)
+    request, references = ours.Ibcast(data, 0), sys.getrefcount(data)
+    request.Wait()
+    assert sys.getrefcount(data) <= references
+    request = ours.Iallreduce(MPI.IN_PLACE, np.ones(100))  # which keeps the memory
+    gc.collect()
+    request.Wait()
+    ours.Free()
+
+
+@check
+def objects_that_no_plan_carries_are_mpi4pys(comm: MPI.Intracomm) -> None:
+    beyond = {"broadcast": "library <= 4k, binomial", "s_to_p": "library <= 1G, ring"}
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms=beyond)
+    for _ in range(2):
+        assert ours.bcast(comm.rank, comm.size - 1) == comm.size - 1
+        assert ours.allgather(comm.rank) == list(range(comm.size))
+        assert ours.allreduce(1) == comm.size
+        assert ours.reduce(1) == (None if comm.rank else comm.size)
+        for name in ("bcast", "allgather", "allreduce", "reduce"):
+            assert vars(ours)[name] == getattr(MPI.Intracomm, name).__get__(ours), name
+    with hinted(ours, "broadcast=binomial"):
+        assert ours.bcast([comm.rank], comm.size - 1) == [comm.size - 1]
+        assert ("bcast" in vars(ours)) == (comm.size == 1)
+    ours.Free()
 
 
 @check

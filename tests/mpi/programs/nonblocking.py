@@ -151,9 +151,9 @@ def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
         data.append(0)
         data.pop()
     dispatch: Any = ours._dispatch
-    handle = dispatch._starting.bcast(MPI.COMM_SELF, data, comm.size - 1)
-    assert type(handle) is int, handle
-    MPI.Request.fromhandle(handle).Wait()
+    request = dispatch._requesting["nonblocking"].bcast(ours, data, comm.size - 1)
+    assert type(request) is MPI.Request, request
+    request.Wait()
     two = [ours.Ibcast(one, comm.size - 1) for one in (data, bytearray(8))]  # one plan is idle
     MPI.Request.Waitall(two)
     dispatch.duplicate.made.mark_broken(KeyboardInterrupt())

@@ -235,6 +235,18 @@ def who_loses_his_core_while_he_waits_is_late(comm: MPI.Intracomm) -> None:
     assert not lost or began >= line._named[0] + lost_s - _SPIN_S
 
 
+@check
+def nobody_starts_before_the_last_has_come(comm: MPI.Intracomm) -> None:
+    """Rank 0 is done with what was timed before long before the last rank is."""
+    line = StartingLine(comm, CommonClock(comm), oversubscribed=True)
+    line.notice_s = 0.01
+    if comm.rank == comm.size - 1:
+        time.sleep(5 * line.notice_s)
+    came = time.perf_counter()
+    began, _ = line.line_up()
+    assert began >= comm.allreduce(came, MPI.MAX)
+
+
 def spoilt(comm: MPI.Intracomm, library: Callable[[], object], memory: NDArray[Any] | None) -> None:
     """What the library's own leaves, but for a byte of the last rank."""
     library()

@@ -66,13 +66,8 @@ class _Ticks(NamedTuple):
 def _one(tree: Tree, cost: _Ticks) -> int:
     @cache
     def below(shape: Shape) -> int:
-        return max(
-            (
-                c * cost.gap + cost.latency + below(s)
-                for c, s in enumerate(tree.child_shapes(shape))
-            ),
-            default=0,
-        )
+        children = enumerate(tree.child_shapes(shape))
+        return max((c * cost.gap + cost.latency + below(s) for c, s in children), default=0)
 
     return below(tree.root_shape)
 

@@ -1,15 +1,13 @@
 """Reduces over levels: inside every group to its leader, then across the leaders.
 
-The time-reverse of the broadcasts over levels.  `multilevel` takes any algorithm for each level,
-`multilevel_pipelined` sends segments up the tree that is joined of all levels' trees.
+The time-reverse of the broadcast over levels: any algorithm for each level.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from collwise.algorithms.broadcast import multilevel_pipelined as broadcasts
-from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
 from collwise.algorithms.composition import (
     combined_choices,
     in_order_of_placement,
@@ -73,7 +71,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
         return SingleRank(problem)
     depth, text = hierarchy_of(problem).depth, settings["algorithms"]
     if all(one.algorithm.short_name in TREES for one in parts_of(text, "reduce", depth)):
-        return UpTree(broadcasts.joined_tree(problem, text, TREES), problem.nbytes)
+        return UpTree(joined_tree(problem, text, TREES), problem.nbytes)
     return inwards(problem, text, depth, in_output=True)
 
 
@@ -84,14 +82,6 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     depth = hierarchy_of(problem).depth
     return time_by_parts(problem, machine, settings["algorithms"], "reduce", depth)
-
-
-def _build_pipelined(problem: Problem, settings: Settings) -> Program:
-    if problem.ranks == 1:
-        return SingleRank(problem)
-    items = -(-settings["segment"] // problem.itemsize)  # no element is cut
-    tree = broadcasts.joined_tree(problem, settings["trees"], TREES)
-    return UpTree(tree, problem.nbytes, items * problem.itemsize)
 
 
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
@@ -112,19 +102,4 @@ register_multilevel(
     segmented=True,
     order=in_order_of_placement,
     by_level=_by_level,
-)
-register_multilevel(
-    "reduce/multilevel_pipelined",
-    "segments up one tree, joined of the leaders' tree and those of their groups",
-    "the outermost tree's, and the way out of the last group",
-    _build_pipelined,
-    broadcasts.segmented_trees,
-    source=("Karonis2002",),
-    parameters={
-        "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
-        "segment": SEGMENT,
-    },
-    segmented=True,
-    order=in_order_of_placement,
-    by_level=broadcasts.time_of_segments,
 )

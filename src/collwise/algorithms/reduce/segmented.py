@@ -1,11 +1,11 @@
 """Pipelined reduces: segment after segment up a chain or a λ-tree, for long vectors.
 
-Up a chain, a segment's time per byte is that of one transfer and one combine, however many ranks
-there are.
+Up a chain, a byte takes the time of one transfer and one combine, however many ranks there are.
 """
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
@@ -27,29 +27,24 @@ LARGEST_SIMULATED = 4096
 def heights(tree: Tree) -> list[int]:
     """How deep each of the trees under the root's children is."""
     parents, height = tree.edges().parent.tolist(), [0] * tree.size
-    below_root = []
     for rank in range(tree.size - 1, 0, -1):  # parents come before their children
         parent = parents[rank - 1]
         height[parent] = max(height[parent], height[rank] + 1)
-        if not parent:
-            below_root.append(height[rank])
-    return below_root
+    return [height[rank] for rank, parent in enumerate(parents, 1) if not parent]
 
 
 def least(problem: Problem, machine: Machine, children: list[int], segment: int) -> Fraction:
     """Seconds that a reduce up a tree takes at least; 0 where messages delay each other elsewhere.
 
-    children: the `heights` of the tree.
-
-    The last segment leaves the deepest rank after all others, and then has to go all the way.  The
-    root receives all segments of all children, after the first one's way.
+    children: the `heights` of the tree.   The last segment leaves the deepest rank after all
+    others, and then has to go all the way.  The root receives all segments of all children, after
+    the first one's way.
     """
     if not machine.independent_ports:
         return Fraction(0)
     count, rest = -(-problem.nbytes // segment), problem.nbytes % segment or segment
     (gap, latency), (last_gap, last_latency) = machine.message(segment), machine.message(rest)
     combine, last_combine = (machine.combine(n) or Fraction(0) for n in (segment, rest))
-
     deepest = (count - 1) * gap + (max(children) + 1) * (last_latency + last_combine)
     each = (count - 1) * (gap + combine) + last_gap + last_combine
     first = min(latency - gap, last_latency - last_gap)
@@ -84,12 +79,10 @@ def _register(
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
         deep = heights(tree(problem, others))  # which has nothing to do with segments
         bounds = [least(problem, machine, deep, one["segment"]) for one in tried]
-        best: tuple[Fraction, int] | None = None
+        best: tuple[Fraction | float, int] = inf, 0
         for bound, n in sorted(zip(bounds, range(len(tried)), strict=True)):
-            if best is None or bound <= best[0]:  # others cannot be faster
-                found = predicted(problem, machine, tried[n]), n
-                best = found if best is None else min(best, found)
-        assert best is not None
+            if bound <= best[0]:  # others cannot be faster
+                best = min(best, (predicted(problem, machine, tried[n]), n))
         return [tried[best[1]]]
 
     register_combining(

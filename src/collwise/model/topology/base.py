@@ -51,12 +51,12 @@ class Topology(ABC):
     def ends(self, link: int) -> tuple[int, int]:
         """The nodes (from, to) of a link.  Raises InvalidArgument for an id without a link."""
 
-    @abstractmethod
     def distance(self, source: int, target: int) -> int:
-        """The number of links from one rank to another, without making the route.
+        """The number of links from one rank to another.
 
         Raises InvalidArgument for a rank out of range.
         """
+        return len(self.route(source, target))
 
     @abstractmethod
     def describe(self) -> str:

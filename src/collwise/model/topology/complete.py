@@ -45,9 +45,5 @@ class Complete(Topology):
             raise self._no_link(link)
         return source, target
 
-    def distance(self, source: int, target: int) -> int:  # noqa: D102
-        self._check(source, target)
-        return int(source != target)
-
     def describe(self) -> str:  # noqa: D102
         return f"complete graph of {self.ranks}"

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from collwise.errors import InvalidArgument, shown
+from collwise.model.kept_hash import KeptHash
 from collwise.model.topology.base import Topology
 from collwise.model.topology.numbering import near_square
 from collwise.system.integers import Shape, checked_integer, checked_shape
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Embedded(Topology):
+class Embedded(KeptHash, Topology):
     """Rank i sits on node places[i]; nodes without a rank still pass messages on.
 
     topology: where the nodes are.   places: distinct nodes, one for each rank.   shape: the mesh in
@@ -64,13 +65,7 @@ class Embedded(Topology):
     def __repr__(self) -> str:
         return f"Embedded({self.topology!r}, {self.places!r}, {self.shape!r})"
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Kept, since plans are cached by topology, and there may be many places."""
-        return hash((self.topology, self.places, self.mesh))
+    __hash__ = KeptHash.__hash__
 
     @property
     def kind(self) -> str:  # noqa: D102
@@ -94,10 +89,6 @@ class Embedded(Topology):
 
     def ends(self, link: int) -> tuple[int, int]:  # noqa: D102
         return self.topology.ends(link)
-
-    def distance(self, source: int, target: int) -> int:  # noqa: D102
-        self._check(source, target)
-        return self.topology.distance(self.places[source], self.places[target])
 
     def describe(self) -> str:  # noqa: D102
         return f"{self.topology.describe()} with {self.size} embedded rank{'s' * (self.size > 1)}"

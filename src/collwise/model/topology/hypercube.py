@@ -51,9 +51,5 @@ class Hypercube(Topology):
         node, bit = divmod(link, self.dimension)
         return node, node ^ (1 << bit)
 
-    def distance(self, source: int, target: int) -> int:  # noqa: D102
-        self._check(source, target)
-        return (source ^ target).bit_count()
-
     def describe(self) -> str:  # noqa: D102
         return f"hypercube of dimension {self.dimension}"

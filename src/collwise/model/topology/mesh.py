@@ -66,11 +66,5 @@ class Mesh(Topology):
             raise self._no_link(link)
         return node, row * self.columns + column
 
-    def distance(self, source: int, target: int) -> int:  # noqa: D102
-        self._check(source, target)
-        row, column = divmod(source, self.columns)
-        to_row, to_column = divmod(target, self.columns)
-        return abs(to_row - row) + abs(to_column - column)
-
     def describe(self) -> str:  # noqa: D102
         return f"mesh of {self.rows} × {self.columns}"

@@ -80,14 +80,5 @@ class Torus(Topology):
         at = node // stride % size
         return node, node + ((at + 1 - 2 * back) % size - at) * stride
 
-    def distance(self, source: int, target: int) -> int:  # noqa: D102
-        self._check(source, target)
-        hops, stride = 0, 1
-        for size in reversed(self.sizes):
-            forwards = (target // stride - source // stride) % size
-            hops += min(forwards, size - forwards)
-            stride *= size
-        return hops
-
     def describe(self) -> str:  # noqa: D102
         return f"torus of {' × '.join(map(str, self.sizes))}"

@@ -70,7 +70,10 @@ class CommonClock:
 
 
 class StartingLine:
-    """Common starts: rank 0 names a moment a little ahead, everybody waits for it.
+    """Common starts: who comes to the line last names a moment a little ahead; all wait for it.
+
+    So nobody starts while others, or the network, are busy with what was timed before: who has only
+    sent is done long before its messages have arrived.
 
     The notice doubles when more than a tenth of the arrivals were late, and shrinks below 2 %.
     """
@@ -80,7 +83,7 @@ class StartingLine:
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
         self._pause = getattr(os, "sched_yield", None) if oversubscribed else None
-        # A broadcast takes at most so many one-way trips.
+        # An allreduce takes about so many one-way trips.
         trips = comm.Get_size().bit_length() + 1
         slowest = comm.allreduce(clock.trip_s, MPI.MAX)
         self._longest_notice_s = _LONGEST_NOTICE_S + _LONGEST_TRIPS * slowest
@@ -94,9 +97,8 @@ class StartingLine:
         waited); and whether it came to the line in time.
         """
         now = self._clock.now
-        if self._comm.Get_rank() == 0:
-            self._named[0] = now() + self.notice_s
-        self._comm.Bcast(self._named, root=0)
+        self._named[0] = now() + self.notice_s
+        self._comm.Allreduce(MPI.IN_PLACE, self._named, MPI.MAX)
         moment = float(self._named[0])
         in_time = now() <= moment
         if self._pause is not None and (early := moment - now() - _SPIN_S) > 0:

@@ -5,6 +5,8 @@ where they lie in its objects, and where MPI's functions are.  Whatever is not a
 serves.
 """
 
+import ctypes
+import gc
 import os
 import struct
 import sys
@@ -83,6 +85,7 @@ def _extension() -> ModuleType:
             MPI.Datatype,
             MPI.Op,
         )
+        _engine.requests(MPI.Request, MPI.Prequest, _held(), MPI.INFO_NULL.handle)
         _engine.arrays(np.ndarray, list(_dtypes()))
     except (AttributeError, OSError, TypeError, ValueError, MPI.Exception) as problem:
         raise _Unusable(f"it does not fit this mpi4py ({_line(problem)})") from None
@@ -99,6 +102,16 @@ def _handles() -> tuple[int, int]:
     if len(offsets) != 1 or not 0 < max(offsets) < 256:
         raise _Unusable("mpi4py keeps handles in several places")
     return widths.pop(), offsets.pop()
+
+
+def _held() -> int:
+    """Where in a request of mpi4py's what must live as long lies; -1 if that is not to be seen."""
+    request = MPI.COMM_SELF.Irecv(bytearray(1), MPI.PROC_NULL)
+    held = {id(one) for one in gc.get_referents(request)}
+    words = (ctypes.c_ssize_t * (MPI.Request.__basicsize__ // 8)).from_address(id(request))
+    places = [8 * place for place, word in enumerate(words) if place > 1 and word in held]
+    request.Wait()
+    return places[0] if len(held) == len(places) == 1 else -1
 
 
 def _types() -> Iterator[tuple[int, int, str]]:

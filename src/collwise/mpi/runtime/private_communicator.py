@@ -151,3 +151,34 @@ def _free_before_mpi_ends() -> None:
 
     keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, _open)
+
+
+class PrivateDuplicate:
+    """The private duplicate of a communicator, made at the first planned call.
+
+    MPI libraries have few communicators, so none is duplicated before it is needed.   of: mpi4py's
+    object for the communicator.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self.of = MPI.Intracomm(comm)
+        self.made: PrivateCommunicator | None = None
+        self._users: list[Callable[[], object]] = []
+
+    def inform(self, act: Callable[[], object]) -> None:
+        """Call a function when the duplicate is broken."""
+        self._users.append(act)
+
+    def make(self) -> PrivateCommunicator:
+        """The duplicate; the first call is collective."""
+        if self.made is None:
+            self.made = PrivateCommunicator(self.of)
+            self.made.when_broken = self._users
+        self.made.check()
+        return self.made
+
+    def free(self) -> None:
+        """Free it, and all requests made on it.  Collective."""
+        if self.made is not None:
+            self.made.free()
+            self.made = None

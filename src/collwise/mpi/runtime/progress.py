@@ -60,13 +60,13 @@ class ProgressEngine:
     def advance(self) -> None:
         """Advance everything that is running, without blocking."""
         with self.lock:
-            self.running = [schedule for schedule in self.running if not schedule.advance()]
+            self.running[:] = [one for one in self.running if not one.advance()]
 
     def take_back(self, schedule: Running) -> bool:
         """Hand a schedule back to its caller if it is the only one running, and say so."""
         with self.lock:
             if alone := self.running == [schedule]:
-                self.running = []
+                self.running.clear()
             return alone
 
     def remove(self, schedule: Running) -> None:

@@ -22,6 +22,7 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 
 /* The handle in an object of mpi4py's. */
 handle handle_of(PyObject *object);
+void set_handle_of(PyObject *object, handle value);
 
 typedef struct {
     PyObject_HEAD

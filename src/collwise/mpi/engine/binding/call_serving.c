@@ -16,7 +16,14 @@ void call_release(struct call *call) {
     }
 }
 
-static int library_call(const struct call *call) {
+#define IN_FORM(name, later, args, most, ...)                                                        \
+    return call->form == NONBLOCKING                                                                 \
+               ? CALL(later, I##args, &mpi, (__VA_ARGS__, &call->request))                           \
+           : call->form == PERSISTENT                                                                \
+               ? CALL(name##_init, args##_INIT, &mpi, (__VA_ARGS__, mpi.no_info, &call->request))    \
+               : CALL_COUNT(name, args, most, &mpi, (__VA_ARGS__))
+
+static int library_call(struct call *call) {
     const void *from = call->in_place ? mpi_in_place_value : call->sent.address;
     void *into = call->receives ? call->received.address : NULL;
     const struct reading *whole = call->in_place ? &call->received : &call->sent;
@@ -24,26 +31,23 @@ static int library_call(const struct call *call) {
     handle type = whole->type, comm = call->comm, op = call->op;
     switch (call->method) {
     case BCAST:
-        return CALL_COUNT(Bcast, BCAST, count, &mpi, (call->sent.address, count, type, call->root,
-                                                      comm));
+        IN_FORM(Bcast, Ibcast, BCAST, count, call->sent.address, count, type, call->root, comm);
     case REDUCE:
-        return CALL_COUNT(Reduce, REDUCE, count, &mpi,
-                          (from, into, count, type, op, call->root, comm));
+        IN_FORM(Reduce, Ireduce, REDUCE, count, from, into, count, type, op, call->root, comm);
     case ALLREDUCE:
-        return CALL_COUNT(Allreduce, ALLREDUCE, count, &mpi, (from, into, count, type, op, comm));
+        IN_FORM(Allreduce, Iallreduce, ALLREDUCE, count, from, into, count, type, op, comm);
     case REDUCE_SCATTER_BLOCK:
         count = call->in_place ? count / call->ranks : call->received.count;
-        return CALL_COUNT(Reduce_scatter_block, ALLREDUCE, count, &mpi,
-                          (from, into, count, type, op, comm));
+        IN_FORM(Reduce_scatter_block, Ireduce_scatter_block, ALLREDUCE, count, from, into, count, type,
+                op, comm);
     case ALLGATHER: {
         int64_t part = call->received.count, most = part > count ? part : count;
-        return CALL_COUNT(Allgather, ALLGATHER, most, &mpi,
-                          (from, count, type, into, part, call->received.type, comm));
+        IN_FORM(Allgather, Iallgather, ALLGATHER, most, from, count, type, into, part,
+                call->received.type, comm);
     }
-    default:
-        return CALL(Allgatherv, ALLGATHERV, &mpi,
-                    (from, (int)count, type, into, call->vectors, call->vectors + call->ranks,
-                     call->received.type, comm));
+    default: /* `countable` has seen to the counts */
+        IN_FORM(Allgatherv, Iallgatherv, ALLGATHERV, 0, from, count, type, into, (void *)call->vectors,
+                (void *)(call->vectors + call->ranks), call->received.type, comm);
     }
 }
 
@@ -54,17 +58,31 @@ static int countable(const struct call *call) {
         offsetof(struct library, Allreduce_c), offsetof(struct library, Reduce_scatter_block_c),
         offsetof(struct library, Allgather_c), offsetof(struct library, Allgatherv_c),
     };
+    static const size_t later[METHODS] = {
+        offsetof(struct library, Bcast_init),     offsetof(struct library, Reduce_init),
+        offsetof(struct library, Allreduce_init), offsetof(struct library, Reduce_scatter_block_init),
+        offsetof(struct library, Allgather_init), offsetof(struct library, Allgatherv_init),
+    };
     int64_t sent = call->in_place ? 0 : call->sent.count;
     int64_t received = call->receives && call->method != ALLGATHERV ? call->received.count : 0;
-    if (sent <= INT_MAX && received <= INT_MAX) {
-        return 1;
+    int small = sent <= INT_MAX && received <= INT_MAX;
+    if (call->form == PERSISTENT) {
+        return small && *(const function *)((const char *)&mpi + later[call->method]) != NULL;
+    }
+    if (small || call->form == NONBLOCKING) {
+        return small;
     }
     function form = *(const function *)((const char *)&mpi + large[call->method]);
     return call->method != ALLGATHERV && form != NULL;
 }
 
+static PyObject *by_librarys_request(struct call *read);
+
 static PyObject *by_library(struct call *call) {
     int error;
+    if (call->form != BLOCKING) {
+        return by_librarys_request(call);
+    }
     if (!countable(call)) {
         call_release(call);
         Py_RETURN_NONE;
@@ -77,6 +95,56 @@ static PyObject *by_library(struct call *call) {
         return mpi_error(error);
     }
     Py_RETURN_TRUE;
+}
+
+PyObject *request_classes[3];
+Py_ssize_t request_held = -1;
+
+/* A request of mpi4py's.   held: lives as long as it is not complete, or NULL. */
+static PyObject *request_object(enum form form, handle value, PyObject *held) {
+    PyObject *made = PyObject_CallNoArgs(request_classes[form]);
+    if (made) {
+        set_handle_of(made, value);
+        if (held) {
+            PyObject **place = (PyObject **)(void *)((char *)made + request_held), *old = *place;
+            *place = Py_NewRef(held);
+            Py_XDECREF(old);
+        }
+    }
+    return made;
+}
+
+static void release_held(PyObject *capsule) {
+    struct call *call = PyCapsule_GetPointer(capsule, NULL);
+    call_release(call);
+    free(call);
+}
+
+/* The library's own request; None if it has no such function. */
+static PyObject *by_librarys_request(struct call *read) {
+    struct call *call = request_held > 0 && countable(read) ? malloc(sizeof *call) : NULL;
+    if (!call) {
+        call_release(read);
+        Py_RETURN_NONE;
+    }
+    *call = *read;
+    if (read->vectors == read->some_vectors) {
+        call->vectors = call->some_vectors;
+    }
+    PyObject *held = PyCapsule_New(call, NULL, release_held), *request = NULL;
+    if (!held) {
+        call_release(call);
+        free(call);
+        return NULL;
+    }
+    int error;
+    Py_BEGIN_ALLOW_THREADS
+    error = library_call(call);
+    Py_END_ALLOW_THREADS
+    request = error ? mpi_error(error)
+                    : request_object(call->form, handle_at(&mpi, &call->request), held);
+    Py_DECREF(held);
+    return request;
 }
 
 static void aim_at(const struct call *call, const struct entry *entry, struct program *program) {
@@ -154,12 +222,17 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
     Py_DECREF(take_tag);
     Py_DECREF(plan);
     call_release(call);
+    if (request) {
+        unsigned long long value = PyLong_AsUnsignedLongLong(request);
+        Py_DECREF(request);
+        request = request_object(NONBLOCKING, value, NULL);
+    }
     return request;
 }
 
 PyObject *call_serve(Calls *self, struct call *call) {
     if (!(self->planned & 1u << call->method)) {
-        return by_library(call); /* nobody asks for one that would be started */
+        return by_library(call);
     }
     const struct reading *sent = call->in_place ? NULL : &call->sent;
     const struct reading *received = call->receives ? &call->received : NULL;

@@ -140,8 +140,8 @@ PyObject *calls_remember(Calls *self, PyObject *given) {
             return NULL;
         }
     }
-    if (!idle != !self->starts) {
-        PyErr_SetString(PyExc_TypeError, "idle plans, where calls are started, and only there");
+    if ((idle != NULL) != (self->form != BLOCKING && program != Py_None)) {
+        PyErr_SetString(PyExc_TypeError, "idle plans, where programs are started, and only there");
         return NULL;
     }
     if (tally != Py_None) {

@@ -3,11 +3,12 @@
    A call whose buffers are plain is looked up by a key that determines all that MPI guarantees to be
    equal on all ranks.  A program, or the library's own collective, then runs on the buffers where
    they are.  Each method returns True if it served; the key if nobody taught what serves it (see
-   `remember`); None if the buffers are for mpi4py to read.  With `starts` calls are non-blocking, and
-   the handle of a request is returned where they were started. */
+   `remember`); None if the buffers are for mpi4py to read.  Non-blocking and persistent calls, the
+   methods with `request`, take what mpi4py's take, and return a request; `slow` serves what C cannot. */
 #include "calls.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- reading the arguments ------------------------------------------------------------------ */
 
@@ -22,6 +23,7 @@ static void advance_others(void) {
 /* The communicator of a call, and this rank's place in it. */
 static int read_comm(const Calls *self, PyObject *comm, struct call *call) {
     call->comm = handle_of(comm);
+    call->form = self->form;
     call->vectors = call->some_vectors;
     call->op = 0;
     call->root = 0;
@@ -194,16 +196,88 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
     return gathering(self, call.vectors[call.rank], &call);
 }
 
+/* --- calls that make requests -------------------------------------------------------------------- */
+
+static const char *const every[METHODS] = {
+    "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
+
+typedef PyObject *serving(Calls *self, PyObject *const *given, Py_ssize_t number);
+
+/* What C cannot serve: slow(method, key or None, arguments). */
+static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObject *const *given,
+                           Py_ssize_t number, PyObject *names) {
+    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    PyObject *all = PyTuple_New(number + 2), *words = named ? PyDict_New() : NULL, *result = NULL;
+    PyObject *name = PyUnicode_FromString(every[method]);
+    if (all && name && (words || !named)) {
+        PyTuple_SetItem(all, 0, Py_NewRef(name));
+        PyTuple_SetItem(all, 1, Py_NewRef(key));
+        for (Py_ssize_t n = 0; n < number; n++) {
+            PyTuple_SetItem(all, n + 2, Py_NewRef(given[n]));
+        }
+        int wrong = 0;
+        for (Py_ssize_t n = 0; n < named; n++) {
+            wrong |= PyDict_SetItem(words, PyTuple_GetItem(names, n), given[number + n]) < 0;
+        }
+        result = wrong ? NULL : PyObject_Call(self->slow, all, words);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(words);
+    Py_XDECREF(all);
+    return result;
+}
+
+/* fewest, most: arguments of the method; those that are left out are MPI.SUM and root 0. */
+static PyObject *request(Calls *self, enum method method, serving *serve, Py_ssize_t fewest,
+                         Py_ssize_t most, PyObject *const *given, Py_ssize_t number,
+                         PyObject *names) {
+    PyObject *key = Py_NewRef(Py_None);
+    if (self->form == BLOCKING) {
+        return PyErr_Format(PyExc_TypeError, "these calls make no requests");
+    }
+    if (!names && number >= fewest && number <= most) {
+        PyObject *zero = PyLong_FromLong(0), *all[] = {self->comm, NULL, NULL, self->sum, zero};
+        if (method == BCAST) {
+            all[2] = zero;
+        }
+        memcpy(all + 1, given, (size_t)number * sizeof *given);
+        PyObject *answer = zero ? serve(self, all, most + 1) : NULL;
+        Py_DECREF(key);
+        Py_XDECREF(zero);
+        key = answer;
+        if (!key || (key != Py_None && !PyBytes_Check(key))) {
+            return key;
+        }
+    }
+    PyObject *result = by_python(self, method, key, given, number, names);
+    Py_DECREF(key);
+    return result;
+}
+
+#define REQUEST(name, METHOD, fewest, most)                                                        \
+    static PyObject *calls_request_##name(Calls *self, PyObject *const *given, Py_ssize_t number,  \
+                                          PyObject *names) {                                       \
+        return request(self, METHOD, calls_##name, fewest, most, given, number, names);            \
+    }
+REQUEST(bcast, BCAST, 1, 2)
+REQUEST(reduce, REDUCE, 2, 4)
+REQUEST(allreduce, ALLREDUCE, 2, 3)
+REQUEST(reduce_scatter_block, REDUCE_SCATTER_BLOCK, 2, 3)
+REQUEST(allgather, ALLGATHER, 2, 2)
+REQUEST(allgatherv, ALLGATHERV, 2, 2)
+
 /* --- the type ------------------------------------------------------------------------------- */
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named) {
-    PyObject *methods, *failed;
-    int rank = 0, ranks = 0, starts = 0;
-    static char *names[] = {"methods", "failed", "rank", "ranks", "starts", NULL};
-    static const char *const every[METHODS] = {
-        "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
-    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|iip", names, &methods, &failed, &rank,
-                                     &ranks, &starts)) {
+    PyObject *methods, *failed, *comm = NULL, *sum = NULL, *slow = NULL;
+    int rank = 0, ranks = 0, form = BLOCKING;
+    static char *names[] = {"methods", "failed", "rank", "ranks", "form", "comm", "default_op", "slow", NULL};
+    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|iiiOOO", names, &methods, &failed, &rank, &ranks,
+                                     &form, &comm, &sum, &slow)) {
+        return NULL;
+    }
+    if (form < BLOCKING || form > PERSISTENT || (form != BLOCKING && (!ranks || !slow))) {
+        PyErr_SetString(PyExc_ValueError, "a form, and for requests all that they need");
         return NULL;
     }
     unsigned planned = 0;
@@ -220,7 +294,10 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named)
     Calls *self = (Calls *)allocate(type, 0);
     if (self) {
         self->planned = planned;
-        self->starts = starts;
+        self->form = (enum form)form;
+        self->comm = Py_XNewRef(comm);
+        self->sum = Py_XNewRef(sum);
+        self->slow = Py_XNewRef(slow);
         self->rank = rank;
         self->ranks = ranks;
         self->failed = Py_NewRef(failed);
@@ -231,6 +308,8 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named)
 static int calls_traverse(Calls *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->failed);
+    Py_VISIT(self->comm);
+    Py_VISIT(self->slow);
     for (unsigned n = 0; n < self->size; n++) {
         Py_VISIT(self->entries[n].idle);
         Py_VISIT(self->entries[n].take_tag);
@@ -241,6 +320,9 @@ static int calls_traverse(Calls *self, visitproc visit, void *arg) {
 static int calls_clear(Calls *self) {
     table_forget(self);
     Py_CLEAR(self->failed);
+    Py_CLEAR(self->comm);
+    Py_CLEAR(self->sum);
+    Py_CLEAR(self->slow);
     return 0;
 }
 
@@ -255,7 +337,13 @@ static void calls_dealloc(Calls *self) {
 
 #define FAST(name, text) {#name, (PyCFunction)(void (*)(void))calls_##name, METH_FASTCALL, text}
 
+#define NAMED(name)                                                                                \
+    {"request_" #name, (PyCFunction)(void (*)(void))calls_request_##name,                          \
+     METH_FASTCALL | METH_KEYWORDS, "As mpi4py's method or form."}
+
 static PyMethodDef methods[] = {
+    NAMED(bcast), NAMED(reduce), NAMED(allreduce), NAMED(reduce_scatter_block), NAMED(allgather),
+    NAMED(allgatherv),
     FAST(bcast, "bcast(comm, buffer, root)"),
     FAST(reduce, "reduce(comm, sendbuf, recvbuf, op, root)"),
     FAST(allreduce, "allreduce(comm, sendbuf, recvbuf, op)"),

@@ -6,6 +6,8 @@
 
 enum method { BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, ALLGATHER, ALLGATHERV, METHODS };
 
+enum form { BLOCKING, NONBLOCKING, PERSISTENT };
+
 #define MOST 4096   /* keys; the table starts anew when it has so many */
 #define FEW_RANKS 64
 #define HEAD 8      /* numbers of a key without counts */
@@ -34,8 +36,10 @@ struct entry {
 typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
-    int starts;       /* calls are started, as requests of MPI's */
+    enum form form;
     PyObject *failed; /* called with the error of a program that leaves messages over */
+    PyObject *comm, *sum, *slow; /* of calls that make requests: the communicator, the operator where
+                                    none is given, and who serves what C cannot; or NULL */
     int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */
     struct entry *entries;
     unsigned size, used;
@@ -44,6 +48,8 @@ typedef struct {
 /* A call whose buffers were read. */
 struct call {
     enum method method;
+    enum form form;
+    uint64_t request; /* where the library writes its handle */
     handle comm, op;
     int root, rank, ranks;
     int in_place, receives;
@@ -64,6 +70,8 @@ PyObject *calls_remember(Calls *self, PyObject *given);
 PyObject *calls_forget(Calls *self, PyObject *unused);
 
 /* call_serving.c */
+extern PyObject *request_classes[3]; /* by form: mpi4py's; and where in their objects lies what they */
+extern Py_ssize_t request_held;      /* keep alive, or -1 */
 void call_release(struct call *call);
 PyObject *call_serve(Calls *self, struct call *call);
 

@@ -1,6 +1,6 @@
 /* The Python module `_engine`: finds MPI's functions, and makes programs of what Python worked out. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include "binding.h"
+#include "calls.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -89,6 +89,9 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
     candidate.hooks &= candidate.name != NULL;
     OPTIONAL_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+#define LOOK_UP(name) candidate.name = found(library, "MPI_", #name);
+    LATER_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
     candidate.byte = byte;
     candidate.patience = 300; /* some ten microseconds */
@@ -116,6 +119,23 @@ static PyObject *describe(PyObject *module, PyObject *given) {
     mpi_exception = exception;
     mpi_in_place = in_place;
     mpi_in_place_value = (void *)(intptr_t)address;
+    Py_RETURN_NONE;
+}
+
+/* requests(Request, Prequest, offset, info): mpi4py's classes, where in their objects what must live as
+   long lies, and the handle of MPI_INFO_NULL. */
+static PyObject *requests(PyObject *module, PyObject *given) {
+    PyObject *request, *prequest;
+    Py_ssize_t offset;
+    unsigned long long info;
+    (void)module;
+    if (!PyArg_ParseTuple(given, "OOnK", &request, &prequest, &offset, &info)) {
+        return NULL;
+    }
+    request_classes[NONBLOCKING] = Py_NewRef(request);
+    request_classes[PERSISTENT] = Py_NewRef(prequest);
+    request_held = offset;
+    mpi.no_info = info;
     Py_RETURN_NONE;
 }
 
@@ -181,6 +201,7 @@ static PyObject *has_loop(PyObject *module, PyObject *given) {
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
+    {"requests", requests, METH_VARARGS, "requests(what mpi4py's requests are like)"},
     {"arrays", arrays, METH_VARARGS, "arrays(class, dtypes)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"advance", advance, METH_NOARGS, "Advance them."},

@@ -28,6 +28,10 @@ handle handle_of(PyObject *object) {
     return handle_at(&mpi, at);
 }
 
+void set_handle_of(PyObject *object, handle value) {
+    set_handle(&mpi, (char *)object + handle_offset, value);
+}
+
 static struct known_type *entry_of(handle type) {
     unsigned place = (unsigned)((type * 0x9E3779B97F4A7C15u) >> 56);
     while (by_handle[place].size && by_handle[place].type != type) {

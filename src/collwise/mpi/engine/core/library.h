@@ -23,13 +23,28 @@ typedef uint64_t handle;
 #define PACK_ARGS(H, N) (const void *, N, H, void *, N, N *, H)
 #define UNPACK_ARGS(H, N) (const void *, N, N *, void *, N, H, H)
 #define REDUCE_LOCAL_ARGS(H, N) (const void *, void *, N, H, H)
-#define BCAST_ARGS(H, N) (void *, N, H, int, H)
-#define REDUCE_ARGS(H, N) (const void *, void *, N, H, H, int, H)
-#define ALLREDUCE_ARGS(H, N) (const void *, void *, N, H, H, H)
-#define ALLGATHER_ARGS(H, N) (const void *, N, H, void *, N, H, H)
+#define OF_BCAST(H, N) void *, N, H, int, H
+#define OF_REDUCE(H, N) const void *, void *, N, H, H, int, H
+#define OF_ALLREDUCE(H, N) const void *, void *, N, H, H, H
+#define OF_ALLGATHER(H, N) const void *, N, H, void *, N, H, H
+#define OF_ALLGATHERV(H, N) const void *, N, H, void *, const N *, const N *, H, H
+#define BCAST_ARGS(H, N) (OF_BCAST(H, N))
+#define REDUCE_ARGS(H, N) (OF_REDUCE(H, N))
+#define ALLREDUCE_ARGS(H, N) (OF_ALLREDUCE(H, N))
+#define ALLGATHER_ARGS(H, N) (OF_ALLGATHER(H, N))
+#define ALLGATHERV_ARGS(H, N) (OF_ALLGATHERV(H, N))
+#define IBCAST_ARGS(H, N) (OF_BCAST(H, N), void *)
+#define IREDUCE_ARGS(H, N) (OF_REDUCE(H, N), void *)
+#define IALLREDUCE_ARGS(H, N) (OF_ALLREDUCE(H, N), void *)
+#define IALLGATHER_ARGS(H, N) (OF_ALLGATHER(H, N), void *)
+#define IALLGATHERV_ARGS(H, N) (OF_ALLGATHERV(H, N), void *)
+#define BCAST_INIT_ARGS(H, N) (OF_BCAST(H, N), H, void *)
+#define REDUCE_INIT_ARGS(H, N) (OF_REDUCE(H, N), H, void *)
+#define ALLREDUCE_INIT_ARGS(H, N) (OF_ALLREDUCE(H, N), H, void *)
+#define ALLGATHER_INIT_ARGS(H, N) (OF_ALLGATHER(H, N), H, void *)
+#define ALLGATHERV_INIT_ARGS(H, N) (OF_ALLGATHERV(H, N), H, void *)
 #define COMM_INT_ARGS(H, N) (H, int *)
 #define ERROR_CLASS_ARGS(H, N) (int, int *)
-#define ALLGATHERV_ARGS(H, N) (const void *, N, H, void *, const N *, const N *, H, H)
 
 /* Every function that is called: its name in MPI, and its parameters. */
 #define MPI_FUNCTIONS(_) \
@@ -39,6 +54,8 @@ typedef uint64_t handle;
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
+    _(Ibcast, IBCAST) _(Ireduce, IREDUCE) _(Iallreduce, IALLREDUCE) \
+    _(Ireduce_scatter_block, IALLREDUCE) _(Iallgather, IALLGATHER) _(Iallgatherv, IALLGATHERV) \
     _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) _(Error_class, ERROR_CLASS)
 
 /* Functions that some libraries have, by their full names.  With the first three the library calls us
@@ -47,6 +64,11 @@ typedef uint64_t handle;
     _(MPIX_Async_start) _(MPIX_Async_get_state) _(MPIX_Request_is_complete) \
     _(MPI_Grequest_start) _(MPI_Grequest_complete) \
     _(MPI_Status_set_elements) _(MPI_Status_set_cancelled)
+
+/* Functions of MPI 4. */
+#define LATER_FUNCTIONS(_) \
+    _(Bcast_init) _(Reduce_init) _(Allreduce_init) _(Reduce_scatter_block_init) \
+    _(Allgather_init) _(Allgatherv_init)
 
 #define ASYNC_START_ARGS(H, N) (int (*)(void *), void *, H)
 #define IS_COMPLETE_ARGS(H, N) (H)
@@ -67,10 +89,12 @@ struct library {
 #undef FIELD
 #define FIELD(name) function name;
     OPTIONAL_FUNCTIONS(FIELD)
+    LATER_FUNCTIONS(FIELD)
 #undef FIELD
     int hooks;          /* all of the optional functions are there */
     int patience;       /* so often a message is looked for before MPI may block */
     handle null_stream; /* what MPIX_Async_start takes for "any" */
+    handle no_info;     /* MPI_INFO_NULL */
     handle byte;        /* the type of which a completed request has none */
 };
 

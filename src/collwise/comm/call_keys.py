@@ -1,0 +1,38 @@
+"""Cheap keys of calls, by which is looked up what serves them.
+
+They hold only what MPI requires to be equal on all ranks, so that all ranks decide alike.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.buffers.vector_layout import SPECS, vector_key
+
+
+def broadcast_key(buf: Any, root: int) -> Hashable:
+    """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
+    nbytes = getattr(buf, "nbytes", None)
+    return None if nbytes is None else ("Bcast", nbytes, root)
+
+
+def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
+    """A cheap cache key that determines what is combined; None unless the vector is an array."""
+    vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+    if type(vector) is not np.ndarray:
+        return None
+    other = recvbuf if type(recvbuf) is np.ndarray else vector
+    if other is not vector and other.dtype != vector.dtype:
+        return None
+    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+
+
+def call_key(method: str, arguments: Sequence[Any]) -> Hashable:
+    """The key of a blocking call with these arguments, all that the MPI method takes."""
+    if method == "Bcast":
+        return broadcast_key(*arguments)
+    if method in SPECS:
+        return vector_key(method, arguments[1])
+    return combine_key(method, *arguments)

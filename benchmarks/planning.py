@@ -1,97 +1,83 @@
-"""What planning costs in a fresh process.
+"""What planning and simulating cost as commands: CPU seconds and memory, imports included.
 
 Run: uv run python benchmarks/planning.py [--json] [--ranks 1048576]
 
-For each broadcast algorithm: the schedule of one rank, and that of all ranks as columns.  For
-s-to-p broadcasts: the whole plan, with predictions for all algorithms, at up to --ranks ranks.
+Each in fresh processes, the median of three.  `one_rank.py` measures the schedule of one rank,
+`simulating.py` broadcasts by algorithm and machine.
 """
 
 import argparse
 import json
-import resource
+import os
+import subprocess
 import sys
 import time
 
-from bench_support import number, run_fresh, settings_of
+from bench_support import number, table_head, table_row
 
-import collwise as cw
-
-S_TO_P = ((16, 16), (64, 3), (64, 64), (256, 30), (256, 256), (1024, 64))
+HOCKNEY = "--alpha 1us --beta 1ns --gamma 0.1ns"
+S_TO_P = ((256, 256), (1024, 64), (4096, 4096))
 """Ranks, and how many of them are sources."""
+RUNS = 3
 
 
-def time_schedule(part: str, name: str, ranks: int) -> None:
-    """Print seconds, then the operations of one rank or the peak bytes for all ranks."""
-    algorithm = cw.ALGORITHMS[name]
-    settings = settings_of(algorithm)
-    begin = time.perf_counter()
-    schedule = algorithm.schedule(ranks, 512, 5, **settings)
-    if part == "one-rank":
-        operations = schedule.rank(ranks * 3 // 4)
-        print(time.perf_counter() - begin, len(operations))
-    else:
-        schedule.columns()
+def commands(ranks: int) -> list[tuple[str, float | None]]:
+    """Command lines, and the CPU seconds that are the aim."""
+    fewer = max(ranks >> 4, 2)
+    doubling = f"--algorithm recursive_doubling {HOCKNEY}"
+    halving = f"--algorithm halving_doubling {HOCKNEY}"
+    several = [
+        (
+            f"plan s_to_p -n {p} --bytes 1k --t0 1us --lam 4 --sources "
+            + ("all" if s == p else f"0-{s - 1}"),
+            5 if p == s == 4096 else None,
+        )
+        for p, s in S_TO_P
+    ]
+    return [
+        ("plan broadcast -n 1024 --bytes 64k --preset t3d", 3),
+        ("plan allreduce -n 1024 --bytes 64k --preset t3d", 6),
+        *several,
+        (f"simulate allreduce -n {fewer} --bytes 512 {doubling}", 5),
+        (f"simulate allreduce -n {fewer + 1} --bytes 512 {doubling}", None),
+        (f"simulate allreduce -n {fewer + 1} --bytes 1M {halving}", None),
+        (f"simulate reduce -n {ranks} --bytes 512 --algorithm binomial {HOCKNEY}", 2),
+    ]
+
+
+def run(command: str) -> tuple[float, float, float]:
+    """CPU seconds, seconds and peak MiB of a command: the run with the median CPU seconds."""
+    line = [sys.executable, "-m", "collwise", *command.split()]
+    rows = []
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert not process.returncode, command
         took_s = time.perf_counter() - begin
-        print(took_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-
-
-def time_plan(ranks: int, sources: int) -> None:
-    """Print the seconds that the plan of an s-to-p broadcast takes."""
-    machine = cw.Machine.postal(t0_s=1e-6, lam=4)
-    cw.plan("s_to_p", ranks=4, sources=[0], nbytes=8, machine=machine)  # imports
-    begin = time.perf_counter()
-    cw.plan("s_to_p", ranks=ranks, sources=range(sources), nbytes=1024, machine=machine)
-    print(time.perf_counter() - begin)
+        rows.append((usage.ru_utime + usage.ru_stime, took_s, usage.ru_maxrss / 1024))
+    return sorted(rows)[RUNS // 2]
 
 
 def main() -> None:
-    """Print a table, or JSON."""
+    """Print a table in Markdown, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--ranks", type=number(int, 2), default=1 << 20)
     options = parser.parse_args()
-    rows: list[dict[str, object]] = []
-    for name, algorithm in cw.ALGORITHMS.items():
-        # The ring has p - 1 steps on each of p ranks: 10^12 messages.
-        if (
-            algorithm.collective != "broadcast"
-            or algorithm.levels
-            or name == "broadcast/scatter_ring"
-        ):
-            continue
-        one_s, operations = run_fresh(__file__, "one-rank", name, options.ranks, runs=5)
-        all_s, memory = run_fresh(__file__, "all-ranks", name, options.ranks)
-        rows.append(
-            {
-                "algorithm": name,
-                "ranks": options.ranks,
-                "one_rank_s": one_s,
-                "operations": int(operations),
-                "columns_s": all_s,
-                "columns_peak_bytes": int(memory),
-            }
-        )
+    rows = []
+    if not options.json:
+        print(table_head(("collwise …", "CPU s", "aim", "s", "MiB")))
+    for command, aim_s in commands(options.ranks):
+        cpu_s, took_s, memory = run(command)
+        rows.append({"command": command, "cpu_s": cpu_s, "s": took_s, "peak_mib": memory})
         if not options.json:
-            print(
-                f"{name:30} one rank {one_s * 1e3:8.3f} ms ({int(operations)} operations)"
-                f"   all {all_s:6.3f} s, peak {memory / 2**20:6.0f} MiB",
-                flush=True,
-            )
-    for ranks, sources in S_TO_P:
-        if ranks > options.ranks:
-            continue
-        (plan_s,) = run_fresh(__file__, "plan", ranks, sources)
-        rows.append({"plan": "s_to_p", "ranks": ranks, "sources": sources, "plan_s": plan_s})
-        if not options.json:
-            print(f"s_to_p, {sources} sources of {ranks} ranks: plan {plan_s:.3f} s", flush=True)
+            cells = f"{cpu_s:.2f}", aim_s or "", f"{took_s:.2f}", f"{memory:.0f}"
+            print(table_row((command, *cells)), flush=True)
     if options.json:
         print(json.dumps(rows, indent=2))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["plan"]:
-        time_plan(int(sys.argv[2]), int(sys.argv[3]))
-    elif sys.argv[1:2] in (["one-rank"], ["all-ranks"]):
-        time_schedule(sys.argv[1], sys.argv[2], int(sys.argv[3]))
-    else:
-        main()
+    main()

@@ -20,6 +20,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "levels.py --rows 4x4,",
         "levels.py --scale inf",
         "mpi4py_suite.py --ranks 2,-1",
+        "one_rank.py --sources 0",
         "overhead.py --ranks x",
         "planning.py --ranks 1",
         "ratios.py --sample 0",

@@ -373,9 +373,14 @@ def test_what_to_do_about_too_much(collwise: Run, algorithm: str, segments: bool
 
 
 def test_too_many_sources(collwise: Run) -> None:
+    most = "ranks times sources of at most"
     for given in (("--sources", "all"), ("--sources", "0,"), ("--pattern=row", "--sources=7")):
-        asked = ("simulate", "s_to_p", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
-        collwise(*asked).refused("simulated, message by message", "ranks times sources of at most")
+        for command in ("simulate", "plan"):
+            asked = (command, "s_to_p", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
+            collwise(*asked).refused("name every source on every rank", most)
+    fewer = ("s_to_p", "-n", 1025, "--bytes", 8, *POSTAL, "--sources", "all")
+    collwise("simulate", *fewer).refused("simulated, message by message", most)
+    assert "census" in collwise("plan", *fewer).out
 
 
 @pytest.mark.parametrize("collective", collectives())

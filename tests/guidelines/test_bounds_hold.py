@@ -1,9 +1,12 @@
 """No plan is faster than its printed bound, nor is any other candidate, on any machine."""
 
+from typing import Any
+
 import pytest
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.model.measured_machine import measured
 from tests.guidelines.random_problems import KINDS, problems
 
 
@@ -30,6 +33,15 @@ def test_no_plan_is_below_its_bound(kind: str) -> None:
 def test_no_plan_of_10_000_is_below_its_bound() -> None:
     wrong = [line for asked in problems(11, 10_000) for line in below(asked.plan())]
     assert not wrong, f"{len(wrong)} of 10,000: {wrong[:3]}"
+
+
+def test_a_message_of_several_vectors_may_cost_less_a_byte() -> None:
+    """What gathers before it combines sends more than one vector's bytes in a message."""
+    rows: list[Any] = [[(8, 1e-6, 3), (64, 8e-6, 3), (128, 1e-5, "12/5")], [(65536, 3e-5, 3)]]
+    for collective in ("reduce", "allreduce", "reduce_scatter_block"):
+        for ranks, nbytes in ((6, 32784), (2, 40000), (12, 12000)):
+            plan = cw.plan(collective, ranks=ranks, nbytes=nbytes, machine=measured(rows))
+            assert not below(plan)
 
 
 def test_a_gap_longer_than_the_latency() -> None:

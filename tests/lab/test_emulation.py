@@ -79,6 +79,12 @@ def test_a_stream_sees_the_rate(measured: dict[str, Any]) -> None:
     assert ideal_s < measured["stream_s"] < ideal_s * 1.4
 
 
+def test_messages_leave_a_host_in_the_order_in_which_they_are_sent(
+    measured: dict[str, Any],
+) -> None:
+    assert measured["arrivals"] == [*range(6)]
+
+
 def test_t0_is_the_transmission(measured: dict[str, Any]) -> None:
     assert transmission_s(NBYTES) * 0.97 < measured["t0_s"] < transmission_s(NBYTES) * 1.1
 

@@ -48,6 +48,7 @@ class Delta(Machine):
     t0 = α + βm with β = 15α/8192, so that λ is 1.05 at 16 KB.  Source: [Bruck1996] §2.2, Fig 3, 4.
     """
 
+    law = "postal"
     alpha: Fraction = Fraction(8192, 10**8)
 
     def message(self, nbytes: int) -> Cost:

@@ -18,6 +18,7 @@ MACHINES = {
         beta_s=Fraction(1, PRIMES[1] * PRIMES[2]),
         gamma_s=Fraction(1, PRIMES[0] * PRIMES[2]),
     ),
+    "free": cw.Machine.hockney(alpha_s=0, beta_s=0, gamma_s=Fraction(1, PRIMES[2])),
     "measured": measured(
         [[(8, Fraction(1, PRIMES[0]), 10**9), (1 << 40, Fraction(PRIMES[2], 7), "7/3")]]
     ),
@@ -40,6 +41,14 @@ def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective
             schedule = candidate.schedule(plan.problem)
             if len(schedule.rank(0)) < 300:
                 assert cw.ideal(schedule, machine).completion == candidate.predicted
+
+
+def test_one_source_of_very_many_bytes() -> None:
+    """It is a broadcast, and segments of any length can be named."""
+    machine = MACHINES["primes"]
+    plan = cw.plan("s_to_p", ranks=2, sources=[0], nbytes=1 << 62, machine=machine)
+    broadcast = cw.plan("broadcast", ranks=2, nbytes=1 << 62, machine=machine)
+    assert plan.choice.predicted == broadcast.choice.predicted
 
 
 def test_columns_count_in_64_bits() -> None:

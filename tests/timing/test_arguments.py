@@ -41,6 +41,17 @@ def test_what_is_no_machine(read: Callable[..., Any], machine: Any, seen: str) -
 
 
 @pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("law", [None, "quantum"])
+def test_a_machine_whose_law_nobody_knows(read: Callable[..., Any], law: Any) -> None:
+    own = type("Own", (type(MACHINE),), {"law": law})(1, 1, 0)
+    with pytest.raises(InvalidArgument) as caught:
+        read(PLAN.schedule, own)
+    assert caught.value.seen == f"the machine's law is {law!r}"
+    with pytest.raises(InvalidArgument, match="the machine's law is"):
+        cw.plan("broadcast", ranks=8, nbytes=8, machine=own)
+
+
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("topology", ["mesh:2x4", (2, 4), 8, cw.topology.Mesh])
 def test_what_is_no_topology(read: Callable[..., Any], topology: Any) -> None:
     read(PLAN.schedule, MACHINE, cw.topology.parse("mesh:2x4"))

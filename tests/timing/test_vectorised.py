@@ -26,6 +26,7 @@ from collwise.model import postal
 from collwise.model.exact import seconds
 from collwise.model.machine import Machine
 from collwise.model.topology import Complete
+from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Block, Message, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, Schedule, Written
@@ -266,13 +267,13 @@ def combining(algorithm: Algorithm, p: int, itemsize: int, root: int = 0) -> Sch
 @pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
 def test_combining(algorithm: Algorithm) -> None:
-    """Up trees, and where all ranks are alike, the same as event by event; else it is refused."""
+    """Up trees, exchanges, and where all ranks are alike, as event by event; else it is refused."""
     for turn, p in enumerate((1, 2, 3, 4, 5, 7, 8, 16, 27, 33, 64)):
         for machine in (*MACHINES, VAN_DE_GEIJN, FINE)[turn % 5 :: 5]:
             schedule = combining(algorithm, p, (1, 8)[p % 3 == 0], 7 * p // 3 % p)
             timing = vectorised_timing(schedule, machine)
-            tree = isinstance(schedule.program, UpTree)
-            assert (timing is not None) == (tree or schedule.program.is_alike())
+            known = isinstance(schedule.program, UpTree | Exchange)
+            assert (timing is not None) == (known or schedule.program.is_alike())
             if timing is not None:
                 assert_same(timing, ideal(schedule, machine))
         for machine in (*LOGGP, EXCHANGE_ONLY):

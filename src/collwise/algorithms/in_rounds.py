@@ -10,7 +10,7 @@ import numpy as np
 
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
-from collwise.model.machine import Hockney, Machine
+from collwise.model.machine import Cost, Machine
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
 from collwise.schedule.data_movement import pieces
@@ -128,12 +128,14 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     for nbytes in _lengths(problem) if problem.ranks > 1 else ():
         work = (count := -(-problem.nbytes // nbytes)) * problem.ranks
         combining = _combine(problem, machine, nbytes) or Fraction(0)
-        gap, delay = (x + combining for x in machine.message(nbytes))
+        cost = Cost(*(x + combining for x in machine.message(nbytes)))
         for rounded in (floor, ceil) if work <= MAX_CYCLIC else ():
-            latency = min(max(rounded(delay / gap), 1), max(problem.ranks, MAX_LATENCY))
+            latency = min(max(rounded(cost.lam), 1), max(problem.ranks, MAX_LATENCY))
             kind = _shortest(problem.ranks, latency) if work <= MAX_TABLED or latency > 2 else None
             if kind is not None and (work <= MAX_TABLED or kind.rounds is CyclicTrees):
-                rough[nbytes, latency] = (count + kind.later) * max(gap, delay / latency)
+                rough[nbytes, latency] = (count + kind.later) * max(
+                    cost.gap, cost.latency / latency
+                )
 
     def time(one: tuple[int, int]) -> Fraction:
         blocks = tuple(pieces(problem.nbytes, one[0]))
@@ -179,7 +181,7 @@ def rounds_time(
         raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or another algorithm")
     costs = [machine.message(nbytes) for nbytes in (full, last)]
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
-    rendezvous, backwards = isinstance(machine, Hockney), problem.kind.combines
+    rendezvous, backwards = machine.law == "hockney", problem.kind.combines
     if backwards and rounds.latency > 1 and rendezvous:
         return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]

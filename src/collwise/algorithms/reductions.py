@@ -16,9 +16,13 @@ from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import SingleRank
 from collwise.schedule.trees import Shape, Tree
 from collwise.timing import ideal, ideal_alike
+from collwise.timing.exchange_times import exchange_times
 
 LARGEST_SIMULATED = 130
 """Ranks up to which schedules in which ranks differ are simulated rank by rank for their time."""
+
+MOST_MESSAGES = 1 << 19
+"""Messages of an exchange in which ranks differ, up to which its time is exact: some 0.3 s."""
 
 Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
 
@@ -50,12 +54,17 @@ def register_exchange(name: str, summary: str, time: str, stages: Stages, **more
             sum(stage.radix for stage in stages(problem, settings)),
             problem.ranks * (problem.kind.output == "own block"),  # it names every rank's block
         ),
-        estimated=lambda problem, settings: (
-            problem.ranks > LARGEST_SIMULATED
-            and not Exchange(problem, stages(problem, settings)).is_alike()
+        estimated=lambda problem, settings: _is_estimated(
+            Exchange(problem, stages(problem, settings))
         ),
         **more,
     )
+
+
+def _is_estimated(exchange: Exchange) -> bool:
+    """Whether so many ranks differ that the time of an exchange is told from above."""
+    messages = exchange.problem.ranks * sum(stage.radix for stage in exchange.stages)
+    return messages > MOST_MESSAGES and not exchange.is_alike()
 
 
 def register_circular(
@@ -117,11 +126,14 @@ def _schedule(problem: Problem, program: Program) -> Schedule:
 
 
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
-    """Seconds of an exchange: exact up to LARGEST_SIMULATED ranks, or where all ranks are alike."""
+    """Seconds of an exchange: exact up to MOST_MESSAGES, or where all ranks are alike."""
     exchange = Exchange(problem, stages)
-    if exchange.is_alike() or problem.ranks > LARGEST_SIMULATED:
+    if exchange.is_alike() or _is_estimated(exchange):
         return exchange_estimate(problem, machine, stages)
-    return simulated_time(problem, machine, exchange)
+    if problem.ranks <= LARGEST_SIMULATED:
+        return simulated_time(problem, machine, exchange)
+    times, unit = exchange_times(exchange, machine)
+    return int(times.finish.max()) * unit
 
 
 def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:

@@ -241,6 +241,7 @@ def find(name: str, collective: str | None = None) -> Algorithm:
     raise UnknownName.of("algorithm", name, by_name)
 
 
+_INTEGERS = ("k", "radix", "latency", "pieces", "segment")
 WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 
 
@@ -257,9 +258,11 @@ def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]
     for term in re.split(r",\s*(?=\w+\s*=)(?![^(]*\))", match[2] or ""):
         if term.strip():
             name, _, value = (piece.strip() for piece in term.partition("="))
-            values[name] = parse_size(value) if name == "segment" else value
-            if name in ("k", "radix", "latency", "pieces") and re.fullmatch("[0-9]+", value):
+            values[name] = value
+            if name in _INTEGERS and re.fullmatch("[0-9]{1,20}", value):
                 values[name] = int(value)
+            elif name == "segment":
+                values[name] = parse_size(value)
     return find(match[1], collective), values
 
 

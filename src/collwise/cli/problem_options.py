@@ -25,8 +25,8 @@ DEFAULT_SOURCES = "every fourth rank, but at least two"
 """The sources of a race whose options name none."""
 MAX_LISTED = 1 << 20
 """Ranks in a list on the command line."""
-MAX_SIMULATED = 1 << 20
-"""Ranks times sources: s-to-p broadcasts are simulated, and each rank gets every source's data."""
+MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
+"""Ranks times sources that are simulated, since each rank gets every source's data; or planned."""
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
@@ -159,15 +159,17 @@ class ProblemOptions:
         listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
         number = self.sources.number
         count = sum(map(len, listed)) if number is None else number
-        if ranks * max(count, 1) > MAX_SIMULATED:
-            raise InvalidArgument(
-                f"an s-to-p broadcast over {ranks} ranks from {count} sources",
-                "its schedules have to be simulated, message by message",
-                f"give ranks times sources of at most {MAX_SIMULATED}",
-            )
+        check_amount(ranks, count, MAX_PLANNED, "its schedules name every source on every rank")
         if self.pattern is not None:
             return distribute(self.pattern, shape, count)
         return tuple(rank for some in listed for rank in some)
+
+
+def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
+    """Raise InvalidArgument for more ranks times sources than that.   why: they are too many."""
+    if ranks * max(sources, 1) > most:
+        asked = f"an s-to-p broadcast over {ranks} ranks from {sources} sources"
+        raise InvalidArgument(asked, why, f"give ranks times sources of at most {most}")
 
 
 def problem_options(*, order: bool = False, default_sources: str = "") -> Callable[[Any], Any]:

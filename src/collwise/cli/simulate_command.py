@@ -7,6 +7,7 @@ import click
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
+from collwise.cli.problem_options import MAX_SIMULATED, check_amount
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -75,6 +76,9 @@ def command(
 
     if settings and algorithm is None:
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
+    if question.problem.kind.has_sources:
+        why = "its schedules have to be simulated, message by message"
+        check_amount(question.problem.ranks, len(question.problem.sources), MAX_SIMULATED, why)
     (machine, origin, topology, _), reason = question.machine, question.reason
     with output.progress(as_json, question.waiting_note("simulating")) as progress:
         simulated, excluded = simulations(

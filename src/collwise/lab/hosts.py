@@ -39,6 +39,12 @@ _SYSCTL = {
     "net/ipv4/tcp_slow_start_after_idle": "0",
     "net/ipv4/tcp_congestion_control": "reno",
     "net/ipv4/tcp_no_metrics_save": "1",
+    # Messages leave a host in the order in which they were sent.  TCP holds back what follows on a
+    # connection while its last packets wait for the port, and then sends it ahead of other
+    # connections' packets, which is hardly seen where a port takes microseconds.
+    "net/ipv4/tcp_autocorking": "0",
+    "net/ipv4/tcp_pacing_ss_ratio": "1000",  # of what may wait for the port
+    "net/ipv4/tcp_pacing_ca_ratio": "1000",
     # Tail loss probes take queueing delay for a loss, and retransmit what was not lost.
     "net/ipv4/tcp_early_retrans": "0",
 }

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-enum { STREAK = 20, APART_NS = 200 * 1000 };
+enum { STREAK = 5, APART_NS = 200 * 1000 };
 
 static __thread int streak;
 static __thread long long last_ns;

@@ -7,7 +7,7 @@ from pathlib import Path
 
 LONGEST_US = 1000
 """Microseconds that a waiting rank sleeps at most; data wakes it at once."""
-LONGEST_SHARED_US = 50
+LONGEST_SHARED_US = 200
 """The same where ranks also wait for messages in shared memory, which wake nobody."""
 LONGEST_VARIABLE = "COLLWISE_LAB_POLL_US"
 """The environment variable that tells the shim how long to sleep."""

@@ -43,16 +43,20 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
-    """The bound of a broadcast; a reduce reverses it.   move: what bytes do at the root."""
+    """The bound of a broadcast; a reduce reverses it.   move: what bytes do at the root.
+
+    Messages of a reduce may carry the vectors of several ranks, at one byte's cost.
+    """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    least, volume = _least(machine, nbytes), _volume(machine, nbytes, move)
-    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes)
+    most = nbytes if move == LEAVING else ranks * nbytes
+    least, volume = _least(machine, most, of=nbytes), _volume(machine, most, move, nbytes)
+    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", most)
     rate = least.sent_per_byte if move == LEAVING else least.received_per_byte
     both = least.informing(ranks) + min(
-        (nbytes - x) * rate
+        max(nbytes - x, 0) * rate
         + min(_gap(machine, x) - least.gap, machine.message(x).latency - least.latency)
-        for x in _sizes(machine, nbytes, 1)
+        for x in {nbytes, *_sizes(machine, most, 1)}
     )
     if max(hops.time, volume.time) >= both:
         return hops if hops.time >= volume.time else volume
@@ -64,8 +68,8 @@ def _gap(machine: Machine, nbytes: int) -> Fraction:
     return Fraction(0) if machine.all_port else machine.message(nbytes).gap
 
 
-def _volume(machine: Machine, nbytes: int, move: str) -> Bound:
-    least = _least(machine, nbytes)
+def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
+    least = _least(machine, most, of=nbytes)
     words = f"all bytes {move} at its best rate, and the last one arrives"
     return Bound(nbytes * least.received_per_byte + least.lag, words)
 
@@ -127,7 +131,7 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int) -> Fraction:
 
     The first receipt does not wait for the one before: where λ < 1 it may take less than t0.
     """
-    least = _least(machine, nbytes)
+    least = _least(machine, ranks * nbytes, of=nbytes)
     rate = sent * least.received_per_byte + least.combining_per_byte
     return Fraction(ranks - 1, ranks) * nbytes * rate + min(least.lag, Fraction(0))
 
@@ -143,9 +147,9 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    least = _least(machine, nbytes)
+    least = _least(machine, ranks * nbytes, of=nbytes)
     return max(
-        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", nbytes),
+        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", ranks * nbytes),
         Bound(
             Fraction(ranks - 1, ranks) * nbytes * least.received_per_byte + least.lag,
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
@@ -178,7 +182,7 @@ def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
     if len(given) == 1:
         return broadcast(machine, ranks, others)
     hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", others)
-    volume = _volume(machine, others, "of others reach a rank")
+    volume = _volume(machine, others, "of others reach a rank", others)
     return hops if hops.time >= volume.time else volume
 
 
@@ -247,12 +251,14 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
     return time
 
 
-def _least(machine: Machine, most: int, least: int = 1) -> _Least:
+def _least(machine: Machine, most: int, least: int = 1, of: int | None = None) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
+    of: as many bytes of a vector a message carries at most, in whatever number of versions.
     All are monotone between the sizes at which the laws change slope or jump.
     """
-    sizes = _sizes(machine, most, least)
+    of = most if of is None else of
+    sizes = list({*_sizes(machine, most, least), of})
     latencies = [machine.message(x).latency for x in sizes]
     gaps = [_gap(machine, x) for x in sizes]
     receipts = [Fraction(0) if machine.all_port else machine.receipt(x) for x in sizes]
@@ -260,9 +266,9 @@ def _least(machine: Machine, most: int, least: int = 1) -> _Least:
         min(gaps),
         min(latencies),
         min(latency - gap for latency, gap in zip(latencies, gaps, strict=True)),
-        min(gap / x for gap, x in zip(gaps, sizes, strict=True) if x),
-        min(receipt / x for receipt, x in zip(receipts, sizes, strict=True) if x),
-        min((machine.combine(x) or Fraction(0)) / x for x in sizes if x),
+        min(gap / min(x, of) for gap, x in zip(gaps, sizes, strict=True) if x),
+        min(receipt / min(x, of) for receipt, x in zip(receipts, sizes, strict=True) if x),
+        min((machine.combine(x) or Fraction(0)) / x for x in sizes if 0 < x <= of),
     )
 
 

@@ -53,6 +53,7 @@ class Levels(KeptHash, Machine):
     by_level: tuple[Level, ...]
     placement: Placement
     kind = "levels"
+    law = "levels"
     independent_ports = False
 
     __hash__ = KeptHash.__hash__
@@ -168,6 +169,7 @@ class OneLevel(Machine):
     level: int
     overhead: Fraction = Fraction(0)
     kind = "flat"
+    law = "postal"
 
     def _slower(self, seconds: Fraction) -> "OneLevel":
         return replace(self, overhead=self.overhead + seconds)

@@ -10,7 +10,7 @@ Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Cost(NamedTuple):
         return self.latency / self.gap if self.gap else Fraction(1)
 
 
+Law: TypeAlias = Literal["postal", "hockney", "one partner", "loggp", "wormhole", "levels"]
+"""As `docs/design.md` states them, under *Exact time*; one partner at a time is Hockney's."""
+
+
 class Machine:
     """A machine's laws of communication.
 
@@ -46,6 +50,8 @@ class Machine:
     """
 
     kind: str = ""
+    law: ClassVar[Law | None] = None
+    """By which law messages go: it decides what simulates them, and which rules are checked."""
     independent_ports: bool = True
     """False if messages delay each other beyond their ports, or cost more between some ranks than
     between others: at LogGP's one processor, on the links of a wormhole network, with levels.
@@ -172,6 +178,9 @@ class Machine:
 def checked_machine(machine: object, asked: str) -> Machine:
     """The machine, if it is one; raise InvalidArgument for anything else.   asked: what for."""
     if isinstance(machine, Machine):
+        if machine.law not in get_args(Law):
+            remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
+            raise InvalidArgument(asked, f"the machine's law is {shown(machine.law)}", remedy)
         return machine
     remedy = "give a collwise.Machine, such as profile.machine or collwise.presets[name].machine"
     raise InvalidArgument(asked, f"the machine is {shown(machine)}", remedy)
@@ -197,6 +206,7 @@ class Postal(Machine):
     t0: Fraction
     lam: Fraction
     kind = "postal"
+    law = "postal"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         checked_nbytes(nbytes)
@@ -218,6 +228,7 @@ class Hockney(Machine):
     beta: Fraction
     gamma: Fraction
     kind = "hockney"
+    law: ClassVar[Law | None] = "hockney"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         busy = self.alpha + checked_nbytes(nbytes) * self.beta
@@ -240,6 +251,7 @@ class Hockney(Machine):
 class ExchangeOnly(Hockney):
     """Hockney's law, with one partner at a time: no closed form for independent ports holds."""
 
+    law = "one partner"
     independent_ports = False
 
     def describe(self) -> str:  # noqa: D102
@@ -255,6 +267,7 @@ class LogGP(Machine):
     g: Fraction
     G: Fraction
     kind = "loggp"
+    law = "loggp"
     independent_ports = False
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
@@ -288,6 +301,7 @@ class Wormhole(Machine):
     copy: Fraction = Fraction(0)
     all_port: bool = False
     kind = "wormhole"
+    law = "wormhole"
     independent_ports = False
 
     def message(self, nbytes: int) -> Cost:

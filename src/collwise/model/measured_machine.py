@@ -50,6 +50,7 @@ class Measured(KeptHash, Machine):
     segments: tuple[tuple[Point, ...], ...]
     combining: tuple[tuple[int, Fraction], ...] = ()
     kind = "measured"
+    law = "postal"
 
     __hash__ = KeptHash.__hash__
 

@@ -30,6 +30,7 @@ class LowerBoundMachine(Machine):
 
     machine: Machine
     kind = "relaxed"
+    law = "postal"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         return self.machine.message(nbytes)

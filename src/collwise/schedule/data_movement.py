@@ -129,43 +129,45 @@ class Collect(Program):
     steps: Steps
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        p, own = self.tree.size, self.tree.span(rank)
+        kind = np.int64 if (2 * p + 1) * max(self.piece, 1) < 1 << 63 else object
+        steps: Any = Step(*np.array([*self.steps], kind).reshape(-1, 3).T)
+        to, source = (((rank + by) % p).tolist() for by in (-steps.distance, steps.distance))
+        spans = {peer: self.tree.span(peer) for peer in set(to)}
+        theirs = np.array([spans[peer] for peer in to], kind)
+        ranges = [
+            *self._ranges(np.array(to, kind), theirs, steps),
+            *self._ranges(np.array(rank, kind), own, steps),
+        ]
+        columns = [column.tolist() for both in ranges for column in both]
         operations: list[Operation] = []
-        own = self.tree.span(rank)
-        theirs: dict[int, int] = {}
-        for step in self.steps:
-            to = (rank - step.distance) % self.tree.size
-            if to not in theirs:
-                theirs[to] = self.tree.span(to)
-            if blocks := self._missing_blocks(to, theirs[to], step):
-                operations.append(Send(to, blocks))
-            if blocks := self._missing_blocks(rank, own, step):
-                operations.append(Recv((rank + step.distance) % self.tree.size, blocks))
+        for peer, sender, *cells in zip(to, source, *columns, strict=True):
+            if blocks := _blocks(*cells[:4]):
+                operations.append(Send(peer, blocks))
+            if blocks := _blocks(*cells[4:]):
+                operations.append(Recv(sender, blocks))
         return operations
 
-    def _missing_blocks(self, rank: int, span: int, step: Step) -> tuple[Block, ...]:
-        rows = self._ranges(rank, span, step, min, max)
-        return tuple(Block(0, offset, length) for offset, length in rows if length)
-
-    def _ranges(self, rank: Any, span: Any, step: Step, least: Any, most: Any) -> list[Any]:
+    def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; length may be 0.
 
-        rank, span: one rank's, with least, most = min, max; or arrays, with NumPy's.
+        Of all ranks in one step, or of one rank in all steps, with the columns of those.
         """
         p, n = self.tree.size, self.nbytes
-        start = rank + most(step.start, span)
-        stop = most(rank + step.stop, start)
+        start = rank + np.maximum(step.start, span)
+        stop = np.maximum(rank + step.stop, start)
         ranges = []
         for low, high in (
-            (least(start, p), least(stop, p)),
-            (most(start - p, 0), most(stop - p, 0)),
+            (np.minimum(start, p), np.minimum(stop, p)),
+            (np.maximum(start - p, 0), np.maximum(stop - p, 0)),
         ):
-            offset = least(low * self.piece, n)
-            ranges.append((offset, least(high * self.piece, n) - offset))
+            offset = np.minimum(low * self.piece, n)
+            ranges.append((offset, np.minimum(high * self.piece, n) - offset))
         return ranges
 
     def received(self, span: Ints, step: Step) -> list[tuple[Ints, Ints]]:
         """The byte ranges (offset, length) that every rank receives in a step."""
-        return self._ranges(np.arange(self.tree.size), span, step, np.minimum, np.maximum)
+        return self._ranges(np.arange(self.tree.size), span, step)
 
     def columns(self) -> Columns:  # noqa: D102
         p, span = self.tree.size, self.tree.spans()
@@ -184,6 +186,14 @@ class Collect(Program):
                 rows = (source, target, at_source, at_target, offset, length)
                 parts.append(Columns(*(column[length > 0] for column in rows)))
         return Columns.stack(parts)
+
+
+def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:
+    """The two ranges, as far as they have bytes."""
+    if not rest:
+        return (Block(0, first, length),) if length else ()
+    last = Block(0, wrapped, rest)
+    return (Block(0, first, length), last) if length else (last,)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,8 @@ class Exchange(Program):
         if paired:
             pair = _Group((rank, rank + 1), 0)
             writer.combine(pair, [vector, vector], final=not self.stages)
-        self._exchange(writer, rank // 2 if paired else rank - self.extra, vector)
+        number = rank // 2 if paired else rank - self.extra
+        self._exchange(writer, number, self._every_block if self.scatters else vector)
         if paired and self.scatters:
             writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(rank)))
         if paired and not self.to_root:
@@ -103,7 +104,7 @@ class Exchange(Program):
             group = self._group(number, position)
             parts = [blocks] * stage.radix
             if stage.divided:
-                parts = self._parts(number, position, blocks)
+                parts = self._parts(position, blocks)
                 blocks = parts[group.place]
                 ways_back.append((group, parts))
             if stage.divided or not self.to_root:
@@ -129,33 +130,25 @@ class Exchange(Program):
         """By how much the numbers of neighbours in a stage's group differ."""
         return prod(stage.radix for stage in self.stages[:position])
 
-    def _parts(self, number: int, position: int, blocks: Blocks) -> list[Blocks]:
+    def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
         """The part of each member of a group in a stage that divides the vector.
 
-        In a reduce-scatter it is what the ranks that agree with it in all digits so far end with.
+        In a reduce-scatter it is what the ranks that agree with it in all digits so far end with:
+        the blocks are in the order of the ranks, and the digit of this stage is the next one.
         """
         radix = self.stages[position].radix
-        if not self.scatters:
-            (block,) = blocks or (Block(0, 0, 0),)
-            return equal_parts(block, radix, self.problem.itemsize)
-        weight = self._weight(position)
-        first, step = number % weight, weight * radix
-        core = self.problem.ranks - self.extra
-        return [
-            tuple(
-                block
-                for other in range(first + weight * digit, core, step)
-                for block in self._blocks_of(other)
-            )
-            for digit in range(radix)
-        ]
+        if self.scatters:
+            return [blocks[digit::radix] for digit in range(radix)]
+        (block,) = blocks or (Block(0, 0, 0),)
+        return equal_parts(block, radix, self.problem.itemsize)
 
-    def _blocks_of(self, number: int) -> Blocks:
-        """The blocks of the rank with this number, and of the one it is paired with."""
-        low = number + min(number, self.extra)
-        high = low + 1 + (number < self.extra)
-        length = self.problem.nbytes // self.problem.ranks
-        return (Block(0, low * length, (high - low) * length),)
+    @cached_property
+    def _every_block(self) -> Blocks:
+        """By number: the blocks of that rank, and of the one it is paired with."""
+        length, extra = self.problem.nbytes // self.problem.ranks, self.extra
+        paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
+        own = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
+        return tuple(paired + own)
 
 
 class _Writer:

@@ -14,8 +14,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from collwise.errors import InvalidArgument
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
+
+MAX_PLAYED = 1 << 22
+"""Ranks × (pieces + 64): larger rounds are refused, since playing them takes some seconds."""
 
 
 def distances(ranks: int, latency: int) -> list[int]:
@@ -57,7 +61,16 @@ def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class PostalRounds(Rounds):
-    """The rounds of so many pieces, played for an integer latency."""
+    """The rounds of so many pieces, played for an integer latency.
+
+    Raises InvalidArgument where that would take long: every rank has to play all of them.
+    """
+
+    def __post_init__(self) -> None:
+        if self.ranks * (self.count + 64) > MAX_PLAYED:
+            asked = f"rounds for a latency of {self.latency} on {self.ranks:,} ranks"
+            seen = f"{self.count:,} pieces would be played on all of them"
+            raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or circulant")
 
     @cached_property
     def _received(self) -> NDArray[np.int32]:

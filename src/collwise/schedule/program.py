@@ -15,7 +15,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument
 from collwise.schedule.dependencies import dependencies, matching
-from collwise.schedule.operations import Operation, Recv, Send, size_of
+from collwise.schedule.operations import Block, Operation, Recv, Send, size_of
 from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
@@ -94,11 +94,16 @@ class Schedule:
     def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
         """The operations of a virtual rank, with peers and owners as the user's."""
         p, root = self.ranks, self.problem.root
+        moved: dict[tuple[Block, ...], tuple[Block, ...]] = {}  # most blocks occur often
 
         def renumbered(op: Operation) -> Operation:
-            blocks = tuple(b._replace(owner=(b.owner + root) % p) for b in op.blocks)
-            if isinstance(op, Send | Recv):
-                return op._replace(peer=(op.peer + root) % p, blocks=blocks)
+            if (blocks := moved.get(op.blocks)) is None:
+                own = [Block((owner + root) % p, at, length) for owner, at, length in op.blocks]
+                blocks = moved[op.blocks] = tuple(own)
+            if isinstance(op, Send):
+                return Send((op.peer + root) % p, blocks, op.slot)
+            if isinstance(op, Recv):
+                return Recv((op.peer + root) % p, blocks, op.slot)
             return op._replace(blocks=blocks)
 
         return tuple(map(renumbered, operations) if root else operations)

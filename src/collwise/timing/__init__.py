@@ -4,9 +4,9 @@ A schedule has an order but no times; this room computes them, with two engines 
 Read `events` first (results, and the engine for any schedule on any machine), then `rank_state`,
 `laws` (postal and Hockney's where lists decide the order; LogGP), `level_law` (nodes, racks, sites)
 and `wormhole` (networks with links, and one partner at a time).  `vectorised` is the engine for
-very many ranks, with `port_queues`, `level_queues` and `vectorised_laws`.  `trace` chooses an
-engine and keeps the result with what it was computed from; `critical_path` says at which level of
-a machine the time was spent.
+very many ranks, with `port_queues`, `level_queues`, `vectorised_laws` and `exchange_times`.
+`trace` chooses an engine and keeps the result with what it was computed from; `critical_path` says
+at which level of a machine the time was spent.
 """
 
 from collwise.timing.events import Timing, Transfer, ideal, ideal_alike

@@ -15,7 +15,6 @@ from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import (
-    ExchangeOnly,
     Hockney,
     LogGP,
     Machine,
@@ -208,7 +207,7 @@ def _played(
     waits_for_links = isinstance(machine, Hockney | Wormhole) and events is None
     costs, grid = _costs_in_ticks(machine, schedule, waits_for_links)
     if events is not None:
-        rendezvous = isinstance(machine, Hockney)
+        rendezvous = machine.law == "hockney"
         return times_in_order(schedule, events, costs, rendezvous=rendezvous), grid
     last = None if limit is None else int(limit * grid)
     return _simulated(schedule, machine, topology, costs, last), grid
@@ -224,7 +223,7 @@ def _simulated(
     """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
     if isinstance(machine, Hockney | Wormhole):
         network = SimulatedNetwork(
-            schedule, costs, topology, machine.all_port, isinstance(machine, ExchangeOnly)
+            schedule, costs, topology, machine.all_port, machine.law == "one partner"
         )
         network.run(limit)
         ranks, transfers = network.ranks, network.transfers

@@ -4,28 +4,29 @@ The times are those of `timing.ideal`, which simulates one event after another.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
 from typing import TypeAlias
 
 import numpy as np
 
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
-from collwise.model.machine import ExchangeOnly, Hockney, LogGP, Machine, Wormhole
+from collwise.model.machine import LogGP, Machine
+from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
 from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
+from collwise.timing.exchange_times import exchange_times
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
 from collwise.timing.port_queues import Messages, PortQueues, port_queues, up_tree_queues
 from collwise.timing.rank_state import PastLimit
-from collwise.timing.vectorised_laws import Ticks
+from collwise.timing.vectorised_laws import Ticks, in_ticks
 
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float, and the quotient of two is the nearest float."""
@@ -162,18 +163,19 @@ def vectorised_timing(
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
     whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
     with several messages each are slow.  Some hundred bytes of memory per message.
-    Combining: up a tree with whole vectors, and, without levels, where all ranks do the same.
+    Combining: up a tree with whole vectors, and, without levels, in exchanges and wherever all
+    ranks do the same.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
     that a rank receives twice, LogGP other than down a tree (there messages are processed in the
     order in which they arrive); also if ranks wait for each other in a circle.
     """
     if schedule.problem.kind.combines:
         return _combining(schedule, machine, limit)
-    if isinstance(machine, Wormhole | ExchangeOnly):
+    if machine.law in ("wormhole", "one partner"):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
-    costs, unit, which = _costs_in_ticks(machine, messages)
+    costs, unit, which = _costsin_ticks(machine, messages)
     last = None if limit is None else int(limit / unit)
     try:
         columns = [np.array(row, np.int64)[which] for row in costs]
@@ -213,14 +215,16 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
         return None
     if program.is_alike() and levels is None:
         return AlikeTiming(schedule, machine)
-    if not at_once(schedule):
+    if isinstance(program, Exchange) and schedule.problem.nbytes and levels is None:
+        return _exchange(schedule, program, machine)
+    if not isinstance(program, UpTree) or not at_once(schedule):
         return None
     if levels is not None:
         return _up_levels(schedule, levels, limit)
     rows, nbytes = schedule.columns(), program.nbytes
-    costs, unit = _in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
+    costs, unit = in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
     step, reach, adding = (column[0] for column in costs)
-    rendezvous = isinstance(machine, Hockney)
+    rendezvous = machine.law == "hockney"
     times = vectorised_laws.up_tree(rows, step, reach, adding, rendezvous=rendezvous)
     messages = Messages(
         rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
@@ -228,11 +232,24 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
     return VectorisedTiming(messages, *times, unit)
 
 
+def _exchange(schedule: Schedule, program: Exchange, machine: Machine) -> VectorisedTiming:
+    """The times of an exchange in which ranks differ; its ranks are virtual."""
+    times, unit = exchange_times(program, machine)
+    ranks, root = schedule.ranks, schedule.problem.root
+    messages = replace(
+        times.messages,
+        source=(times.messages.source + root) % ranks,
+        target=(times.messages.target + root) % ranks,
+    )
+    moments = times.start, times.sent, times.received
+    return VectorisedTiming(messages, *moments, np.roll(times.finish, root), unit)
+
+
 def _up_levels(schedule: Schedule, machine: Levels, limit: Fraction | None) -> VectorisedTiming:
     """The times of whole vectors combined up a tree on a machine with levels."""
     queues = up_tree_queues(schedule)
     adding = machine.combine(schedule.problem.nbytes) or Fraction(0)
-    costs, unit, which = _costs_in_ticks(machine, queues, adding)
+    costs, unit, which = _costsin_ticks(machine, queues, adding)
     columns = [np.array(row, object)[which] for row in costs]
     add = int(adding / unit)
     last = None if limit is None else int(limit / unit)
@@ -266,7 +283,7 @@ def _meet_at_ports(
     return False
 
 
-def _costs_in_ticks(
+def _costsin_ticks(
     machine: Machine, messages: Messages, *others: Fraction
 ) -> tuple[list[list[int]], Fraction, Ints]:
     """For each kind: from a send to the next one, until it is received, until its sender is free.
@@ -296,16 +313,7 @@ def _costs_in_ticks(
         else:
             gap, latency = numbers
             rows.append((gap, latency, gap))
-    return *_in_ticks(rows, others), which
-
-
-def _in_ticks(
-    rows: Sequence[Sequence[Fraction]], others: Sequence[Fraction] = ()
-) -> tuple[list[list[int]], Fraction]:
-    """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
-    ratios = [x.as_integer_ratio() for row in (*rows, others) for x in row]
-    unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
-    return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
+    return *in_ticks(rows, others), which
 
 
 def _times(
@@ -318,7 +326,7 @@ def _times(
     step, reach, busy = costs[:3]
     times = vectorised_laws.down_trees(messages, step, reach)
     if times is None and not isinstance(machine, LogGP):
-        law = vectorised_laws.hockney if isinstance(machine, Hockney) else vectorised_laws.postal
+        law = vectorised_laws.hockney if machine.law == "hockney" else vectorised_laws.postal
         times = law(messages, step, reach)
     if times is not None and isinstance(machine, Levels):
         if limit is not None and times[1].max() > limit:

@@ -8,7 +8,10 @@ Every function returns per message when it is sent and when it is received, or N
 tell; it raises OverflowError where int64 might not do.
 """
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
+from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +27,15 @@ Times: TypeAlias = tuple[Ticks, Ticks]
 """Per message: when it is sent, and when it is received."""
 LONG = 32
 """Runs longer than this, or than there are runs, are worth array operations of their own."""
+
+
+def in_ticks(
+    rows: Sequence[Sequence[Fraction]], others: Sequence[Fraction] = ()
+) -> tuple[list[list[int]], Fraction]:
+    """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
+    ratios = [x.as_integer_ratio() for row in (*rows, others) for x in row]
+    unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
+    return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
 
 
 def down_trees(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:

@@ -47,6 +47,22 @@ def stream_s(comm: MPI.Intracomm) -> float:
     return time.perf_counter() - begin
 
 
+def arrivals(comm: MPI.Intracomm) -> list[int]:
+    """The order in which messages arrive that rank 0 sends, by turns, to ranks 1 and 2."""
+    data = np.zeros((3, PIECE // 16), np.uint8)
+    came: list[tuple[float, int]] = []
+    sent: list[MPI.Request] = []
+    comm.Barrier()
+    for turn in range(3):
+        if comm.rank == 0:
+            sent += [comm.Isend(data[turn], 1), comm.Isend(data[turn], 2)]
+        elif comm.rank < 3:
+            comm.Recv(data[turn], 0)
+            came.append((time.monotonic(), 2 * turn + comm.rank - 1))
+    MPI.Request.Waitall(sent)
+    return [number for _, number in sorted(one for rank in comm.allgather(came) for one in rank)]
+
+
 def agree(experiments: tuple[float | None, float | None], within: float) -> bool:
     first, second = experiments
     if first is None or second is None:
@@ -69,6 +85,7 @@ def main() -> None:
         "small_s": round_trip_s(comm, 1, 20),
         "large_s": round_trip_s(comm, PIECE, 4),
         "stream_s": stream_s(comm),
+        "arrivals": arrivals(comm),
     }
     memory.Free()
     for _ in range(ATTEMPTS):  # on a busy machine the two experiments disagree

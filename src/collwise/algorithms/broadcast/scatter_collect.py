@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collwise.algorithms.broadcast import binomial
 from collwise.algorithms.registry import Algorithm, Settings, register
-from collwise.model.machine import Hockney, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.data_movement import Collect, ProgramSequence, Scatter, Step, Steps
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -84,7 +84,7 @@ class _Ports:
         self.gaps, self.latencies = (
             np.array([int(cost[i] * self.grid) for cost in costs], dtype=object) for i in (0, 1)
         )
-        self.one_transfer = isinstance(machine, Hockney)
+        self.one_transfer = machine.law == "hockney"
         self.send_free: _Times = np.zeros(ranks, dtype=object)
         self.receipt: _Times = np.zeros(ranks, dtype=object)  # the latest
         self.received = np.zeros(ranks, dtype=bool)  # was there one?

@@ -8,7 +8,7 @@ import numpy as np
 
 from collwise.algorithms.in_rounds import LARGEST_TICKS
 from collwise.algorithms.s_to_p.spreading import all_give_alike
-from collwise.model.machine import Hockney, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 
 
@@ -31,7 +31,7 @@ def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
         start, some = np.maximum(send_free, came[ranks, latest]), sizes > 0
         to = (ranks + step) % rows
         free = receive_free[to]
-        if isinstance(machine, Hockney):
+        if machine.law == "hockney":
             start = np.maximum(start, free)
             arrival = start + latency
         else:

@@ -30,27 +30,51 @@ os.environ |= {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
+NOT_MEASURED = {"explore", "figures", "guidelines", "papers", "recorded"}
+"""Tests of these say nothing about branches that others leave out, and tracing makes them slow."""
+
 
 @cache
 def _starts_ranks(path: Path) -> bool:
     return "pytest.mark.mpi" in path.read_text(encoding="utf-8")
 
 
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Cases of exhaustive tests are not even made where none is asked for: they are very many."""
+    marks = getattr(obj, "pytestmark", ())
+    exhaustive = any(getattr(mark, "name", "") == "exhaustive" for mark in marks)
+    return [] if exhaustive and "not exhaustive" in collector.config.option.markexpr else None
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start ranks come last; before them, those with many tests first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Coverage is not measured everywhere.
+
+    Files that start ranks come last; with several workers they come first, since one worker runs
+    them all.  Among them, emulated hosts come last: a busy machine disturbs them.  Files with many
+    tests come before those with few.
+    """
+    for item in items:
+        if item.path.parent.name in NOT_MEASURED:
+            item.add_marker("no_cover")
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (_starts_ranks(item.path), -tests[item.path]))
+    several = hasattr(config, "workerinput")
+
+    def place(item: pytest.Item) -> tuple[bool, bool, int]:
+        ranks = _starts_ranks(item.path)
+        return ranks != several, ranks and item.path.parent.name == "lab", -tests[item.path]
+
+    items.sort(key=place)
 
 
-class TwoPhases(LoadScopeScheduling):
-    """Spreads files over the workers; then one worker runs all those that start ranks."""
+class RanksOnOneWorker(LoadScopeScheduling):
+    """One worker runs all tests that start ranks, one after another; the others share the rest."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return "MPI" if _starts_ranks(self.config.rootpath / file) else file
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> TwoPhases:
-    """The order of the tests above, on several workers."""
-    return TwoPhases(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> RanksOnOneWorker:
+    """Ranks wait more than they work: beside them the other workers lose little."""
+    return RanksOnOneWorker(config, log)

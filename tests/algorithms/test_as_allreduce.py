@@ -39,6 +39,7 @@ def test_every_rank_keeps_its_block_of_an_allreduce(algorithm: Algorithm) -> Non
             assert time == algorithm.time_of(whole, machine, settings) or p == 1
 
 
+@pytest.mark.no_cover
 def test_it_is_tried_with_what_keeps_the_order() -> None:
     machine = cw.Machine.postal(t0_s=1, lam=20)
     asked: list[tuple[str, Order]] = [("noncommutative", "rank"), ("max", "any")]

@@ -42,6 +42,7 @@ def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
             )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [
@@ -62,6 +63,7 @@ def test_it_is_planned_as_fast(machine: cw.Machine) -> None:
         assert cw.simulate(plan.schedule, machine=machine).completion == plan.choice.predicted
 
 
+@pytest.mark.no_cover
 def test_many_ranks() -> None:
     machine = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9")
     plan = cw.plan("s_to_p", ranks=5000, nbytes=1 << 20, sources=[77], machine=machine)

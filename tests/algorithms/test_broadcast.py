@@ -72,6 +72,7 @@ def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -
         assert algorithm.predict(machine, p, 100, lam=lam) == least
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
 def test_the_times_in_words(lam: Fraction) -> None:
     """The formula of every algorithm that has one."""
@@ -108,6 +109,7 @@ def test_scatter_and_allgather_of_two_to_the_d(d: int) -> None:
     assert time >= d * alpha + F(p - 1, p) * n * beta
 
 
+@pytest.mark.no_cover
 @each
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -> None:
@@ -121,6 +123,7 @@ def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -
                 assert predicted == ideal(schedule, machine).completion
 
 
+@pytest.mark.no_cover
 @each
 def test_choices_of_segments_are_the_best_of_some(algorithm: Algorithm) -> None:
     """No power of two is a better segment than the one proposed."""

@@ -86,6 +86,7 @@ def test_g_c1_closed_forms_of_versions_1_2_3(d: int) -> None:
         assert one - two == d * (cube.law[0] + n * cube.law[1])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("d", range(6))
 def test_g4_g6_every_strategy_takes_the_time_of_the_recursion(d: int) -> None:
     for seed, strategy in enumerate(product((0, 1), repeat=d)):
@@ -96,6 +97,7 @@ def test_g4_g6_every_strategy_takes_the_time_of_the_recursion(d: int) -> None:
             assert time(name, cube.machine, 2**d, n, strategy=strategy) == expected
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("d", range(5))
 def test_lengths_that_do_not_divide_take_no_longer_than_the_larger_half(d: int) -> None:
     """`time_for` lets both of a pair wait for the larger half; with two ports one need not."""
@@ -111,6 +113,7 @@ def test_lengths_that_do_not_divide_take_no_longer_than_the_larger_half(d: int) 
             assert time(name, cube.machine, 2**d, n, strategy=strategy) <= most
 
 
+@pytest.mark.no_cover
 def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
     """On a straight line it is S̄, and its schedule takes the time of Corollary 4."""
     kinds = set()
@@ -175,6 +178,7 @@ def test_a_reduce_of_whole_vectors_is_a_tree() -> None:
 # --- the postal model ---
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", [F(k) for k in WHOLE], ids=str)
 def test_b8_the_census_finishes_at_t_lambda(lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1/1000", lam=lam)
@@ -187,6 +191,7 @@ def test_b8_the_census_finishes_at_t_lambda(lam: Fraction) -> None:
             assert ideal(census.schedule(n, 8, lam=lam), machine).completion == least
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", ["3/2", "9/5", "5/2"])
 def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str) -> None:
     value, machine, earlier = F(lam), Machine.postal(t0_s=1, lam=lam), 0
@@ -207,6 +212,7 @@ def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str
     assert earlier > 64
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", ["1", "3/2", "9/5", "2", "5/2", "3", "4", "7"])
 def test_the_census_is_right_for_every_latency(lam: str) -> None:
     """A sample; -m exhaustive has every number of ranks."""
@@ -215,6 +221,7 @@ def test_the_census_is_right_for_every_latency(lam: str) -> None:
         verify(ALGORITHMS[f"allreduce/census_{name}"].schedule(n, 5, lam=lam), machine)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
 def test_the_time_reversed_lambda_tree_is_optimal(lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
@@ -326,6 +333,7 @@ STAGES = [
 ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("parts", STAGES, ids=lambda s: " ".join(map(str, s)))
 def test_groups_of_any_size_whole_or_divided(parts: tuple[Stage, ...]) -> None:
     """More than the registry makes of it: any radices, any ranks left over, any root."""
@@ -389,6 +397,7 @@ def cases() -> Iterator[tuple[Machine, int, int]]:
             yield machines[i], ranks[j], counts[k]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [*MACHINES, LOGGP], ids=str)
 def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
     """What is not simulated could not have been faster."""
@@ -416,6 +425,7 @@ def test_long_chains_are_no_deep_recursion() -> None:
     assert list(algorithm.choices(problem, MACHINES[0])) != []
 
 
+@pytest.mark.no_cover
 @each
 def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""

@@ -188,6 +188,7 @@ def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
     assert "collwise.ideal" in caught.value.remedy
 
 
+@pytest.mark.no_cover
 @each
 def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
     plain = {**sources_for(algorithm, 9), **settings_of(algorithm, 9)}

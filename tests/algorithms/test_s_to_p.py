@@ -139,6 +139,7 @@ def test_rounds_on_cubes(d: int) -> None:
         assert d <= times["two_step"] <= len(sources) + d
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=50)
 @given(st.data(), st.integers(2, 33), st.sampled_from(LATENCIES))
 def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction) -> None:
@@ -159,6 +160,7 @@ def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction
     assert p - 1 <= unit["xor"] <= 2**logs - 1
 
 
+@pytest.mark.no_cover
 def test_the_census_is_optimal_for_an_integer_latency() -> None:
     """Nobody has the first rank's contribution earlier than by a broadcast alone."""
     for p in range(2, 131):
@@ -168,6 +170,7 @@ def test_the_census_is_optimal_for_an_integer_latency() -> None:
             assert time == postal.broadcast_time(p, k)
 
 
+@pytest.mark.no_cover
 @each
 def test_where_all_give_alike_one_rank_may_stand_for_all(algorithm: Algorithm) -> None:
     for p in (2, 5, 9, 16):
@@ -301,6 +304,7 @@ def test_ideal_places_on_a_line_double_in_every_round(n: int) -> None:
         assert told == doubling(count, n, (n - 1).bit_length())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]}x{shape[1]}")
 def test_ideal_places_on_a_mesh(shape: tuple[int, int]) -> None:
     """Full rows double along columns, which `br_xy_source` takes first; or the other way round."""
@@ -321,6 +325,7 @@ def test_ideal_places_on_a_mesh(shape: tuple[int, int]) -> None:
         assert told == doubling(count, p, (p - 1).bit_length())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("name", "places"), [("lin", snake), ("xy_source", rows)], ids=["lin", "xy_source"]
 )
@@ -389,6 +394,7 @@ def test_partitioning_halves(name: str) -> None:
 # --- machines ---
 
 
+@pytest.mark.no_cover
 @each
 def test_predict_is_the_ideal_time_of_uneven_lengths(algorithm: Algorithm) -> None:
     for p, sources, nbytes in (

@@ -18,7 +18,7 @@ from tests.attack.odd_values import ODD
 from tests.mpi.programs.checks import check, main
 from tests.mpi.programs.contributions import MACHINE
 
-FEW = 150
+DEFAULT_CALLS = 150
 ROOTED = ("Bcast", "Reduce")
 COMBINING = ("Reduce", "Allreduce", "Reduce_scatter_block")
 METHODS = tuple(
@@ -103,7 +103,7 @@ def call(comm: MPI.Intracomm, method: str, seed: int) -> str:
 
 @check
 def odd_buffers_end_as_mpi4pys(comm: MPI.Intracomm) -> None:
-    calls = int(os.environ.get("ATTACK_CALLS", FEW))
+    calls = int(os.environ.get("ATTACK_CALLS", DEFAULT_CALLS))
     plain = comm.Dup()
     ours = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate")
     # What a reduce refuses on its root alone leaves the others with half of it.
@@ -120,7 +120,7 @@ def odd_buffers_end_as_mpi4pys(comm: MPI.Intracomm) -> None:
         if bool(theirs) != bool(mine):
             problems.append(f"{seed} {method}: mpi4py {theirs or 'returns'}; ours {mine}")
     assert not problems, "\n".join(problems)
-    assert calls < FEW or min(ended.values()) > calls // 20, ended
+    assert calls < DEFAULT_CALLS or min(ended.values()) > calls // 20, ended
     total = np.zeros(1)
     ours.Allreduce(np.ones(1), total)
     assert total[0] == comm.size, "it still works"
@@ -143,7 +143,7 @@ def odd_settings_are_refused(comm: MPI.Intracomm) -> None:
         lambda random: cw.Comm(comm, algorithms=random.choice(ODD)),
         lambda random: cw.Comm(comm, algorithms={"broadcast": random.choice(ODD)}),
     )
-    for seed in range(int(os.environ.get("ATTACK_CALLS", FEW)) // 2):
+    for seed in range(int(os.environ.get("ATTACK_CALLS", DEFAULT_CALLS)) // 2):
         with suppress(CollwiseError):
             calls[seed % len(calls)](Random(seed))
     ours.Free()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.mpi.launching import mpich
 
-FEW, MANY = 150, {1: 600, 2: 3_000, 3: 1_000}
+CALLS, EXHAUSTIVE_CALLS = 150, {1: 600, 2: 3_000, 3: 1_000}
 """Calls of buffers' methods, by number of ranks; and half as many with odd settings."""
 CHECKS = ["odd_buffers_end_as_mpi4pys", "odd_settings_are_refused"]
 
@@ -22,11 +22,11 @@ def attack(ranks: int, calls: int) -> None:
 
 @pytest.mark.mpi
 def test_odd_calls() -> None:
-    attack(2, FEW)
+    attack(2, CALLS)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", MANY)
+@pytest.mark.parametrize("ranks", EXHAUSTIVE_CALLS)
 def test_many_odd_calls(ranks: int) -> None:
-    attack(ranks, MANY[ranks])
+    attack(ranks, EXHAUSTIVE_CALLS[ranks])

@@ -14,7 +14,7 @@ from collwise.cli.failures import failing_clearly
 from tests.attack.test_public_api import soon
 from tests.cli.running import example
 
-FEW, MANY = 300, 4_000
+LINES, EXHAUSTIVE_LINES = 300, 4_000
 
 ODD = (
     *("", " ", "-1", "0", "1", "2", "7", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9/5"),
@@ -169,14 +169,14 @@ def attack(count: int, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("odd_files")
 def test_odd_command_lines(capfd: pytest.CaptureFixture[str]) -> None:
-    attack(FEW, 1, capfd)
+    attack(LINES, 1, capfd)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(2, 6))
 @pytest.mark.usefixtures("odd_files")
 def test_many_odd_command_lines(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
-    attack(MANY // 4, seed, capfd)
+    attack(EXHAUSTIVE_LINES // 4, seed, capfd)
 
 
 def test_every_command_is_attacked_or_starts_something() -> None:

@@ -14,7 +14,7 @@ import pytest
 import collwise
 from tests.attack.test_command_line import RIGHT, generated, odd_files  # noqa: F401
 
-FEW, MANY = 3, 60
+PROCESSES, EXHAUSTIVE_PROCESSES = 3, 60
 LIMIT_S = 120
 
 WRITERS = {
@@ -58,13 +58,13 @@ def attack(count: int, seed: int) -> None:
 
 @pytest.mark.usefixtures("odd_files")
 def test_odd_processes() -> None:
-    attack(FEW, 1)
+    attack(PROCESSES, 1)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("odd_files")
 def test_many_odd_processes() -> None:
-    attack(MANY, 2)
+    attack(EXHAUSTIVE_PROCESSES, 2)
 
 
 def test_one_way_to_write_files() -> None:

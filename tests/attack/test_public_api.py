@@ -18,7 +18,7 @@ from collwise.errors import CollwiseError
 from tests.attack.odd_values import ODD, odd
 from tests.cli.running import example
 
-FEW, MANY = 3_000, 60_000
+CALLS, EXHAUSTIVE_CALLS = 3_000, 60_000
 LIMIT_S = 20
 MODULES = (cw.hybrid, cw.postal, cw.sources, cw.topology)
 
@@ -31,8 +31,8 @@ INTERNAL = {"check", "save", "snake_position", "snake_rank", "with_combining", "
 """Called with what other parts of the package have checked, or to write files."""
 
 LINEAR = {"alpha_intersection", "census_rounds", "greedy_tree", "reached"}
-"""Their work grows with numbers, which are right however large: they get none beyond `LARGE`."""
-LARGE = 10**6
+"""Their work grows with numbers, however large: they get none beyond `MAX_ARGUMENT`."""
+MAX_ARGUMENT = 10**6
 
 RIGHT: dict[str, Any] = {
     "algorithm": "chain",
@@ -146,7 +146,7 @@ def arguments(function: Callable[..., Any], random: Random) -> tuple[list[Any], 
 
 def is_large(value: Any) -> bool:
     try:
-        return bool(abs(Fraction(value) if isinstance(value, str) else value) > LARGE)
+        return bool(abs(Fraction(value) if isinstance(value, str) else value) > MAX_ARGUMENT)
     except (TypeError, ValueError):
         return False
 
@@ -199,14 +199,14 @@ def attack(calls: int, seed: int) -> list[str]:
 
 
 def test_odd_arguments() -> None:
-    problems = attack(FEW, seed=1)
+    problems = attack(CALLS, seed=1)
     assert not problems, "\n".join(problems)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_many_odd_arguments(seed: int) -> None:
-    problems = attack(MANY // 4, seed)
+    problems = attack(EXHAUSTIVE_CALLS // 4, seed)
     assert not problems, "\n".join(problems)
 
 

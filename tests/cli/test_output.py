@@ -102,19 +102,19 @@ def test_brackets_within_sentences_stay(
     assert "a sentence (with a remark)" in one
 
 
-LONG = "they go on, and on, " * 12
+LONG_TEXT = "they go on, and on, " * 12
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize(
     ("line", "indent"),
     [
-        (f"advice   {LONG}", 9),
-        (f"lower bound  250 µs  ({LONG})", 21),
-        (f"             {LONG}", 13),
-        (LONG, 0),
-        (f"  label(a=1)  {'-':>10}  {LONG}", 26),
-        (f"  a/label/that/is/much/too/long/for/this{'-':>60}  {LONG}", 6),
+        (f"advice   {LONG_TEXT}", 9),
+        (f"lower bound  250 µs  ({LONG_TEXT})", 21),
+        (f"             {LONG_TEXT}", 13),
+        (LONG_TEXT, 0),
+        (f"  label(a=1)  {'-':>10}  {LONG_TEXT}", 26),
+        (f"  a/label/that/is/much/too/long/for/this{'-':>60}  {LONG_TEXT}", 6),
     ],
 )
 def test_lines_wrap_below_their_text(
@@ -130,7 +130,7 @@ def test_lines_wrap_below_their_text(
         indent = margin + 4
     lines = shown(monkeypatch, capsys, width, lambda: output.write(line))
     assert len(lines) > 1
-    if len(line) - len(LONG) < width:
+    if len(line) - len(LONG_TEXT) < width:
         assert max(map(len, lines)) <= width
     assert {len(one) - len(one.lstrip()) for one in lines[1:]} == {indent}
     assert " ".join(lines).split() == line.split()
@@ -144,15 +144,15 @@ def test_lines_that_are_left_as_they_are(
     for line in ("verdict  stable", "x" * 80, path):
         assert shown(monkeypatch, capsys, 80, partial(output.write, line)) == [line]
     monkeypatch.setenv("COLLWISE_TERMINAL", "80")
-    output.write(f"advice   {LONG}")
-    assert capsys.readouterr().out == f"advice   {LONG}\n"
+    output.write(f"advice   {LONG_TEXT}")
+    assert capsys.readouterr().out == f"advice   {LONG_TEXT}\n"
 
 
 @pytest.mark.parametrize(
     "problem",
     [
-        InvalidArgument("something", LONG, "do something else"),
-        click.BadParameter(f"{LONG} do something else"),
+        InvalidArgument("something", LONG_TEXT, "do something else"),
+        click.BadParameter(f"{LONG_TEXT} do something else"),
     ],
 )
 def test_errors_wrap_too(

@@ -137,16 +137,16 @@ def test_a_picture_of_too_many(collwise: Run) -> None:
     )
 
 
-LARGE = ("-n", 128, "--bytes", 8)
+ON_128_RANKS = ("-n", 128, "--bytes", 8)
 
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])
 @pytest.mark.parametrize(
     ("asked", "long"),
     [
-        (("s_to_p", *LARGE, "--sources", "0,5,9", *POSTAL), True),
-        (("broadcast", *LARGE, "--preset", "paragon"), True),
-        (("broadcast", *LARGE, *POSTAL), False),  # formulas
+        (("s_to_p", *ON_128_RANKS, "--sources", "0,5,9", *POSTAL), True),
+        (("broadcast", *ON_128_RANKS, "--preset", "paragon"), True),
+        (("broadcast", *ON_128_RANKS, *POSTAL), False),  # formulas
         (("s_to_p", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), False),
     ],
 )

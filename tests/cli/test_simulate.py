@@ -400,6 +400,7 @@ def test_hardly_anything(collwise: Run, collective: str, ranks: int, nbytes: int
 # --- pictures ---
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_a_mesh_and_a_timeline(collwise: Run, folder: Path, suffix: str) -> None:
     ended = collwise(*ON_A_MESH, "--algorithm", "br_lin", "--picture", f"new/mesh{suffix}")
@@ -413,6 +414,7 @@ def test_a_mesh_and_a_timeline(collwise: Run, folder: Path, suffix: str) -> None
     assert found["pictures"] == list(names.values())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("command", "asked", "in_space"),
     [

@@ -18,7 +18,7 @@ from collwise.model.measured_machine import Measured, measured
 from collwise.simulator import SimulatedProber
 
 LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "9/5", "2.5", "4", "10")]
-FEW = (8, 512, 4096, 16384, 262144)
+FIVE_SIZES = (8, 512, 4096, 16384, 262144)
 POSTAL = Machine.postal(t0_s="1.7e-6", lam=Fraction(9, 5))
 Line = tuple[str, str]  # start-up in seconds, seconds per byte
 
@@ -83,6 +83,7 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     assert not measurement.unreached
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("ranks", "lam"),
     [
@@ -94,14 +95,15 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
 )
 def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-6", lam=lam)
-    measurement = _conduct(machine, ranks, sizes=FEW)
+    measurement = _conduct(machine, ranks, sizes=FIVE_SIZES)
     _assert_exact(measurement, machine)
     assert set(measurement.segments) == {0}
     assert [(fit.nbytes, fit.blocking) for fit in measurement.fits] == [
-        (nbytes, mode) for mode in (False, True) for nbytes in FEW
+        (nbytes, mode) for mode in (False, True) for nbytes in FIVE_SIZES
     ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [
@@ -152,6 +154,7 @@ def test_both_ways_of_sending_are_told_apart() -> None:
     assert _machine(measurement, blocking=True).message(8) == slower.message(8)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
 @pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
@@ -171,6 +174,7 @@ def test_within_two_per_cent_with_five_per_cent_noise(
         assert max(fit.uncertainty) <= 0.01
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("overhead_s", [0, 1e-4])
 @pytest.mark.parametrize("noise", [0, 0.3])
 @pytest.mark.parametrize("budget_s", [0.02, 0.1, 1])
@@ -234,7 +238,7 @@ def test_a_stall_in_the_middle_of_a_round_ends_the_campaign() -> None:
 
 def test_what_is_known_is_left_alone() -> None:
     """Without noise every size is known after one round; with noise only the noisy go on."""
-    measurement = _conduct(POSTAL, 9, sizes=FEW)
+    measurement = _conduct(POSTAL, 9, sizes=FIVE_SIZES)
     counts = {m.repetitions for m in measurement.medians}
     assert len(counts) == 1
     assert 6 <= counts.pop() <= 10
@@ -277,7 +281,7 @@ def test_batches_are_shuffled_and_targets_random() -> None:
 
 def test_the_same_seed_gives_the_same_campaign() -> None:
     def probes(seed: int) -> list[Probe]:
-        campaign, prober = Campaign(9, sizes=FEW, seed=seed), SimulatedProber(POSTAL)
+        campaign, prober = Campaign(9, sizes=FIVE_SIZES, seed=seed), SimulatedProber(POSTAL)
         found = []
         while batch := campaign.next_batch():
             found += batch
@@ -288,7 +292,7 @@ def test_the_same_seed_gives_the_same_campaign() -> None:
 
 
 def test_progress_never_falls_and_ends_at_one() -> None:
-    campaign = Campaign(4, sizes=FEW, budget_s=0.2)
+    campaign = Campaign(4, sizes=FIVE_SIZES, budget_s=0.2)
     prober = SimulatedProber(POSTAL, noise=0.1, overhead_s=1e-5)
     seen = [campaign.progress]
     while batch := campaign.next_batch():
@@ -316,7 +320,7 @@ def test_an_interrupted_campaign_has_a_result() -> None:
 
 def test_repetitions_can_be_thrown_away() -> None:
     """A rank that came late spoils a repetition: None stands in for its time."""
-    campaign, prober = Campaign(4, sizes=FEW, budget_s=1e6), SimulatedProber(POSTAL)
+    campaign, prober = Campaign(4, sizes=FIVE_SIZES, budget_s=1e6), SimulatedProber(POSTAL)
     count = 0
     while batch := campaign.next_batch():
         samples: list[Seconds | None] = list(prober.run(batch))
@@ -412,7 +416,7 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
 def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
     """LogGP with a large gap: the receiver has the message before the sender is free."""
     machine = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=6e-6, G_s=0)
-    measurement = _conduct(machine, 9, sizes=FEW)
+    measurement = _conduct(machine, 9, sizes=FIVE_SIZES)
     assert {fit.law.lam for fit in measurement.fits} == {Fraction(1, 2)}
     assert _machine(measurement).message(8).lam == 1
 

@@ -140,6 +140,7 @@ def test_a_t0_that_might_be_zero_is_not_significant() -> None:
     assert 0 < low < high
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("repetitions", [5, 8, 30])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -> None:
     t0, lam = Fraction(1, 10**6), Fraction(9, 5)

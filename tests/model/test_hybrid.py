@@ -34,6 +34,7 @@ def literal(
     return literal(left, n / 2, alpha, beta, gamma) + 2 * alpha + n * beta + n / 2 * gamma
 
 
+@pytest.mark.no_cover
 @given(st.lists(st.sampled_from((0, 1)), max_size=10), lengths, costs, costs, costs)
 def test_time_is_the_recursion(
     choices: list[int], n: Fraction, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -53,6 +54,7 @@ def test_closed_forms(
     assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
 
 
+@pytest.mark.no_cover
 @given(lengths, dimensions, costs, costs, costs)
 def test_version_1_exceeds_version_2(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -125,6 +127,7 @@ def test_exhaustion_holds_the_times() -> None:
         assert every.tolist() == exact
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("count", [500, pytest.param(2500, marks=pytest.mark.exhaustive)])
 def test_theorem_1_is_optimal_among_all_strategies(count: int) -> None:
     """For every d <= 8: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
@@ -143,6 +146,7 @@ def test_theorem_1_is_optimal_among_all_strategies(count: int) -> None:
     assert ties > count / 5
 
 
+@pytest.mark.no_cover
 @given(lengths, dimensions, costs, costs, costs)
 def test_corollary_4_for_any_fraction(
     n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
@@ -314,6 +318,7 @@ def test_theorem_1_is_a_special_case(
             assert hybrid.time_for(chosen, cost, combine, n, to_root=to_root) == expected
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("to_root", [False, True])
 @pytest.mark.parametrize("d", range(8))
 def test_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root: bool) -> None:
@@ -351,6 +356,7 @@ def adding(m: int) -> Fraction:
     return GAMMA * m
 
 
+@pytest.mark.no_cover
 def test_at_least_as_good_as_the_papers_rule() -> None:
     """Its rule halves too often: up to 12 % slower, in 1,516 of the 1,600 lengths it is for."""
     worse, worst = 0, Fraction(1)

@@ -165,6 +165,7 @@ def clocks(n: int, rounds: Sequence[CensusRound], lam: Fraction) -> list[Fractio
     return [done[-1][1] for done in receipts]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_census_time_is_that_of_every_rank(lam: Fraction) -> None:
     for n, k in product(range(1, 40), (floor(lam), ceil(lam), ceil(lam) + 1)):
@@ -180,6 +181,7 @@ def test_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
         assert t == postal.delay_receive_time(n, k) == postal.delay_send_time(n, k)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> None:
     k, up = floor(lam), ceil(lam)
@@ -194,6 +196,7 @@ def test_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> No
         assert min(stretched, delayed) >= postal.broadcast_time(n, lam)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_no_other_census_is_faster(lam: Fraction) -> None:
     for n in range(2, 150):

@@ -68,6 +68,7 @@ def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> No
         assert unsegmented(machine, ranks, nbytes) <= time
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
 def test_no_plan_is_faster(machine: Machine) -> None:
     """Every candidate, for few ranks and for many, for short messages and for long ones."""
@@ -108,6 +109,7 @@ def broadcasts(draw: st.DrawFn) -> Schedule:
     return Schedule(Problem("broadcast", ranks, nbytes), Written(tuple(map(tuple, lists))))
 
 
+@pytest.mark.no_cover
 @given(broadcasts(), any_machine)
 @settings(max_examples=200, deadline=None)
 def test_no_schedule_is_faster(schedule: Schedule, machine: Machine) -> None:
@@ -159,6 +161,7 @@ def test_all_trees_are_there() -> None:
     assert [len(trees(n)) for n in range(1, 8)] == [1, 1, 2, 5, 14, 42, 132]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [
@@ -187,6 +190,7 @@ def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
             assert rounded or ideal(tree, machine).completion == best
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", ["1", "5/4", "9/5", "2", "3", "17/2", "40"])
 def test_the_postal_bound_is_met_by_the_tree(lam: str) -> None:
     """One t0 for every size: segments cannot help, and the λ-tree takes T_λ(p)·t0."""
@@ -233,6 +237,7 @@ def test_the_best_size_at_which_a_protocol_begins() -> None:
     assert bound(machine, 2, 10_000) == times[100] == min(times) == 1000
 
 
+@pytest.mark.no_cover
 def test_a_size_between_two_measured_ones_is_never_needed() -> None:
     """The slow twin: the least of each cost over all sizes, one by one."""
     for machine in (POSTAL, HOCKNEY, MEASURED, STEEP):
@@ -316,6 +321,7 @@ def test_a_collective_without_bounds() -> None:
         Problem("sort", 4, 8).lower_bounds(POSTAL)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
 def test_no_reduce_scatter_is_faster(machine: Machine) -> None:
     for ranks, block in product((2, 3, 5, 8, 13), (8, 64, 4096)):

@@ -23,6 +23,7 @@ each_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINE
 SIZES = (0, 1, 700, 20_000)
 
 
+@pytest.mark.no_cover
 @each_machine
 def test_against_brute_force(machine: Machine) -> None:
     """Play every choice of every algorithm: the plan is the fastest, its prediction exact."""
@@ -69,6 +70,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
         made.candidate("broadcast/quicksort")
 
 
+@pytest.mark.no_cover
 @each_machine
 @pytest.mark.parametrize("ranks", [2, 6, 40])
 def test_more_choices_are_never_slower(machine: Machine, ranks: int) -> None:

@@ -25,6 +25,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective: str) -> None:

@@ -24,6 +24,7 @@ def rows(estimate: Plan, candidate: Candidate) -> list[tuple[int, ...]]:
     return algorithm.schedule(p.ranks, p.nbytes, p.root, **candidate.settings).columns().rows()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 @pytest.mark.parametrize("most", [1, 2, 3, 20])
 def test_few_and_close(machine: Machine, most: int) -> None:

@@ -569,6 +569,7 @@ for _ in range(25):
 """
 
 
+@pytest.mark.no_cover
 def test_concurrent_writers_never_mix(tmp_path: Path) -> None:
     """Processes and threads write while we read: every reading is one whole profile."""
     path = PROFILE.save(tmp_path / "profile.json")

@@ -24,6 +24,8 @@ from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 from tests.report.html_page import Page
 from tests.tuning.examples import alone, outcome, session
 
+pytestmark = pytest.mark.no_cover
+
 LOSE: dict[str, Any] = {"gain": 0.7, "blocking_gain": 0.6}
 
 

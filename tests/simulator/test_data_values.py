@@ -94,6 +94,7 @@ def compose(one: Vector, other: Vector) -> Vector:
     return np.stack([c * a, c * b + d], axis=1).ravel()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
 def test_the_declared_order_is_kept(algorithm: Algorithm) -> None:
     if not algorithm.kind.combines:

@@ -241,6 +241,7 @@ ALIKE = [
 ]  # fmt: skip
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [*MACHINES, HOCKNEY, SLOW], ids=lambda m: m.describe())
 @pytest.mark.parametrize("algorithm", ALIKE, ids=lambda a: a.name)
 def test_where_all_ranks_are_alike_one_stands_for_all(

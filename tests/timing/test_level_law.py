@@ -134,6 +134,7 @@ def test_the_vectorised_engine_gives_up(port: int | None) -> None:
     assert completion(schedule, machine, None, time / 2) is None
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", range(8))
 def test_the_vectorised_engine(seed: int) -> None:
     random = Random(seed)

@@ -99,6 +99,7 @@ def test_the_ideal_times_for_every_p(algorithm: Algorithm) -> None:
         assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_the_choices_of_the_planner(algorithm: Algorithm) -> None:
     """Where there are any; all machines, and all kinds of roots."""
@@ -111,6 +112,7 @@ def test_the_choices_of_the_planner(algorithm: Algorithm) -> None:
             assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [POSTAL[2], HOCKNEY, MEASURED, LOGGP[0]])
 def test_every_root(machine: Machine) -> None:
     for algorithm in TREES:
@@ -131,6 +133,7 @@ def test_some_hundred_ranks(algorithm: Algorithm) -> None:
         assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", LOGGP, ids=str)
 @pytest.mark.parametrize("algorithm", TREES, ids=lambda a: a.name)
 def test_loggp_down_trees(algorithm: Algorithm, machine: Machine) -> None:
@@ -165,6 +168,7 @@ def forwarded(random: Random, ranks: int, cuts: int) -> list[list[Message]]:
     return lists
 
 
+@pytest.mark.no_cover
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**9), st.integers(2, 9), st.integers(1, 6), st.sampled_from(MACHINES))
 def test_any_broadcast(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
@@ -306,6 +310,7 @@ def test_many_ranks_combine() -> None:
         assert set(sizes.tolist()) == {512}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", SENDING, ids=lambda a: a.name)
 def test_times_too_fine_for_64_bits(algorithm: Algorithm) -> None:
     for p in (2, 9, 14):
@@ -313,6 +318,7 @@ def test_times_too_fine_for_64_bits(algorithm: Algorithm) -> None:
         assert_same(vectorised(schedule, FINE), ideal(schedule, FINE))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["chain", "flat", "chain_segmented", "scatter_allgather"])
 @pytest.mark.parametrize("bits", range(55, 65))
 def test_times_that_only_add_up_to_more_than_64_bits(name: str, bits: int) -> None:
@@ -387,6 +393,7 @@ def test_many_ranks_are_vectorised(machine: Machine) -> None:
         assert (trace.passages, trace.link_busy()) == ((), {})
 
 
+@pytest.mark.no_cover
 def test_what_cannot_be_vectorised_is_simulated_event_by_event() -> None:
     reduce = ALGORITHMS["reduce/halving_gather"].schedule(VECTORISED_FROM, 64)
     flat = ALGORITHMS["broadcast/flat"].schedule(VECTORISED_FROM, 64)
@@ -409,6 +416,7 @@ def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
         simulate(written(*lists), POSTAL[0])
 
 
+@pytest.mark.no_cover
 def test_a_million_ranks() -> None:
     """The λ-tree ends at T_λ(p) · t0, and never has more than N_λ(t) ranks informed at t · t0."""
     lam, t0 = Fraction(9, 5), Fraction(1, 1000)

@@ -335,6 +335,7 @@ def some_schedule(random: Random, p: int) -> Schedule:
     return algorithm.schedule(p, nbytes, itemsize=4, sources=sources, **chosen)
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 2**32),

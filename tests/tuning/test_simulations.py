@@ -24,6 +24,7 @@ WORMHOLE = Machine.wormhole(send_s="1e-6", receive_s="2e-6", hop_s="1e-8", beta_
 PROBLEM = Problem.of("s_to_p", 20, 4096, sources=[0, 7, 13], shape=(4, 5))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("machine", "topology"),
     [(POSTAL, None), (LOGGP, None), (HOCKNEY, Mesh(4, 5)), (WORMHOLE, Mesh(4, 5))],

@@ -340,6 +340,7 @@ each = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.no_cover
 @each
 def test_what_is_broken_was_right(algorithm: Algorithm) -> None:
     for seed in SEEDS:

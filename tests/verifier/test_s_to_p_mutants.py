@@ -212,6 +212,7 @@ def broken(algorithm: Algorithm, seed: int) -> tuple[str, Schedule]:
     return mutation.__name__, replace(valid, program=Written(tuple(map(tuple, lists))))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
 def test_the_verifier_and_the_judge_agree(algorithm: Algorithm) -> None:
     seen: dict[str, set[bool]] = {}
@@ -232,6 +233,7 @@ def test_the_verifier_and_the_judge_agree(algorithm: Algorithm) -> None:
     assert False in seen["block_of_another"]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
 def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
     """By intervals as byte by byte, in lists that are right and lists that are not."""

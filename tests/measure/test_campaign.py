@@ -83,7 +83,6 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     assert not measurement.unreached
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("ranks", "lam"),
     [
@@ -103,7 +102,6 @@ def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     ]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [

@@ -43,7 +43,6 @@ def test_groups_are_reached_one_after_another() -> None:
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 9))]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_schedule_beats_the_bounds(collective: str, seed: int) -> None:

@@ -99,7 +99,6 @@ def test_the_postal_tree_is_the_doubled_one(lam: Fraction) -> None:
             assert tree.family(v).children == [child for _, child in sorted(children[v])]
 
 
-@pytest.mark.no_cover
 @given(st.integers(1, 200), st.data())
 def test_any_rule_makes_a_tree(n: int, data: Any) -> None:
     """A rule may keep any share of the ranks, and change its mind with the state."""

@@ -23,10 +23,10 @@ def command(port: int, browser: bool, as_json: bool) -> None:
     """  # noqa: D301
     from collwise.explore.serving import serve
 
-    def told(address: str) -> None:
+    def ready(address: str) -> None:
         if as_json:
             output.write_json({"address": address})
         else:
             output.write(f"the page is at {address}; Ctrl-C ends it")
 
-    serve(port, browser, told)
+    serve(port, browser, ready)

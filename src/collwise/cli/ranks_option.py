@@ -115,13 +115,13 @@ def _start(count: int, budget_s: float) -> int:
             code = start(count, arguments, environment, budget_s + START_UP_S)
         finally:
             os.close(held)
-        told = status.read_text(encoding="ascii") if status.exists() else ""
-    if told not in ("", _WORKING):
-        return int(told)
+        status_left = status.read_text(encoding="ascii") if status.exists() else ""
+    if status_left not in ("", _WORKING):
+        return int(status_left)
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
     ended = f"the launcher ended with code {code} before the command was done"
-    if told == _WORKING:
+    if status_left == _WORKING:
         raise RanksLost(
             f"this command on {count} ranks",
             f"a rank was ended from outside; {ended}",

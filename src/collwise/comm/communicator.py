@@ -39,8 +39,6 @@ _BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Int
 _REDUCE_SCATTER_BLOCK = MPI.Intracomm.Reduce_scatter_block
 _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 """The library's own collectives, called as directly as possible."""
-
-
 _FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
 FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
@@ -136,10 +134,8 @@ class Comm(ObjectForms):
         self.__dict__ |= librarys_methods(self, Comm, self._served)
         if record is None and not decision.check_limit_s:
             self.__dict__ |= quick_methods(self, Comm, self._dispatch, forms_of(self._served))
-        if decision.check_limit_s:
-            self._argument_exchange = check_calls(
-                self, decision.check_limit_s, exchange, later=later
-            )
+        if limit_s := decision.check_limit_s:
+            self._argument_exchange = check_calls(self, limit_s, exchange, later=later)
         if record is not None:
             record.watch(self, ranks, decision)
 

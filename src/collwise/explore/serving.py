@@ -21,10 +21,10 @@ def check_installed() -> None:
         )
 
 
-def serve(port: int, opens: bool, told: Callable[[str], None]) -> None:
+def serve(port: int, opens: bool, ready: Callable[[str], None]) -> None:
     """Serve the page until somebody interrupts.
 
-    port: 0 for a free one.   opens: whether to open a browser.   told: called with the address.
+    port: 0 for a free one.   opens: whether to open a browser.   ready: called with the address.
     Raises InvalidArgument if the port is taken, or the extra is not installed.
     """
     check_installed()
@@ -43,7 +43,7 @@ def serve(port: int, opens: bool, told: Callable[[str], None]) -> None:
         raise InvalidArgument(asked, error.strerror or str(error), "give another --port") from error
     with listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/"
-        told(address)
+        ready(address)
         if opens:
             webbrowser.open(address)
         server = uvicorn.Server(uvicorn.Config(page, log_level="warning"))

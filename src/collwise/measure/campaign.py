@@ -215,11 +215,11 @@ class Campaign:
         segments: list[int] = []
         for mode in sorted(self.modes):
             samples = {n: own for n in self.sizes if (own := self._samples_of(n, mode))}
-            told = self._told(mode)
-            numbers = dict(zip(told, _segments(list(told.values())), strict=True))
+            significant = self._significant_fits(mode)
+            numbers = dict(zip(significant, _segments(list(significant.values())), strict=True))
             protocols = {n: _nearest(n, numbers) for n in samples}
             for n, number in protocols.items():
-                fit = told.get(n) or fit_together(
+                fit = significant.get(n) or fit_together(
                     n, {size: samples[size] for size in samples if protocols[size] == number}
                 )
                 if fit is not None:
@@ -252,7 +252,7 @@ class Campaign:
             yield from self._round(cells)
         # Too little to say anything: the smallest size, which costs least, gets more.
         self._limit_s = PATIENCE * self.budget_s
-        while self._samples and not all(map(self._told, self.modes)):
+        while self._samples and not all(map(self._significant_fits, self.modes)):
             cells = [cell for cell in self._cells(self.sizes[0]) if self._affordable([cell])]
             if not cells or len(self._samples.get(cells[0], ())) >= self.repetitions:
                 break
@@ -314,7 +314,7 @@ class Campaign:
             and self._affordable([cell])
         ]
 
-    def _told(self, mode: bool) -> dict[int, Fit]:
+    def _significant_fits(self, mode: bool) -> dict[int, Fit]:
         """The fits of the sizes whose own samples tell t0 from 0."""
         fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
         return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}

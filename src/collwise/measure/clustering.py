@@ -34,7 +34,7 @@ def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
 
     times_s: of every pair, symmetric, above 0 but on the diagonal.   A level is a step by GAP or
     more in the ordered times, below which pairs fall into groups: all pairs of a group are below
-    it, and all others above.  A step of which that does not hold makes no level.
+    it, and all others above.  Where pairs do not fall into such groups, a step makes no level.
     """
     members = len(times_s)
     ordered = sorted(float(t) for t in times_s[np.triu_indices(members, 1)])

@@ -16,10 +16,10 @@ SIZES = (64, 1024, 16384, 131072, 1048576)
 """Bytes of the vectors."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
 """(operator, type) measured by default."""
-LEAST = 5
-MOST = 200
+MIN_REPETITIONS = 5
+MAX_REPETITIONS = 200
 BATCH_S = 2e-4
-"""A sample is the mean of so many calls in a row as take about this long."""
+"""A sample is the mean of as many calls in a row as take about this long."""
 
 
 class CombineSetting(NamedTuple):

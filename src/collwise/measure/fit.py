@@ -236,10 +236,10 @@ def _rising_line(
     place = np.array([1.0, at])
     best = (float(np.sum((y / errors) ** 2)), 0.0)  # of a line along 0
     for chosen in ([0, 1], [0], [1]):
-        found, *_ = np.linalg.lstsq(columns[chosen].T, y / errors, rcond=None)
-        if (found >= 0).all():
-            misfit = float(np.sum((found @ columns[chosen] - y / errors) ** 2))
-            best = min(best, (misfit, float(found @ place[chosen])))
+        coefficients, *_ = np.linalg.lstsq(columns[chosen].T, y / errors, rcond=None)
+        if (coefficients >= 0).all():
+            misfit = float(np.sum((coefficients @ columns[chosen] - y / errors) ** 2))
+            best = min(best, (misfit, float(coefficients @ place[chosen])))
     inverse = np.linalg.pinv(columns.T)
     spare = max(len(x) - 2, 1)
     error = float(np.linalg.norm(place @ inverse)) * max(best[0] / spare, 1.0) ** 0.5

@@ -71,9 +71,9 @@ class PortProbe:
         if rank >= 2 * q:
             return []
         if rank >= q:
-            came: list[Operation] = [Recv(rank - q, block)] * self.k
-            told: list[Operation] = [Recv(q + i, _WORD) for i in range(1, q) if rank == q]
-            return [*came, *told, Send(0 if rank == q else q, _WORD)]
+            receipts: list[Operation] = [Recv(rank - q, block)] * self.k
+            reports: list[Operation] = [Recv(q + i, _WORD) for i in range(1, q) if rank == q]
+            return [*receipts, *reports, Send(0 if rank == q else q, _WORD)]
         mine: list[Operation] = [Send(q + rank, block, Slot.OUTPUT if rank else Slot.INPUT)]
         if rank:
             return [Recv(0, _WORD), *mine * self.k]

@@ -1,4 +1,4 @@
-"""What a probe costs in seconds: as measured, or as the nearest measured probes let expect."""
+"""What a probe costs in seconds: measured, or estimated from the nearest measured probes."""
 
 from collections import Counter, defaultdict
 

@@ -34,7 +34,7 @@ BY_HAND = " (by hand)"
 class Punctual(NamedTuple):
     """The times (seconds, repetitions × competitors) in which all ranks began together.
 
-    dropped: how many other repetitions there were.   tolerance_s: how far apart starts may be.
+    dropped: how many repetitions are left out.   tolerance_s: how far apart starts may be.
     """
 
     kept: NDArray[np.float64]

@@ -20,7 +20,7 @@ DISAGREEMENT = 0.2
 UNCERTAINTY = 0.1
 """A wider ± than this in t0 or λ, relative, is noisy."""
 SHARE = 0.25
-"""The whole is stable although this share of its points is noisy; each says so itself."""
+"""A measurement is stable with up to this share of noisy points, each of which says so."""
 
 
 @dataclass(frozen=True)

@@ -158,11 +158,11 @@ def _machine(file: _File) -> Levels:
         placement = Placement.of_members(groups, most + 1)
     last = len(laws) if ports[-1] is not None else -1
     names = [level.name for level in file.levels[:-1]]
-    given = [name for name in names if name is not None]
-    if given and len(given) < len(names):
+    named = [name for name in names if name is not None]
+    if named and len(named) < len(names):
         seen = "some levels have names, and others have none"
         raise InvalidArgument("the names of the groups", seen, "name all but the last, or none")
-    return Machine.levels(laws, placement, ports=ports[:last], names=given)
+    return Machine.levels(laws, placement, ports=ports[:last], names=named)
 
 
 def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None]:

@@ -26,7 +26,7 @@ ASKED = "a machine with levels"
 GROUP_NAMES = ("node", "rack", "site")
 Port: TypeAlias = tuple[tuple[int, Fraction], ...]
 """(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
-between, as in a measured machine.  Empty where nobody notices."""
+between, as in a measured machine.  Empty where the group shares no port."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 @dataclass(frozen=True)
 class OneLevel(Machine):
-    """A machine with levels as it looks to those who know one level of it only.
+    """A machine with levels, seen as one of a single level.
 
     level: that of the messages, which also pass the ports of the level below.   overhead: exact
     seconds that each of them takes besides.

@@ -166,7 +166,7 @@ class Machine:
         innermost first.   placement: where the ranks are, with as many levels.
         ports: for every level but the last, how long (seconds, or pairs of bytes and seconds) a
         message that leaves or enters a group keeps the port busy that the group's ranks share, such
-        as a node's network card; None or left out: nobody notices.   names: of a group of each of
+        as a node's network card; none is shared where it is None.   names: of a group of each of
         these levels, "node", "rack" and "site" if not given.
         Raises InvalidArgument for other laws, and for a placement with other levels.
         """

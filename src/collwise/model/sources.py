@@ -87,11 +87,11 @@ def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
     """
     asked = f"sources among {checked_integer(ranks, 'sources', 'ranks')} ranks"
     try:
-        given = iter(sources)
+        candidates = iter(sources)
     except TypeError:
         remedy = "give a list of ranks"
         raise InvalidArgument(asked, f"sources = {sources!r}", remedy) from None
-    checked_ranks = [checked_integer(rank, asked, "a source", 0, ranks - 1) for rank in given]
+    checked_ranks = [checked_integer(rank, asked, "a source", 0, ranks - 1) for rank in candidates]
     for rank, times in Counter(checked_ranks).items():
         if times > 1:
             raise InvalidArgument(asked, f"rank {rank} is given twice", "give each source once")

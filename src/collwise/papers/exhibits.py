@@ -49,7 +49,7 @@ class Paper:
     def selected(self, items: Sequence[str]) -> "Paper":
         """Of this paper only these: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
 
-        Everything if there are none.   Raises UnknownName for an item that there is not.
+        Everything if there are none.   Raises UnknownName for an item that the paper does not have.
         """
         if not items:
             return self

@@ -233,8 +233,8 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             damaged(re.sub(unknown, r"its \2 is \1, which is unknown", str(error)))
         except msgspec.DecodeError as error:
             seen = str(error)
-            if found := re.search(r"\(byte (\d+)\)", seen):
-                line = 1 + raw.count(b"\n", 0, int(found[1]))
+            if place := re.search(r"\(byte (\d+)\)", seen):
+                line = 1 + raw.count(b"\n", 0, int(place[1]))
                 seen += f", in line {line}"
             damaged(seen)
 

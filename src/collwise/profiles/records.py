@@ -92,7 +92,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     senders: Count
     """So many ranks sent at once."""
     port_s: NotNegative
-    """0 where that took them no longer than one of them alone: nobody notices."""
+    """0 where that took them no longer than one of them alone: the port is no limit."""
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
     """Where one rank fills the port: for how long the message keeps that rank itself busy."""
@@ -138,7 +138,7 @@ def check_points(points: tuple[MeasuredSize, ...]) -> None:
 def placement_of(ranks_of_nodes: Iterable[int]) -> str:
     """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
 
-    ranks_of_nodes: the number of ranks on each node.   Which ranks they are is not told.
+    ranks_of_nodes: the number of ranks on each node.   It does not say which ranks they are.
     """
     nodes = sorted(Counter(ranks_of_nodes).items(), reverse=True)
     return " ".join(f"{count}x{ranks}" for ranks, count in nodes)

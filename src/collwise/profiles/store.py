@@ -36,11 +36,11 @@ def named(name: str | None) -> Path:
     every = saved()
     if name is not None and os.path.isfile(name):  # noqa: PTH113 - never raises
         return Path(name)
-    found = [path for path in every if path.stem.startswith(name or "")]
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(path.stem for path in found or every) or "none"
-    seen = f"{len(found)} saved profiles match" if found else "no saved profile matches"
+    matches = [path for path in every if path.stem.startswith(name or "")]
+    if len(matches) == 1:
+        return matches[0]
+    listed = ", ".join(path.stem for path in matches or every) or "none"
+    seen = f"{len(matches)} saved profiles match" if matches else "no saved profile matches"
     raise InvalidArgument(
         f"the profile {name}" if name else "a profile",
         f"{seen} (saved: {listed})",

@@ -25,7 +25,7 @@ Ticks: TypeAlias = NDArray[Any]
 """int64, or object for Python's integers; those of one schedule are of one kind."""
 Times: TypeAlias = tuple[Ticks, Ticks]
 """Per message: when it is sent, and when it is received."""
-LONG = 32
+LONG_RUN = 32
 """Runs longer than this, or than there are runs, are worth array operations of their own."""
 
 
@@ -223,7 +223,7 @@ def _until_missing(arrived: NDArray[np.bool_], low: Ints, most: Ints) -> Ints:
 def _chained(least: Ticks, gap: Ticks, begins: Ints, lengths: Ints) -> Ticks:
     """In every run, one after another: at `least`, and `gap` after the one before."""
     times = least
-    long = lengths > min(LONG, len(lengths))
+    long = lengths > min(LONG_RUN, len(lengths))
     for begin, length in zip(begins[long].tolist(), lengths[long].tolist(), strict=True):
         run = slice(begin, begin + length)
         behind = np.cumsum(gap[run])

@@ -78,7 +78,7 @@ def _task(call: _Call) -> Task | None:
 
 
 def _near(one: Task, other: Task) -> bool:
-    """Whether a race of one would decide about the other, and not only just."""
+    """Whether a race of one would decide about the other, with room to spare."""
     a, b = one.problem, other.problem
     low, high = sorted((a.nbytes, b.nbytes))
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))

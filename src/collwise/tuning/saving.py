@@ -37,24 +37,24 @@ class Merged(NamedTuple):
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
-def merge(found: Profile | None, new: Profile) -> Merged:
-    """Add what was measured to the profile that was found, if it is one of the same machine.
+def merge(saved: Profile | None, new: Profile) -> Merged:
+    """Add what was measured to the saved profile, if it is one of the same machine.
 
     What was measured again is replaced: the same size with the same placement of ranks, the same
     race with the same placement.  All else stays, except races of algorithms that are no more.
     """
-    if found is None:
+    if saved is None:
         return Merged(new)
-    if found.fingerprint != new.fingerprint:
-        made = found.provenance
+    if saved.fingerprint != new.fingerprint:
+        made = saved.provenance
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
     placement = new.provenance.placement
-    before = {m.provenance.placement: m for m in (found.measurements, *found.other_placements)}
+    before = {m.provenance.placement: m for m in (saved.measurements, *saved.other_placements)}
     same = before.pop(placement, None)
     again = {_problem(race) for race in new.race_results}
-    known = [race for race in found.race_results if race.algorithm in ALGORITHMS]
-    unknown = [race for race in found.race_results if race.algorithm not in ALGORITHMS]
+    known = [race for race in saved.race_results if race.algorithm in ALGORITHMS]
+    unknown = [race for race in saved.race_results if race.algorithm not in ALGORITHMS]
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
     measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(

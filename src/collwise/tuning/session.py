@@ -68,7 +68,7 @@ class Session:
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.world, self.seed, self.progress = world, seed, progress
-        self._given = placement
+        self._placement = placement
         self.private = PrivateCommunicator(comm)
 
     def __enter__(self) -> "Session":
@@ -84,9 +84,9 @@ class Session:
     @cached_property
     def found(self) -> Found:
         """Where the ranks are.  Collective when it is first asked for."""
-        if (given := self._given) is not None:
-            check_placement(given, self.private.comm.Get_size())
-            return worth_measuring(self.world, given)
+        if (placement := self._placement) is not None:
+            check_placement(placement, self.private.comm.Get_size())
+            return worth_measuring(self.world, placement)
         return find_placement(self.private.comm, self.world)
 
     def measure(

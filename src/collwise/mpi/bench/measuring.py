@@ -8,7 +8,14 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.measure.campaign import Campaign
-from collwise.measure.combine_cost import BATCH_S, LEAST, MOST, CombineSetting, cells, slowest
+from collwise.measure.combine_cost import (
+    BATCH_S,
+    MAX_REPETITIONS,
+    MIN_REPETITIONS,
+    CombineSetting,
+    cells,
+    slowest,
+)
 from collwise.measure.level_campaign import AnyCampaign, measure_levels
 from collwise.measure.port_campaign import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
@@ -108,10 +115,10 @@ def time_cells(
     samples: dict[CombineSetting, list[float]] = {cell: [] for cell in cells}
     runs = [_Run(cell) for cell in cells]
     begin = time.perf_counter()
-    for turn in range(MOST):
+    for turn in range(MAX_REPETITIONS):
         for run in runs:
             samples[run.cell].append(run.sample())
-        if turn + 1 >= LEAST and time.perf_counter() - begin > budget_s:
+        if turn + 1 >= MIN_REPETITIONS and time.perf_counter() - begin > budget_s:
             break
     return samples
 

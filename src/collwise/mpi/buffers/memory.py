@@ -18,7 +18,7 @@ from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clob
 Action: TypeAlias = Callable[[], Any]
 """Something ready to be done."""
 _ALIGNMENT = 64
-LONG = 1024
+UFUNC_COPY_FROM = 1024
 """Bytes from which on a ufunc copies as fast as memcpy: some processors take 10 times as long for
 the string instructions that memcpy uses for kilobytes."""
 USER = 1 << 30
@@ -167,7 +167,7 @@ def copy_action(
         return partial(comm.Sendrecv, source, me, tag, target, me, tag)
     memory, into = source[0], target[0]
     nbytes, size = len(into), _WORD.itemsize
-    if nbytes < LONG or memory.address % size or into.address % size or nbytes % size:
+    if nbytes < UFUNC_COPY_FROM or memory.address % size or into.address % size or nbytes % size:
         return partial(memoryview(into).__setitem__, _ALL, memory)
     return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
 

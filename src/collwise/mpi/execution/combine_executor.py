@@ -11,7 +11,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import is_in_place
 from collwise.mpi.buffers.memory import (
     IN_SCRATCH,
-    LONG,
+    UFUNC_COPY_FROM,
     USER,
     USER_INPUT,
     ElementType,
@@ -51,7 +51,7 @@ class _Staging(NamedTuple):
     """Memory of ours for short vectors of one type, and the plan bound to it.
 
     words: unsigned integers of the elements' size, if vectors are long enough to be copied by a
-    ufunc (see `LONG`).
+    ufunc (see `UFUNC_COPY_FROM`).
     """
 
     vector: NDArray[Any]
@@ -128,7 +128,7 @@ class CombineExecutor(Executor):
         nbytes, size = self.problem.nbytes, dtype.itemsize
         vector, result = allocate(nbytes).view(dtype), allocate(self._result.length).view(dtype)
         bound = self._bind(self._operands(vector, result), BLOCKING_TAG)
-        words = np.dtype(f"u{size}") if nbytes >= LONG and size in (1, 2, 4, 8) else None
+        words = np.dtype(f"u{size}") if nbytes >= UFUNC_COPY_FROM and size in (1, 2, 4, 8) else None
         return self._staged.remember(dtype, _Staging(vector, result, bound, words))
 
     def _operands(self, *buffers: Any) -> Operands:

@@ -17,7 +17,7 @@ assert DELTA.contention_free is not None
 BLOCKING = DELTA.contention_free
 MESH = cw.topology.Mesh(8, 8)
 ORDERS = tuple(tuple(Random(seed).sample(range(64), 64)) for seed in range(5))
-"""Random orders of the 64 nodes; the paper took one, and told neither which nor how many."""
+"""Random orders of the 64 nodes; the paper used one, and does not say which."""
 IN_ROWS = (tuple(range(64)),)
 """The order free of contention: row by row, from the source on."""
 SIZES = (8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -27,7 +27,7 @@ PACKET = 512
 def overlapping() -> cw.Machine:
     """The Delta with sends that do not block: links carry a message while the next is copied.
 
-    Which is how the paper explains its Fig 5 (§2.2); that all of the links' time overlaps is ours.
+    So the paper explains its Fig 5 (§2.2); that all of the links' time overlaps is our assumption.
     """
     costs = [(n, BLOCKING.message(n)) for n in (1, PACKET, 32 * PACKET)]
     gaps = [(n, cost.gap - n * DELTA.machine.beta, cost.latency) for n, cost in costs]

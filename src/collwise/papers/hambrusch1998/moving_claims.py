@@ -40,7 +40,7 @@ Case = tuple[Shape, tuple[int, ...], int]
 
 @cache
 def _near_ideal(displaced: int) -> list[Case]:
-    """64 sources in ideal places, but for a few, which are anywhere."""
+    """64 sources in ideal places, except a few, which are anywhere."""
     best = sorted(rows(WIDE, 64))
     elsewhere = [rank for rank in range(256) if rank not in best]
     cases = []

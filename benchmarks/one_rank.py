@@ -1,6 +1,6 @@
 """What one rank's schedule costs among very many ranks: every registered algorithm, nothing cached.
 
-Run: uv run python benchmarks/one_rank.py [--ranks 1048576] [--limit-s 20] [--only reduce/,flat]
+Run: uv run python benchmarks/one_rank.py [--ranks 1048576] [--limit-s 20] [--only reduce/,s_to_p]
 
 The slowest of a few ranks, with all caches empty (medians of seven runs).  The problem is given:
 sources and placements are as long as there are ranks.  The aim: at most 1 ms for lists of up to 64
@@ -22,6 +22,7 @@ from typing import Any
 from bench_support import number, table_head, table_row
 
 import collwise as cw
+from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 
 FEW, AIM_S, AIM_EACH_S = 64, 1e-3, 10e-6
@@ -72,7 +73,8 @@ def problem_of(algorithm: cw.Algorithm, ranks: int, sources: int, nbytes: int) -
 def measure(algorithm: cw.Algorithm, problem: Any, rank: int, limit_s: float) -> Any:
     """CPU seconds (median), operations and blocks of a rank's list; the limit if it takes longer.
 
-    In a fork, which ends at the limit.  All caches are emptied before each run.
+    In a fork, which ends at the limit; −1 operations if it is refused.  Caches are emptied before
+    each run.
     """
     reads, writes = os.pipe()
     if not (child := os.fork()):
@@ -84,9 +86,13 @@ def measure(algorithm: cw.Algorithm, problem: Any, rank: int, limit_s: float) ->
             for one in caches:
                 one.cache_clear()
             fresh = replace(problem)
-            begin = time.process_time()
-            operations = algorithm.solve(fresh, settings).rank(rank)
-            runs.append(time.process_time() - begin)
+            begin = time.thread_time()
+            try:
+                operations = algorithm.solve(fresh, settings).rank(rank)
+            except InvalidArgument:
+                os.write(writes, struct.pack("dqq", 0, -1, 0))
+                os._exit(0)
+            runs.append(time.thread_time() - begin)
             if runs[0] > 1:
                 break
         os.write(
@@ -113,31 +119,28 @@ def main() -> None:
     parser.add_argument("--limit-s", type=number(float), default=20)
     parser.add_argument("--sources", type=number(int), default=SOURCES)
     parser.add_argument("--nbytes", type=number(int, 8), default=4096)
-    parser.add_argument("--only", default="", help="those whose names contain one of these words")
+    parser.add_argument("--only", default="", help="those whose names begin so")
     options = parser.parse_args()
     p = options.ranks
     print(table_head(("algorithm", "rank", "operations", "blocks", "ms", "µs for each", "")))
     for algorithm in cw.ALGORITHMS.values():
-        if not any(word in algorithm.name for word in options.only.split(",")):
+        if not algorithm.name.startswith(tuple(options.only.split(","))):
             continue
         sources = min(options.sources, p)
         problem = problem_of(algorithm, p, sources, options.nbytes // 8 * 8)
         rows = []
         for rank in sorted({problem.root, problem.root + 1, p // 2, p * 3 // 4 - 1, p - 1}):
             took_s, count, blocks = measure(algorithm, problem, rank % p, options.limit_s)
-            each_s = took_s / max(blocks, 1)
+            if count < 0:
+                rows.append((0.0, *("refused",) * 5))
+                break
             aim_s = AIM_S if blocks <= FEW else AIM_EACH_S * blocks
-            rows.append((took_s / aim_s, rank % p, count, blocks, took_s, each_s))
+            each = f"{took_s / max(blocks, 1) * 1e6:.1f}"
+            said = f"{rank % p:,}", f"{count:,}", f"{blocks:,}", f"{took_s * 1e3:.2f}", each
+            rows.append((took_s / aim_s, *said))
             if not count and took_s >= options.limit_s:
                 break
-        share, rank, count, blocks, took_s, each_s = max(rows)
-        cells = (
-            f"{rank:,}",
-            f"{count:,}",
-            f"{blocks:,}",
-            f"{took_s * 1e3:.2f}",
-            f"{each_s * 1e6:.1f}",
-        )
+        share, *cells = max(rows)
         print(table_row((algorithm.name, *cells, "missed" * (share > 1))), flush=True)
 
 

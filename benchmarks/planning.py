@@ -40,7 +40,7 @@ def commands(ranks: int) -> list[tuple[str, float | None]]:
         *several,
         (f"simulate allreduce -n {fewer} --bytes 512 {doubling}", 5),
         (f"simulate allreduce -n {fewer + 1} --bytes 512 {doubling}", None),
-        (f"simulate allreduce -n {fewer + 1} --bytes 1M {halving}", None),
+        (f"simulate allreduce -n {fewer // 2 + 1} --bytes 1M {halving}", None),
         (f"simulate reduce -n {ranks} --bytes 512 --algorithm binomial {HOCKNEY}", 2),
     ]
 

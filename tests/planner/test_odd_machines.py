@@ -9,6 +9,10 @@ import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.measured_machine import measured
 from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.operations import Send
+from collwise.schedule.program import LARGEST_IN_COLUMNS
+from collwise.timing.vectorised import vectorised_timing
+from tests.algorithms.examples import settings_of
 
 PRIMES = 1000003, 998244353, 2147483647
 MACHINES = {
@@ -56,3 +60,33 @@ def test_columns_count_in_64_bits() -> None:
     census = cw.ALGORITHMS["allreduce/census_in_order"]
     with pytest.raises(InvalidArgument, match="offsets beyond 2\\^63; plan for fewer bytes"):
         census.schedule(5, 1 << 62, latency=2).columns()
+
+
+@pytest.mark.parametrize(
+    "nbytes", [2**55, 2**58, 2**61, 2**62, 2**63 - 1, 2**63, 2**64 + 1, 2**200]
+)
+def test_no_column_is_wrong(nbytes: int) -> None:
+    """They hold every byte that is sent, or are refused; then the other engine has the times."""
+    for name, algorithm in cw.ALGORITHMS.items():
+        if algorithm.levels or algorithm.collective == "reduce_scatter_block":
+            continue
+        wanted: dict[str, Any] = {"segment": nbytes // 5, "algorithm": "chain"}
+        sources: dict[str, Any] = {"sources": range(5)} if algorithm.kind.has_sources else {}
+        settings = settings_of(algorithm, 5, **wanted)
+        schedule = algorithm.schedule(5, nbytes, **sources, **settings)
+        timing = vectorised_timing(schedule, MACHINES["primes"])
+        if timing is not None:
+            assert timing.completion == cw.ideal(schedule, MACHINES["primes"]).completion, name
+        if algorithm.collective == "broadcast":
+            predicted = algorithm.predict(MACHINES["primes"], 5, nbytes, **settings)
+            assert predicted == cw.ideal(schedule, MACHINES["primes"]).completion, name
+        blocks = [b for rank in schedule.lists for op in rank for b in op.blocks]
+        most = max(b.offset for b in blocks)  # in scratch vectors lie behind one another
+        if schedule.problem.nbytes > LARGEST_IN_COLUMNS or most >= 2**63:
+            with pytest.raises(InvalidArgument, match="offsets beyond 2"):
+                schedule.columns()
+            continue
+        rows = schedule.columns().rows()
+        sent = [op for rank in schedule.lists for op in rank if isinstance(op, Send)]
+        assert sum(row[-1] for row in rows) == sum(b.length for op in sent for b in op.blocks)
+        assert min(row[-2] for row in rows) == 0

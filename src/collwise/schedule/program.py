@@ -20,6 +20,10 @@ from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
 
+LARGEST_IN_COLUMNS = 1 << 62
+"""Bytes of a problem: beyond that, what is computed in int64 on the way might not fit."""
+_BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -110,6 +114,8 @@ class Schedule:
 
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
+        if self.problem.nbytes > LARGEST_IN_COLUMNS:
+            raise InvalidArgument(*_BEYOND)
         columns = self.program.columns()
         if columns is None:
             columns = tabulate(self.program.every(self.ranks), self.problem.begins)
@@ -176,6 +182,5 @@ def tabulate(
     try:
         table = np.array(rows, dtype=np.int64).reshape(-1, 6)
     except OverflowError:
-        seen, remedy = "it has offsets beyond 2^63", "plan for fewer bytes"
-        raise InvalidArgument("columns of a schedule", seen, remedy) from None
+        raise InvalidArgument(*_BEYOND) from None
     return Columns(*(table[:, i].copy() for i in range(6)))

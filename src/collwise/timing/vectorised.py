@@ -16,7 +16,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
-from collwise.schedule.program import Program, Schedule
+from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
@@ -166,12 +166,13 @@ def vectorised_timing(
     Combining: up a tree with whole vectors, and, without levels, in exchanges and wherever all
     ranks do the same.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
-    that a rank receives twice, LogGP other than down a tree (there messages are processed in the
-    order in which they arrive); also if ranks wait for each other in a circle.
+    that a rank receives twice, more than int64 counts, LogGP other than down a tree (there messages
+    are processed in the order in which they arrive); also if ranks wait for each other in a circle.
     """
     if schedule.problem.kind.combines:
         return _combining(schedule, machine, limit)
-    if machine.law in ("wormhole", "one partner"):
+    most = LARGEST_IN_COLUMNS >> 6 * isinstance(machine, Levels)  # numbers its levels beside bytes
+    if schedule.problem.nbytes > most or machine.law in ("wormhole", "one partner"):
         return None
     if (messages := port_queues(schedule)) is None:
         return None
@@ -192,7 +193,8 @@ def at_once(schedule: Schedule) -> bool:
     """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
     program = schedule.program
     if schedule.problem.kind.combines:
-        return isinstance(program, UpTree) and program.is_whole()
+        few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS
+        return isinstance(program, UpTree) and program.is_whole() and few
     return type(program).columns is not Program.columns
 
 

@@ -100,7 +100,7 @@ def time_of_segments(problem: Problem, machine: Levels, settings: Settings) -> F
     One goes all the way; the others follow as fast as the root takes them.
     """
     tree = joined_tree(problem, settings["trees"])
-    segment = min(settings["segment"], problem.nbytes)
+    segment: int = min(settings["segment"], problem.nbytes)
     combining = (machine.combine(segment) or Fraction(0)) * problem.kind.combines
     way, pace = Fraction(0), Fraction(0)
     for level in range(1, tree.teams.depth + 1):

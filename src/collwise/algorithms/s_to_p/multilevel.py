@@ -58,7 +58,9 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
         for team in teams.teams[level - 1]:
             given = [sum(b.length for b in held[level - 1].get(rank, ())) for rank in team[1:]]
             costs = [machine.at(level, nbytes) for nbytes in given if nbytes]
-            joined.append(sum((c.gap for c in costs), max((c.latency for c in costs), default=0)))
+            joined.append(
+                sum((c.gap for c in costs), max((c.latency for c in costs), default=Fraction(0)))
+            )
         down = tree.tree(level, max(teams.largest(level), 2))
         total += max(joined) + tree_time(down, problem.nbytes, OneLevel(machine, level))
     return total

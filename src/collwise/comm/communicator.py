@@ -13,7 +13,7 @@ from collwise.comm.call_keys import broadcast_key, combine_key
 from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch
-from collwise.comm.family import CONSTANTS, Inheritable, living, stands_for
+from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, stands_for
 from collwise.comm.handing_over import quick_methods
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
@@ -124,7 +124,7 @@ class Comm(ObjectForms):
         if like is self:
             self._dispatch.forget()
         elif like is None:
-            living[self.handle] = self
+            comms_by_handle[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
         given = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning

@@ -154,7 +154,7 @@ class Inheritable(MPI.Intracomm):
         return made
 
 
-living: WeakValueDictionary[int, Inheritable] = WeakValueDictionary()
+comms_by_handle: WeakValueDictionary[int, Inheritable] = WeakValueDictionary()
 """By MPI's handles, communicators of ours."""
 _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 """Which class of ours stands for one of mpi4py's."""

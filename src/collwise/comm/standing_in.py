@@ -15,7 +15,7 @@ from typing import Any
 from mpi4py import MPI
 
 from collwise.comm.communicator import Comm
-from collwise.comm.family import living
+from collwise.comm.family import comms_by_handle
 from collwise.comm.recording import CountingStarts
 from collwise.errors import InvalidArgument
 from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
@@ -55,7 +55,7 @@ def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
     @wraps(theirs)
     def found(handle: int) -> MPI.Comm:
         made = theirs(handle)
-        ours = living.get(made.handle)
+        ours = comms_by_handle.get(made.handle)
         return made if ours is None or ours != made else copy.copy(ours)
 
     return found

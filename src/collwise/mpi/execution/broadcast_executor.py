@@ -8,7 +8,7 @@ import numpy as np
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
 from collwise.mpi.engine.compiled_plan import FastCall
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.executor import Executor, Operands
+from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.execution.interpreter import BoundPlan
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
@@ -39,8 +39,8 @@ class BroadcastExecutor(Executor):
         if self.private.broken:
             self.private.check()
         if self._unread is None:
-            operands = Operands({Slot.OUTPUT: Memory(0)}, "direct")
-            unread = self._bind(operands, BLOCKING_TAG, rebindable=True)
+            call_buffers = CallBuffers({Slot.OUTPUT: Memory(0)}, "direct")
+            unread = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
             assert isinstance(unread, BoundPlan)
             self._unread = unread
         self._unread.pass_on(array)
@@ -53,7 +53,7 @@ class BroadcastExecutor(Executor):
             self._unread.pass_on(None)
         return None
 
-    def _operands(self, *buffers: Any) -> Operands:
+    def _read_buffers(self, *buffers: Any) -> CallBuffers:
         (spec,) = buffers
         buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
         unit = buffer.unit
@@ -64,8 +64,8 @@ class BroadcastExecutor(Executor):
             layout = unit.datatype.handle if unit.datatype.is_predefined else None
             slots = {Slot.OUTPUT: buffer.memory}
         if self._unsegmented or unit.contiguous:
-            return Operands(slots, "direct", layout, buffer.keep, distances=distances)
-        return Operands({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
+            return CallBuffers(slots, "direct", layout, buffer.keep, distances=distances)
+        return CallBuffers({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
 
     def _plan(self, variant: Any) -> RankPlan:
         everything = (self.problem.whole,)

@@ -21,7 +21,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import FastCall
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.executor import Bound, BoundedCache, Executor, Operands
+from collwise.mpi.execution.executor import Bound, BoundedCache, CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.operations import Block, Copy, Slot
@@ -127,11 +127,11 @@ class CombineExecutor(Executor):
     def _stage(self, dtype: np.dtype[Any]) -> _Staging:
         nbytes, size = self.problem.nbytes, dtype.itemsize
         vector, result = allocate(nbytes).view(dtype), allocate(self._result.length).view(dtype)
-        bound = self._bind(self._operands(vector, result), BLOCKING_TAG)
+        bound = self._bind(self._read_buffers(vector, result), BLOCKING_TAG)
         words = np.dtype(f"u{size}") if nbytes >= UFUNC_COPY_FROM and size in (1, 2, 4, 8) else None
         return self._staged.remember(dtype, _Staging(vector, result, bound, words))
 
-    def _operands(self, *buffers: Any) -> Operands:
+    def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
         nbytes, start = self.problem.nbytes, self._result.offset
         shared = self._owed and is_in_place(sendbuf)
@@ -167,7 +167,7 @@ class CombineExecutor(Executor):
         if self._owed:
             result = USER if USER in slots else Slot.OUTPUT
             distances[result] = True, address - received.address
-        return Operands(slots, variant, layout, keep, unit, operator, distances=distances)
+        return CallBuffers(slots, variant, layout, keep, unit, operator, distances=distances)
 
     def _plan(self, variant: _Variant) -> RankPlan:
         operations, after = self._operations, []

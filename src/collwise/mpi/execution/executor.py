@@ -90,7 +90,7 @@ class BoundedCache(dict[K, V]):
 
 
 @dataclass(slots=True)
-class Operands:
+class CallBuffers:
     """What the buffers of one call are to a rank's plan.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
@@ -148,7 +148,7 @@ class Executor(ABC):
         private.own(self)
 
     @abstractmethod
-    def _operands(self, *buffers: Any) -> Operands:
+    def _read_buffers(self, *buffers: Any) -> CallBuffers:
         """What the buffers of a call are to the plan; raises if they do not fit."""
 
     @abstractmethod
@@ -164,7 +164,7 @@ class Executor(ABC):
         """
         if self.private.broken:
             self.private.check()
-        return self._execute(self._operands(*buffers))
+        return self._execute(self._read_buffers(*buffers))
 
     def persistent(self, *buffers: Any) -> PersistentCollective:
         """Make a persistent request for these buffers.  All ranks, in the same order.
@@ -172,9 +172,9 @@ class Executor(ABC):
         Raises as `run`.
         """
         self.private.check()
-        operands = self._operands(*buffers)
-        operands.own_types()
-        bound = self._bind(operands, self.private.take_tag())
+        call_buffers = self._read_buffers(*buffers)
+        call_buffers.own_types()
+        bound = self._bind(call_buffers, self.private.take_tag())
         return request_of(self.private, bound)
 
     def nonblocking(self, *buffers: Any) -> Started:
@@ -184,12 +184,14 @@ class Executor(ABC):
         cannot be called, so operators of the user's need ours.   Raises as `run`.
         """
         self.private.check()
-        operands = self._operands(*buffers)
-        operator, tag = operands.operator, self.private.take_tag()
+        call_buffers = self._read_buffers(*buffers)
+        operator, tag = call_buffers.operator, self.private.take_tag()
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
-            key = None if operands.layout is None else (operands.variant, operands.layout)
-            bound = self._idle_plan(key, operands, tag)
+            key = (
+                None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
+            )
+            bound = self._idle_plan(key, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
                 try:
                     request = bound.fly(self.private, partial(self._landed, bound, key))
@@ -199,19 +201,19 @@ class Executor(ABC):
                 if key is None:
                     return request, None
                 again = self._idle.setdefault(key, []), self.private.take_tag
-                return request, (*bound.fast_call(operands.distances), None, *again)
+                return request, (*bound.fast_call(call_buffers.distances), None, *again)
             bound.Free()
-        operands.own_types()
-        return request_of(self.private, self._bind(operands, tag), once=True), None
+        call_buffers.own_types()
+        return request_of(self.private, self._bind(call_buffers, tag), once=True), None
 
-    def _idle_plan(self, key: Hashable, operands: Operands, tag: int) -> Bound:
+    def _idle_plan(self, key: Hashable, call_buffers: CallBuffers, tag: int) -> Bound:
         """A plan with memory of its own that nobody executes: an earlier call's, or a new one."""
         if idle := self._idle.get(key):
             bound = idle.pop()
-            bound.reuse(operands.slots, operands.keep, tag)
+            bound.reuse(call_buffers.slots, call_buffers.keep, tag)
             return bound
-        operands.own_types()
-        return self._bind(operands, tag, rebindable=True, alone=True)
+        call_buffers.own_types()
+        return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
     def _landed(self, bound: CompiledPlan, key: Hashable) -> None:
         """Keep a plan for the next call of its kind, if it is small and there are few."""
@@ -226,14 +228,14 @@ class Executor(ABC):
         else:
             self._idle.setdefault(key, []).append(bound)
 
-    def _execute(self, operands: Operands) -> FastCall | None:
-        key = None if operands.layout is None else (operands.variant, operands.layout)
+    def _execute(self, call_buffers: CallBuffers) -> FastCall | None:
+        key = None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._bind(operands, BLOCKING_TAG, rebindable=True)
+            bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
-        bound.set_addresses(operands.slots, self.private.scratch)
+        bound.set_addresses(call_buffers.slots, self.private.scratch)
         try:
             bound.run()
         except BaseException as problem:
@@ -243,11 +245,11 @@ class Executor(ABC):
             if key is None:
                 bound.Free()
         if key is not None and isinstance(bound, CompiledPlan):
-            return bound.fast_call(operands.distances)
+            return bound.fast_call(call_buffers.distances)
         return None
 
     def _bind(
-        self, operands: Operands, tag: int, *, rebindable: bool = False, alone: bool = False
+        self, call_buffers: CallBuffers, tag: int, *, rebindable: bool = False, alone: bool = False
     ) -> Bound:
         """Bind the plan.
 
@@ -255,17 +257,17 @@ class Executor(ABC):
         are not kept alive.   alone: with scratch of its own, and these are.
         """
         shared = rebindable and not alone
-        if (plan := self._plans.get(operands.variant)) is None:
-            plan = self._plans[operands.variant] = self._plan(operands.variant)
-        in_scratch = [IN_SCRATCH[slot] for slot in operands.slots if slot in IN_SCRATCH]
-        starts = operands.starts
-        scratch = ScratchLayout(plan.operations, operands.unit, in_scratch, starts)
+        if (plan := self._plans.get(call_buffers.variant)) is None:
+            plan = self._plans[call_buffers.variant] = self._plan(call_buffers.variant)
+        in_scratch = [IN_SCRATCH[slot] for slot in call_buffers.slots if slot in IN_SCRATCH]
+        starts = call_buffers.starts
+        scratch = ScratchLayout(plan.operations, call_buffers.unit, in_scratch, starts)
         memory = allocate(0 if shared else scratch.nbytes)
-        slots = dict(operands.slots)
+        slots = dict(call_buffers.slots)
         for slot, address in scratch.placed_at(memory.ctypes.data).items():
-            slots[slot] = Memory(address, operands.unit, starts)
-        operator, types = operands.operator, operands.types
-        keep = None if shared else (operands.keep, memory)
+            slots[slot] = Memory(address, call_buffers.unit, starts)
+        operator, types = call_buffers.operator, call_buffers.types
+        keep = None if shared else (call_buffers.keep, memory)
         given = plan, slots, scratch, self.private.comm, tag, operator, types
         return bound_plan(*given, rebindable=rebindable, keep=keep)
 

@@ -22,7 +22,7 @@ from collwise.mpi.buffers.vector_layout import (
     contribution,
     vector_key,
 )
-from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, Executor, Operands
+from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Copy, Operation, Send, Slot
@@ -62,7 +62,7 @@ class GatherExecutor(Executor):
         self._cut = not all(whole.issuperset(op.blocks) for op in self._operations)
         self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
 
-    def _operands(self, *buffers: Any) -> Operands:
+    def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
         key = vector_key(self._method, recvbuf)
         received = self._received(recvbuf, key)
@@ -80,12 +80,12 @@ class GatherExecutor(Executor):
         variant = _Variant(in_place, packed, not in_place and (contiguous or not self._cut))
         if packed:
             starts = dict(enumerate(accumulate(self._lengths, initial=0)))
-            return Operands(slots, variant, keep=keep, unit=PACKED, starts=starts)
+            return CallBuffers(slots, variant, keep=keep, unit=PACKED, starts=starts)
         layout = None if key is None or not contiguous else received.layout
         distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
         if not in_place:
             distances[Slot.INPUT] = False, 0
-        return Operands(slots, variant, layout, keep, distances=distances)
+        return CallBuffers(slots, variant, layout, keep, distances=distances)
 
     def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""

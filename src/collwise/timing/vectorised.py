@@ -176,7 +176,7 @@ def vectorised_timing(
         return None
     if (messages := port_queues(schedule)) is None:
         return None
-    costs, unit, which = _costsin_ticks(machine, messages)
+    costs, unit, which = _costs_in_ticks(machine, messages)
     last = None if limit is None else int(limit / unit)
     try:
         columns = [np.array(row, np.int64)[which] for row in costs]
@@ -251,7 +251,7 @@ def _up_levels(schedule: Schedule, machine: Levels, limit: Fraction | None) -> V
     """The times of whole vectors combined up a tree on a machine with levels."""
     queues = up_tree_queues(schedule)
     adding = machine.combine(schedule.problem.nbytes) or Fraction(0)
-    costs, unit, which = _costsin_ticks(machine, queues, adding)
+    costs, unit, which = _costs_in_ticks(machine, queues, adding)
     columns = [np.array(row, object)[which] for row in costs]
     add = int(adding / unit)
     last = None if limit is None else int(limit / unit)
@@ -285,7 +285,7 @@ def _meet_at_ports(
     return False
 
 
-def _costsin_ticks(
+def _costs_in_ticks(
     machine: Machine, messages: Messages, *others: Fraction
 ) -> tuple[list[list[int]], Fraction, Ints]:
     """For each kind: from a send to the next one, until it is received, until its sender is free.

@@ -71,7 +71,7 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
     for arguments, seen in (
         (
             ["-n", "8", "--placement", "2x2x2"],
-            "--placement 2 × 2 × 2 ranks: 3 levels; the profile has 2",
+            "a placement of 2 × 2 × 2 ranks: 3 levels; the profile has 2",
         ),
         (["-n", "5", "--placement", "2x2"], "the placement has 4"),
         (["-n", "4", "--placement", "2x2", "--t0", "1us", "--lam", "2"], "measured machines"),

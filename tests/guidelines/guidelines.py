@@ -152,16 +152,20 @@ GRID: dict[str, list[Any]] = json.loads(
 )
 """By parameter, the values that are tried by hand; of `stages`, how many ranks are in a group."""
 
+MANY = 42
+"""Settings of one algorithm; of more every so-manieth is tried."""
+
 
 def _settings(algorithm: cw.Algorithm, ranks: int) -> Iterable[dict[str, Any]]:
-    """All on the grid; none where a parameter is another algorithm."""
+    """Those on the grid, in turn if they are many; none where a parameter is another algorithm."""
     grid = {
         **GRID,
         "strategy": list(product((0, 1), repeat=cube_dimension(ranks))),
         "stages": [stages_for(ranks, radix) for radix in GRID["stages"]],
     }
-    values = product(*(grid.get(name, []) for name in algorithm.parameters))
-    return (dict(zip(algorithm.parameters, one, strict=True)) for one in values)
+    values = list(product(*(grid.get(name, []) for name in algorithm.parameters)))
+    some = values[:: max(len(values) // MANY, 1)]
+    return (dict(zip(algorithm.parameters, one, strict=True)) for one in some)
 
 
 def _on_the_grid(collective: str) -> Guideline:

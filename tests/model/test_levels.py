@@ -100,6 +100,9 @@ def test_written_in_a_line() -> None:
     )
     assert parse("3+5+4: 1us,1; 2us,2").placement == Placement.nodes([3, 5, 4])
     assert parse("2x(3+5): 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
+    racked = parse("4 nodes × 3 ranks, round robin, two racks: 1us,1; 1us,1; 2us,2").placement
+    assert racked == Placement.nodes([3] * 4, [2], round_robin=True)
+    assert parse("3+5, 2 sites: 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
     assert parse("7: 1us,2").describe() == "7 ranks; in the network t0 = 1 µs, λ = 2"
     assert parse("2x2: 1ns+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
 
@@ -111,6 +114,10 @@ def test_written_in_a_line() -> None:
         ("4y16: 1us,2; 2us,2", "that is no product of group sizes"),
         ("4x0: 1us,2; 2us,2", "that is no product of group sizes"),
         ("4x4, sideways: 1us,2; 2us,2", "that is no product of group sizes"),
+        ("4x4, two, three: 1us,2; 2us,2; 2us,2", "that is no product of group sizes"),
+        ("4x4, no racks: 1us,2; 2us,2; 2us,2", "that is no product of group sizes"),
+        ("4x4, 3 racks: 1us,2; 2us,2; 2us,2", "4 nodes are not 3 equal groups"),
+        ("2x4x4, 2 racks: 1us,2; 2us,2; 2us,2", "it says so twice"),
         ("9999x9999: 1us,2; 2us,2", "99980001 ranks are too many"),
         ("2x(1+2+3): 1us,2; 2us,2; 2us,2", "3 nodes are not 2 equal groups"),
         ("4x4: 1us,2", "the placement has 2 levels, the machine 1"),

@@ -89,7 +89,7 @@ def test_near_names_are_those_of_the_registry() -> None:
 
 @pytest.mark.parametrize(
     ("name", "ranks", "nbytes"),
-    [("scatter_ring", 2, 1000), ("scatter_allgather", 8, 5), ("chain_segmented", 4, 100)],
+    [("scatter_ring", 2, 1000), ("scatter_allgather", 8, 5), ("chain_segmented", 4, 1)],
 )
 def test_an_algorithm_that_does_not_apply(name: str, ranks: int, nbytes: int) -> None:
     """Asked for by name it is an error; among others it is listed with the reason."""

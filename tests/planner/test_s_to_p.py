@@ -445,3 +445,10 @@ def test_a_score_of_ones_own_is_not_kept() -> None:
     del score
     gc.collect()
     assert kept() is None
+
+
+def test_rounds_go_by_a_latency_above_the_number_of_ranks() -> None:
+    """With fewer rounds under way than messages take, ports would be idle most of the time."""
+    far = Machine.postal(t0_s=1, lam=20)
+    made = s_to_p(3, [0, 2], 1 << 10, far, algorithm="postal_rounds")
+    assert made.choice.settings["latency"] == 20

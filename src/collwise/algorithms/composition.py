@@ -119,9 +119,10 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
-def time_inside(problem: Problem, machine: Levels, text: str, collective: str) -> Fraction:
-    """The sum of the times of the largest team's program at every level but the outermost."""
-    levels = hierarchy_of(problem).depth - 1
+def time_by_parts(
+    problem: Problem, machine: Levels, text: str, collective: str, levels: int
+) -> Fraction:
+    """The sum of the times of the largest team's program at each of so many levels."""
     parts = parts_of(text, collective, levels) if levels else ()
     times = (team_time(problem, machine, one, level) for level, one in enumerate(parts, 1))
     return sum(times, Fraction(0))
@@ -129,9 +130,16 @@ def time_inside(problem: Problem, machine: Levels, text: str, collective: str) -
 
 def team_time(problem: Problem, machine: Levels, one: LevelAlgorithm, level: int) -> Fraction:
     """The time of an algorithm in the largest team of a level."""
-    teams = hierarchy_of(problem)
-    inner = team_problem(problem, one.algorithm.collective, max(teams.largest(level), 2))
-    return one.algorithm.time_of(inner, OneLevel(machine, level), dict(one.settings))
+    largest = max(hierarchy_of(problem).largest(level), 2)
+    inner = team_problem(problem, one.algorithm.collective, largest)
+    return part_time(one.label, inner, OneLevel(machine, level))
+
+
+@lru_cache(maxsize=4096)
+def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
+    """The time of an algorithm in a team."""
+    one = part(label, problem.collective)
+    return one.algorithm.time_of(problem, law, dict(one.settings))
 
 
 def check_order(algorithm: Algorithm, problem: Problem) -> None:
@@ -190,7 +198,7 @@ def register_multilevel(
 
 @lru_cache(maxsize=1024)
 def best_parts(
-    problem: Problem, machine: Machine, among: tuple[str, ...] | None, most: int = BEST
+    problem: Problem, machine: OneLevel, among: tuple[str, ...] | None, most: int = BEST
 ) -> tuple[str, ...]:
     """The best algorithms of a team's problem by their closed forms, the fastest first.
 
@@ -204,8 +212,7 @@ def best_parts(
             continue
         for settings in algorithm.choices(problem, machine):
             one = LevelAlgorithm.of(algorithm, settings)
-            time = algorithm.time_of(problem, machine, settings)
-            timed.append((time, len(settings), one.label))
+            timed.append((part_time(one.label, problem, machine), len(settings), one.label))
     timed.sort()
     distinct: dict[Fraction, str] = {}
     for time, _, label in timed:

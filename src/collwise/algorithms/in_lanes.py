@@ -8,7 +8,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.composition import BEST, LevelAlgorithm, best_parts, check_order, part
+from collwise.algorithms.composition import (
+    BEST,
+    LevelAlgorithm,
+    best_parts,
+    check_order,
+    part,
+    part_time,
+)
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import InTeams, hierarchy_of
@@ -91,7 +98,7 @@ def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) ->
     one, inside = part(label, problem.collective), part(gather, "s_to_p")
     lane = lane_problem(lanes, problem, lanes.parts[0].length)
     inner = collection(lanes, max(map(len, lanes.nodes)))
-    time = one.algorithm.time_of(lane, OneLevel(machine, depth), dict(one.settings))
+    time = part_time(one.label, lane, OneLevel(machine, depth))
     crowd = (count - 1) * machine.port(depth - 1, lane.nbytes)
     time += crowd * (len(lanes.nodes) - 1).bit_length()
-    return time + inside.algorithm.time_of(inner, OneLevel(machine, 1), dict(inside.settings))
+    return time + part_time(inside.label, inner, OneLevel(machine, 1))

@@ -13,13 +13,15 @@ from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.reduction import SingleRank
+from collwise.schedule.reduction import Circular, SingleRank
 from collwise.schedule.trees import Shape, Tree
 from collwise.timing import ideal, ideal_alike
 from collwise.timing.exchange_times import exchange_times
 
 LARGEST_SIMULATED = 130
 """Ranks up to which schedules in which ranks differ are simulated rank by rank for their time."""
+LARGEST_MESSAGES = 1 << 12
+"""Messages up to which they are, of programs in pieces."""
 
 MOST_MESSAGES = 1 << 19
 """Messages of an exchange in which ranks differ, up to which its time is exact: some 0.3 s."""
@@ -68,21 +70,34 @@ def _is_estimated(exchange: Exchange) -> bool:
 
 
 def register_circular(
-    name: str, summary: str, time: str, program: Callable[[Problem], Program], **more: Any
+    name: str,
+    summary: str,
+    time: str,
+    program: Callable[..., Circular],
+    messages: Callable[[Problem, Settings], int] = lambda problem, settings: 0,
+    **more: Any,
 ) -> Algorithm:
-    """Register a program of p blocks around a circle; its time is that of `circular_time`."""
+    """Register a program of p blocks around a circle; its time is that of `circular_time`.
+
+    program: of a problem, with the algorithm's settings.   messages: about those of a rank; too
+    many are not simulated for all ranks.
+    """
+
+    def estimated(problem: Problem, settings: Settings) -> bool:
+        alike = program(problem, **settings).is_alike()
+        many = problem.ranks * messages(problem, settings) > LARGEST_MESSAGES
+        return not alike and (many or problem.ranks > LARGEST_SIMULATED)
+
+    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+        made = program(problem, **settings)
+        if made.is_alike() or estimated(problem, settings):
+            return circular_time(made, machine)
+        return simulated_time(problem, machine, made)
+
+    facts: dict[str, Any] = {"estimated": estimated, "predicted": predicted, "simulated": messages}
+    facts |= {"order": lambda problem: "same", "segmented": True, **more}
     return register_combining(
-        name,
-        summary,
-        time,
-        lambda problem, _: program(problem),
-        predicted=lambda problem, machine, _: circular_time(problem, machine, program),
-        estimated=lambda problem, _: (
-            problem.ranks > LARGEST_SIMULATED and not program(problem).is_alike()
-        ),
-        order=lambda problem: "same",
-        segmented=True,
-        **more,
+        name, summary, time, lambda problem, settings: program(problem, **settings), **facts
     )
 
 
@@ -157,19 +172,14 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
     return time
 
 
-def circular_time(
-    problem: Problem, machine: Machine, program: Callable[[Problem], Program]
-) -> Fraction:
-    """Seconds of a program of p blocks around a circle.
+def circular_time(program: Circular, machine: Machine) -> Fraction:
+    """Seconds of a program of p blocks around a circle, if all blocks were equally long.
 
-    Exact if all blocks are equally long, or on up to LARGEST_SIMULATED ranks; otherwise the time
-    for the next larger length that splits evenly.
+    Exact if they are; otherwise the time for the next larger length that splits evenly.
     """
-    unit = problem.itemsize * problem.ranks
-    if not program(problem).is_alike() and problem.ranks <= LARGEST_SIMULATED:
-        return simulated_time(problem, machine, program(problem))
-    even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
-    return ideal_alike(program(even).operations(0), machine)
+    problem = program.problem
+    even = replace(problem, nbytes=-(-problem.nbytes // program.unit) * program.unit)
+    return ideal_alike(replace(program, problem=even).operations(0), machine)
 
 
 def cube_dimension(ranks: int) -> int:

@@ -62,8 +62,7 @@ class Algorithm:
     levels: bool = False
     """True if it is made for machines with levels: it goes by the problem's placement."""
     by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
-    """About its time on a machine with levels: the sum of its parts' times; None if quick to tell.
-    """
+    """About its time on a machine with levels: the sum of its parts' times."""
     usual: bool = False
     """Whether MPI libraries commonly choose it."""
     repositions: str = ""

@@ -14,7 +14,7 @@ from collwise.model.placement import Placement, check_placement
 from collwise.model.presets import PRESETS, Preset
 from collwise.model.topology import Hypercube, Mesh, Topology, near_square, parse
 from collwise.model.topology.base import checked_topology
-from collwise.profiles.level_machine import filled
+from collwise.profiles.level_machine import check_depth, filled
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import newest
 
@@ -174,11 +174,8 @@ def _placed(
     if placement is None:
         return profile.machine_on(filled(profile, ranks), *combined)
     check_placement(placement, ranks)
-    machine = profile.machine_on(placement, *combined)
-    if not isinstance(machine, Levels):
-        seen = f"{placement.depth} levels; the profile has {len(profile.levels) + 1}"
-        raise InvalidArgument(f"--placement {placement.describe()}", seen, "give as many")
-    return machine
+    check_depth(placement, profile.every)
+    return profile.machine_on(placement, *combined)
 
 
 def _with_levels(text: str, ranks: int) -> Levels:

@@ -9,6 +9,7 @@
 `handing_over`  what the library serves, in one lookup
 `dispatch`      which executor of ours serves a call, or the library's own: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
+`agreed_decision` how ranks come by the same one
 `running`       any schedule, run by hand
 `recording`     which calls were made, for how long, and who served them: on request
 `learning`      trying plans on the program's own calls, for a share of its time: on request

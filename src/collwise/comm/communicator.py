@@ -8,6 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
+from collwise.comm.agreed_decision import agreed
 from collwise.comm.call_keys import broadcast_key, combine_key
 from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
@@ -21,12 +22,11 @@ from collwise.comm.request_forms import add_request_forms, forms_of, librarys_me
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
-from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.runtime.agreement import gather_sources, on_root
+from collwise.mpi.runtime.agreement import gather_sources
 from collwise.mpi.runtime.progress import ENGINE
-from collwise.mpi.runtime.world import World, describe
+from collwise.mpi.runtime.world import World
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
@@ -59,7 +59,8 @@ class Comm(ObjectForms):
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
     allgathers are "s_to_p".  For others the environment counts,
     COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
-    placement: which ranks share a node, a rack, …; without, MPI and the profile tell.
+    placement: which ranks share a node, a rack, …, the same on all ranks that give one; without,
+    MPI and the profile tell.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
     record: count every call, for `calls` and `last_call`.   learn: the share of the time, such as
@@ -100,21 +101,11 @@ class Comm(ObjectForms):
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        world = describe(MPI.Intracomm(comm))
-        # Pickled objects travel here; the base class, so that wrapping uses no plan of its own.
-        decision = on_root(
-            MPI.Intracomm(comm),
-            lambda: Decision.of(
-                world, profile, machine, effort, algorithms, order, placement, learn
-            ),
-        )
-        placed = decision.placed
-        if decision.unplaced:  # on all ranks alike
-            placed = find_placement(MPI.Intracomm(comm), world).placement
-        world = world._replace(placed=placed)
+        given = profile, machine, effort, algorithms, order, placement, learn
+        decision, world = agreed(MPI.Intracomm(comm), *given)
         self._record = Record() if record or decision.learn else None
         self._learning = Learning(decision.learn) if decision.learn else None
-        self._serve(decision.on(world), world, self.Get_rank())
+        self._serve(decision, world, self.Get_rank())
 
     def _serve(
         self,

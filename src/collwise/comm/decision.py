@@ -16,6 +16,7 @@ from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.runtime.world import World
@@ -28,7 +29,7 @@ from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
 from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
 from collwise.profiles.fingerprint import Fingerprint, Layout
-from collwise.profiles.level_machine import placement_on
+from collwise.profiles.level_machine import check_depth, placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
@@ -115,6 +116,8 @@ class Decision:
         chosen = read_choices(named) | read_choices({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
         used: Profile | None = None
+        if placement is None and isinstance(machine, Levels):
+            placement = machine.placement
         if placement is not None:
             check_placement(placement, len(world.hosts))
         near: Profile | None = None
@@ -127,6 +130,8 @@ class Decision:
         elif profile is not False:
             used = profile if isinstance(profile, Profile) else _loaded(profile)
             used.check(fingerprint)
+        if used is not None and placement is not None and machine is None:
+            check_depth(placement, used.every)
         if used is not None and placement is None:
             nearest = used.at(len(world.hosts), world.placement)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
@@ -155,7 +160,11 @@ class Decision:
             used = self.on_one_node
         if used is not None:
             used = used.at(len(world.hosts), placement)
-        return replace(self, profile=used, placement=placement, placed=world.placed)
+        machine = self.machine
+        if isinstance(machine, Levels) and world.placed is not None:
+            machine = machine.placed(world.placed)
+        placed = world.placed
+        return replace(self, profile=used, placement=placement, placed=placed, machine=machine)
 
     @property
     def unplaced(self) -> bool:

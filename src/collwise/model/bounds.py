@@ -9,6 +9,7 @@ from collwise.model import postal
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
+from collwise.model.pace import soonest
 
 
 class Bound(NamedTuple):
@@ -25,12 +26,14 @@ class Bound(NamedTuple):
 
 NOTHING = Bound(Fraction(0), "nothing has to be sent")
 LEAVING = "leave the root"
+PACED = "all of them in messages that have the time to travel"
+"""Of an argument to which `pace` adds its own."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """For every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    The largest of three:
+    The largest of four:
     1. Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of all sizes up to
     nbytes.
     2. All bytes must leave the root: nbytes times the least t0(x)/x.  Then the last message must
@@ -38,6 +41,9 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     3. Of all bytes, take the one whose first departure from the root is the last.  All others have
     left by then, and it still needs T_λ(p)·t0 to reach every rank; more, if the message of x bytes
     that it is in takes longer than the least.
+    4. As `pace` has it, messages from the root have the time to arrive.  The last one with bytes of
+    which none left before, of x bytes, starts when T_λ(p)·t0 is left at least, and more as in 3.
+    So sending all of them leaves the root idle for that less t0(x).
     """
     return _pipelined(machine, ranks, nbytes, LEAVING)
 
@@ -58,9 +64,18 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
         + min(_gap(machine, x) - least.gap, machine.message(x).latency - least.latency)
         for x in {nbytes, *_sizes(machine, most, 1)}
     )
-    if max(hops.time, volume.time) >= both:
-        return hops if hops.time >= volume.time else volume
-    return Bound(both, f"all bytes {move} at its best rate, and the last one takes T_λ(p)·t0")
+    words = f"all bytes {move} at its best rate, and the last one takes T_λ(p)·t0"
+    idle = least.informing(ranks) - max(
+        max(least.gap, _gap(machine, x) + least.latency - machine.message(x).latency)
+        for x in _sizes(machine, most, 1)
+    )
+    paced = Bound(_paced(machine, most, nbytes, idle), PACED)
+    return max(hops, volume, Bound(both, words), paced, key=lambda bound: bound.time)
+
+
+def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) -> Fraction:
+    """As `soonest`, in messages of up to `most` bytes."""
+    return soonest(machine, tuple(_sizes(machine, most, 1)), Fraction(nbytes), idle)
 
 
 def _gap(machine: Machine, nbytes: int) -> Fraction:
@@ -71,7 +86,9 @@ def _gap(machine: Machine, nbytes: int) -> Fraction:
 def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
     least = _least(machine, most, of=nbytes)
     words = f"all bytes {move} at its best rate, and the last one arrives"
-    return Bound(nbytes * least.received_per_byte + least.lag, words)
+    best = Bound(nbytes * least.received_per_byte + least.lag, words)
+    paced = Bound(_paced(machine, most, nbytes, least.lag), PACED)
+    return max(best, paced, key=lambda bound: bound.time)
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -122,18 +139,22 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
         return NOTHING
     times = "twice (p − 1)/p" if sent > 1 else "(p − 1)/p"
     words = f"some rank has its share: {times} of the bytes, and of combining"
-    share = _share(machine, ranks, nbytes, sent)
+    share = _share(machine, ranks, nbytes, sent, to_root=sent == 1)
     return Bound(share, words) if share > bound.time else bound
 
 
-def _share(machine: Machine, ranks: int, nbytes: int, sent: int) -> Fraction:
+def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: bool) -> Fraction:
     """Seconds of receiving (p − 1)/p·n bytes `sent` times, and of combining them once.
 
-    The first receipt does not wait for the one before: where λ < 1 it may take less than t0.
+    The first receipt does not wait for the one before: where λ < 1 it may take less than t0, else
+    it takes (λ − 1)·t0 more, during which the rank has nothing to combine either.  In a reduce some
+    ranks receive nothing; elsewhere `pace` holds of what ranks do in the mean, too.
     """
-    least = _least(machine, ranks * nbytes, of=nbytes)
-    rate = sent * least.received_per_byte + least.combining_per_byte
-    return Fraction(ranks - 1, ranks) * nbytes * rate + min(least.lag, Fraction(0))
+    least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
+    idle = share * least.combining_per_byte
+    idle += min(least.lag, Fraction(0)) if to_root else least.lag
+    rough = share * sent * least.received_per_byte + idle
+    return rough if to_root else max(rough, _paced(machine, ranks * nbytes, share * sent, idle))
 
 
 def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -155,7 +176,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
         ),
         Bound(
-            _share(machine, ranks, nbytes, 1),
+            _share(machine, ranks, nbytes, 1, to_root=False),
             "some rank has its share: (p − 1)/p of the bytes, and of combining",
         ),
         key=lambda bound: bound.time,

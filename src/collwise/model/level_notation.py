@@ -43,24 +43,36 @@ def parse(text: str) -> Levels:
 def parse_placement(text: str) -> Placement:
     """Where ranks are: 4x16, "2 racks x 4 nodes x 16 ranks", 3+5+4, either with ", round robin".
 
-    3+5+4: nodes of so many ranks; 2x(3+5+4+4) puts them into two racks.
+    3+5+4: nodes of so many ranks; 2x(3+5+4+4) puts them into two racks, as does "3+5+4+4, two
+    racks" or "4 nodes x 16 ranks, two racks".
     """
     asked = f"the placement {text.strip()[:40]!r}"
-    where, _, order = text.partition(",")
-    plain = re.sub(r"[a-zA-WYZ]{2,}|[()\s]", "", where.lower())
+    where, *clauses = (part.strip() for part in text.lower().split(","))
+    plain = re.sub(r"[a-z]{2,}|[()\s]", "", where)
     *around, last = re.split("[x×]", plain)
     sizes = last.split("+")
-    if (order.strip().lower() or "round robin") != "round robin" or not all(
-        re.fullmatch("[0-9]{1,7}", n) and int(n) for n in (*around, *sizes)
-    ):
+    robin, outer = "round robin" in clauses, [c for c in clauses if c != "round robin"]
+    racks = [re.sub(r"\s+(racks?|sites?|clusters?|regions?|groups?)$", "", c) for c in outer]
+    racks = [str(_WORDS.index(word)) if word in _WORDS else word for word in racks]
+    numbers = (*around, *sizes, *racks)
+    if len(racks) > 1 or not all(re.fullmatch("[0-9]{1,7}", n) and int(n) for n in numbers):
         seen = "that is no product of group sizes"
-        remedy = "write 4x16 (nodes x ranks), 3+5+4 (ranks of each node), with ', round robin'"
+        remedy = (
+            "write 4x16 (nodes x ranks), 3+5+4 (ranks of each node), with ', round robin', with"
+            " ', two racks'"
+        )
         raise InvalidArgument(asked, seen, remedy)
-    counts, robin = list(map(int, around)), bool(order)
-    ranks = [*map(int, sizes)]
+    counts, ranks = list(map(int, around)), [*map(int, sizes)]
+    if racks and len(ranks) == 1 and len(counts) == 1:
+        return Placement.nodes(ranks * counts[0], [int(racks[0])], round_robin=robin)
+    if racks and (len(ranks) == 1 or counts):
+        raise InvalidArgument(asked, "it says so twice", "write racks x nodes x ranks")
     if len(ranks) > 1:
-        return Placement.nodes(ranks, counts, round_robin=robin)
+        return Placement.nodes(ranks, [*map(int, racks)] or counts, round_robin=robin)
     return Placement.regular(*counts, *ranks, round_robin=robin)
+
+
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
 
 def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:

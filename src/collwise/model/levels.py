@@ -161,22 +161,24 @@ def crossing(names: Sequence[str], level: int) -> str:
 class OneLevel(Machine):
     """A machine with levels, seen as one of a single level.
 
-    level: that of the messages, which also pass the ports of the level below; 0: each costs as
-    little as any does, so nothing is faster on the machine itself.
+    level: that of the messages, which also pass the ports of the level below.   overhead: exact
+    seconds that each of them takes besides.
     """
 
     machine: Levels
     level: int
+    overhead: Fraction = Fraction(0)
     kind = "flat"
     law = "postal"
 
+    def _slower(self, seconds: Fraction) -> "OneLevel":
+        return replace(self, overhead=self.overhead + seconds)
+
     def message(self, nbytes: int) -> Cost:  # noqa: D102
-        if not self.level:
-            return self.machine.message(nbytes)
         gap, latency = self.machine.at(self.level, nbytes)
         if self.level > 1:
             gap = max(gap, self.machine.port(self.level - 1, nbytes))
-        return Cost(gap, max(gap, latency))
+        return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
 
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
         return self.machine.combine(nbytes)

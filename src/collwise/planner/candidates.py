@@ -1,9 +1,11 @@
-"""Trying what applies: by lower bounds, so that what cannot be the fastest need not be simulated.
+"""Trying what applies: what is known beforehand says what to simulate, and in which order.
 
 Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound: its
-time if messages met nowhere.  Candidates are simulated in the order of their bounds.  One whose
-bound is above the best time so far is skipped, unless little has been simulated yet, since the
-runners-up are worth knowing.  A simulation ends when it is later than the best time so far.
+time if messages met nowhere.  With levels that says little; there it is a rough time, the sum of
+those of its parts.  Candidates are simulated in this order.  What cannot be the fastest (with
+levels: is hardly so) is skipped, unless little has been simulated yet, since the runners-up are
+worth knowing.  A simulation ends when it is later than the best time so far.  With levels, what is
+too long to be simulated is chosen by its rough time, and says so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,35 +20,37 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
-from collwise.planner.relaxed import about, least_time, load
+from collwise.planner.relaxed import about, least_time, load, messages, sampled
 from collwise.schedule.problem import Problem, satisfies
-from collwise.schedule.program import Program, Schedule
-from collwise.schedule.reduction import UpTree
+from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import ideal
 from collwise.timing.trace import completion, fastest_timing
+from collwise.timing.vectorised import at_once
 
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
 ]
 """The exact time in seconds that an algorithm will take."""
 
-MAX_SIMULATED = 1 << 16
-"""Messages that are simulated when planning for a machine with levels, in all candidates; those of
-collectives that combine count eight times, those of s-to-p broadcasts twice."""
-MAX_WITHOUT_LEVELS = 1 << 22
-"""The same on other machines, counted likewise."""
+MAX_SIMULATED = 1 << 22
+"""Messages that are simulated when planning, in all candidates."""
+MAX_WITH_LEVELS = 1 << 16
+"""The same for a machine with levels, of not too many ranks; what remains is estimated."""
+ONE_BY_ONE = 8
+"""A message counts so many times where columns of all ranks are of no use."""
+HOPELESS = 4
+"""What is expected to take so many times as long as another one is not simulated."""
 MAX_FOR_RUNNERS_UP = 1 << 14
-"""The same, counted likewise, as long as candidates are simulated that cannot be the fastest."""
+"""The same as long as candidates are simulated that cannot be the fastest."""
 MAX_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
-MAX_PLENTY = 64
-"""Ranks up to which so much is simulated that it does not matter what comes first."""
 MAX_INSIDE = 1024
-"""Ranks up to which algorithms that know no levels are set for the inner ones, too."""
+"""Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
+only as much is simulated as for runners-up."""
 
 
 @dataclass
@@ -71,13 +75,16 @@ class Tried:
 
 
 class _Try(NamedTuple):
-    least: Fraction
+    expected: Fraction
+    """At least so long; with levels, roughly."""
     number: int
     algorithm: Algorithm
     settings: Mapping[str, Any]
     schedule: Schedule
-    about: Fraction = Fraction(0)
-    """Roughly its time, where bounds are rough: with levels and many ranks."""
+    work: int
+    """Messages to simulate."""
+    estimate: bool = False
+    """Whether that is near enough to choose by it."""
 
 
 def predicted(
@@ -171,68 +178,66 @@ def _simulate(
     topology: Topology | None,
     result: Tried,
 ) -> None:
-    """Simulate in the order of the lower bounds, as long as there is something to find."""
-    tries = []
+    """Simulate those first of which most is expected, as long as it is not too much work."""
+    tries = sorted(_tries(choices, problem, machine), key=lambda one: one[:2])
+    levels = isinstance(machine, Levels)
+    most = MAX_SIMULATED
+    if levels:
+        most = MAX_WITH_LEVELS if problem.ranks <= MAX_INSIDE else MAX_FOR_RUNNERS_UP
+    result.of, work = len(tries), 0
+    fastest: Fraction | None = None
+    for one in tries:
+        name, settings = one.algorithm.name, one.settings
+        runner_up = work + one.work <= MAX_FOR_RUNNERS_UP
+        known = min((c.predicted for c in result.best.values()), default=None)
+        slower = known is not None and one.expected > known * (HOPELESS if levels else 1)
+        if slower and not runner_up:
+            time_of_it = formatting.time(seconds(one.expected))
+            words = f"takes about {time_of_it}" if levels else f"takes {time_of_it} at least"
+            result.excluded.setdefault(name, f"not simulated: it {words}")
+        elif work + one.work > most:
+            result.unknown += 1
+            if one.estimate:
+                result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
+            else:
+                result.excluded.setdefault(name, "too many messages to simulate when planning")
+        else:
+            work += one.work
+            result.simulated += 1
+            limit = None if runner_up else fastest
+            time = completion(one.schedule, machine, topology, limit)
+            if time is None:
+                words = "its simulation ended when it was slower than the choice"
+                result.excluded[name] = words
+            else:
+                result.enter(Candidate(name, settings, time))
+                fastest = time if fastest is None else min(time, fastest)
+    if not result.best and tries:
+        one = min(tries, key=lambda one: one.work)
+        result.unknown, result.simulated = result.unknown - 1, 1
+        time = completion(one.schedule, machine, topology)
+        assert time is not None, "there is no limit"
+        result.enter(Candidate(one.algorithm.name, one.settings, time))
+
+
+def _tries(
+    choices: Sequence[tuple[Algorithm, Mapping[str, Any]]], problem: Problem, machine: Machine
+) -> Iterable[_Try]:
+    """The schedules of the candidates, and what is known of their times."""
     every, uncut = problem.lower_bounds(machine)
     for number, (algorithm, settings) in enumerate(choices):
         schedule = algorithm.solve(problem, settings)
+        lists = sampled(schedule)
         bound = every if algorithm.segmented else max(every, uncut)
-        least = least_time(algorithm, schedule, machine, settings, bound.time)
-        roughly = Fraction(0)
-        if isinstance(machine, Levels) and problem.ranks > MAX_PLENTY:
-            roughly = about(algorithm, schedule, machine, settings)
-        tries.append(_Try(least, number, algorithm, settings, schedule, roughly))
-    result.of = len(tries)
-    fastest: Fraction | None = None
-    levels = isinstance(machine, Levels)
-    twice = levels and problem.kind.has_sources
-    work, weight = 0, 8 if problem.kind.combines else 2 if twice else 1
-    # Columns that are made of the lists of all ranks take longer than the times.
-    by_rank = problem.ranks if levels and problem.ranks > MAX_PLENTY else 0
-    most = MAX_SIMULATED if levels else MAX_WITHOUT_LEVELS
-    long: list[tuple[int, int]] = []
-
-    def needed(one: _Try) -> int:
-        program = one.schedule.program
-        at_once = levels and isinstance(program, UpTree) and program.is_whole()
-        lists = 16 * by_rank if type(program).columns is Program.columns else 0
-        return lists + (1 if at_once else weight) * messages(one.schedule)
-
-    # On levels bounds are rough: one long schedule must not leave nothing for the others.
-    tries.sort(
-        key=lambda row: (
-            levels and needed(row) > (4 if row.about else 1) * most,
-            row.about,
-            *row[:2],
-        )
-    )
-
-    def simulate(one: _Try, limit: Fraction | None) -> Fraction | None:
-        result.simulated += 1
-        time = completion(one.schedule, machine, topology, limit)
-        if time is None:
-            words = "its simulation ended when it was slower than the choice"
-            result.excluded[one.algorithm.name] = words
-            return fastest
-        result.enter(Candidate(one.algorithm.name, one.settings, time))
-        return time if fastest is None else min(time, fastest)
-
-    for row, one in enumerate(tries):
-        name, cost = one.algorithm.name, needed(one)
-        runner_up = work + cost <= MAX_FOR_RUNNERS_UP
-        if fastest is not None and one.least > fastest and not runner_up:
-            at_least = formatting.time(seconds(one.least))
-            result.excluded.setdefault(name, f"not simulated: it takes {at_least} at least")
-        elif work + cost > most * (1 if work else 4):
-            result.excluded.setdefault(name, "too many messages to simulate when planning")
-            long.append((cost, row))
+        least, work = max(bound.time, load(lists, machine)), messages(lists, problem.ranks)
+        slow = problem.kind.combines or isinstance(machine, Levels)
+        work *= ONE_BY_ONE if slow and not at_once(schedule) else 1
+        if isinstance(machine, Levels):
+            time, estimate = about(algorithm, schedule, lists, machine, settings)
+            yield _Try(max(time, least), number, algorithm, settings, schedule, work, estimate)
         else:
-            work += cost
-            fastest = simulate(one, None if runner_up else fastest)
-    result.unknown = len(long)
-    if long and not result.best:
-        result.unknown -= 1
-        simulate(tries[min(long)[1]], None)
+            least = least_time(algorithm, schedule, machine, settings, least)
+            yield _Try(least, number, algorithm, settings, schedule, work)
 
 
 def _refine(
@@ -249,21 +254,16 @@ def _refine(
     for number, (algorithm, settings) in enumerate(choices):
         if algorithm.estimated(problem, settings):
             schedule = algorithm.solve(problem, settings)
-            tries.append(_Try(load(schedule, machine), number, algorithm, settings, schedule))
+            lists = sampled(schedule)
+            least, of_it = load(lists, machine), messages(lists, problem.ranks)
+            tries.append(_Try(least, number, algorithm, settings, schedule, of_it))
     work = 0
-    for least, _, algorithm, settings, schedule, _ in sorted(tries, key=lambda row: row[:2]):
+    for least, _, algorithm, settings, schedule, of_it, _ in sorted(tries, key=lambda one: one[:2]):
         known = (c.predicted for c in result.best.values() if not c.estimate)
-        work += messages(schedule)
+        work += of_it
         if work > MAX_REFINED or least >= min(known, default=least + 1):
             return
         if result.best[algorithm.name].settings == settings:
             del result.best[algorithm.name]
         time = ideal(schedule, machine).completion
         result.enter(Candidate(algorithm.name, settings, time))
-
-
-def messages(schedule: Schedule) -> int:
-    """About how many messages a schedule has, by the lists of a few ranks."""
-    p = schedule.ranks
-    lengths = sorted(len(schedule.program.operations(rank)) for rank in (p // 3, p // 2, p - 1))
-    return lengths[1] * p // 2

@@ -55,7 +55,7 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, the time predicted for it, and why it was not chosen.
 
-    predicted: exact seconds; of an estimate, at most so many.
+    predicted: exact seconds; of an estimate, at most so many, or roughly.
     measured_s: median of a race, if there was one.
     """
 
@@ -66,6 +66,8 @@ class Candidate:
     measured_s: float | None = None
     estimate: bool = False
     """Whether `predicted` is a bound from above only."""
+    rough: bool = False
+    """Whether it is an estimate that may be too low as well: with levels and very many messages."""
 
     @property
     def label(self) -> str:
@@ -79,8 +81,9 @@ class Candidate:
 
     @property
     def time(self) -> str:
-        """The predicted time for people; "≤ 1.2 ms" if it is a bound from above only."""
-        return "≤ " * self.estimate + formatting.time(self.predicted_s)
+        """The predicted time for people; "≤ 1.2 ms" if it is a bound from above, "≈ 1.2 ms"."""
+        sign = "≈ " if self.rough else "≤ " * self.estimate
+        return sign + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
         """Its schedule for a problem."""
@@ -194,7 +197,8 @@ class Plan:
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
-            estimate = "  (an estimate, from above)" * self.choice.estimate
+            how = "  (an estimate, rough)" if self.choice.rough else "  (an estimate, from above)"
+            estimate = how * self.choice.estimate
             lines.append(f"predicted    {self.choice.time}{estimate}")
         if spent := self.level_times:
             lines.append(f"spent        {shares(spent)}")

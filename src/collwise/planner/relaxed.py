@@ -1,6 +1,7 @@
-"""Lower bounds of one schedule each: what it would take if messages met nowhere."""
+"""What one schedule takes at least, if messages met nowhere; with levels, roughly what it takes."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -10,7 +11,7 @@ from collwise.algorithms.registry import Algorithm
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Cost, ExchangeOnly, Hockney, LogGP, Machine
 from collwise.schedule.data_movement import DownTree
-from collwise.schedule.operations import Combine, Recv, Send, size_of
+from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
 
 QUICK = 1 << 10
@@ -40,8 +41,6 @@ class LowerBoundMachine(Machine):
 
 def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
     """A machine with independent ports on which a schedule is not slower; None if none is known."""
-    if isinstance(machine, Levels):
-        return OneLevel(machine, 0)
     if isinstance(machine, ExchangeOnly):
         return Hockney(machine.alpha, machine.beta, machine.gamma)
     if isinstance(machine, Hockney):
@@ -51,6 +50,18 @@ def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
     ):
         return None
     return LowerBoundMachine(machine)
+
+
+def sampled(schedule: Schedule) -> dict[int, Sequence[Operation]]:
+    """The lists of a few ranks."""
+    p = schedule.ranks
+    ranks = sorted({0, 1 % p, p // 2, p - 1})
+    return {rank: schedule.program.operations(rank) for rank in ranks}
+
+
+def messages(lists: Mapping[int, Sequence[Operation]], ranks: int) -> int:
+    """About how many messages a schedule has, by the lists of a few ranks."""
+    return sorted(map(len, lists.values()))[len(lists) // 2] * ranks // 2
 
 
 def least_time(
@@ -64,69 +75,84 @@ def least_time(
 
     bound: that of all schedules, or of all that cut nothing.
     """
-    problem = replace(schedule.problem, placement=None)
-    least = max(bound, load(schedule, machine))
-    free = _relaxed(machine, schedule)
-    simulated = algorithm.levels or len(problem.sources) > 1
+    problem, free = schedule.problem, _relaxed(machine, schedule)
     # Combines of a census may overtake sends, where ranks would wait for each other in a circle.
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
-    in_line = isinstance(machine, Levels) or not overtaken
-    formula = in_line and not simulated and algorithm.simulated(problem, settings) <= QUICK
-    if free is not None and formula and not algorithm.estimated(problem, settings):
-        least = max(least, algorithm.time_of(problem, free, algorithm.settings(settings)))
-    return least
+    simulated = len(problem.sources) > 1 or algorithm.simulated(problem, settings) > QUICK
+    if free is None or overtaken or simulated or algorithm.estimated(problem, settings):
+        return bound
+    return max(bound, algorithm.time_of(problem, free, algorithm.settings(settings)))
 
 
 def about(
-    algorithm: Algorithm, schedule: Schedule, machine: Levels, settings: Mapping[str, Any]
-) -> Fraction:
-    """Roughly the seconds on a machine with levels: no bound, but tells what to simulate first."""
+    algorithm: Algorithm,
+    schedule: Schedule,
+    lists: Mapping[int, Sequence[Operation]],
+    machine: Levels,
+    settings: Mapping[str, Any],
+) -> tuple[Fraction, bool]:
+    """Roughly the seconds on a machine with levels; whether that is near enough to choose by it.
+
+    What is made of parts takes as long as they do one after another.  Where all ranks do the same,
+    what leaves a group at the same time passes its port one by one.  For others it is the time if
+    all messages went across, whatever ranks of a node send at the same time: it says in which order
+    to simulate them, no more.
+    """
     problem, read = schedule.problem, algorithm.settings(settings)
-    if algorithm.levels:
-        return algorithm.by_level(problem, machine, read) if algorithm.by_level else Fraction(0)
-    if schedule.program.is_alike():  # what leaves a group at the same time passes one by one
-        rank, total, placement = schedule.ranks - 1, Fraction(0), machine.placement
-        for op in schedule.rank(rank):
-            nbytes = size_of(op)
-            if isinstance(op, Recv):
-                level = placement.meeting(rank, op.peer)
-                total += machine.at(level, nbytes).latency
-                if level > 1:
-                    crowd = len(placement.members[level - 2][placement.group(level - 1, rank)])
-                    total += (crowd - 1) * machine.port(level - 1, nbytes)
-            elif isinstance(op, Combine):
-                total += machine.combine(nbytes) or 0
-        return total
+    if algorithm.by_level is not None:
+        return algorithm.by_level(problem, machine, read), True
+    if not algorithm.levels and schedule.program.is_alike():
+        return max(_one_by_one(rank, own, machine) for rank, own in lists.items()), True
     plain = replace(problem, placement=None)
-    if algorithm.simulated(plain, read) > QUICK:
-        return Fraction(0)
-    return algorithm.time_of(plain, OneLevel(machine, machine.placement.depth), read)
+    if algorithm.levels or algorithm.simulated(plain, read) > QUICK:
+        return Fraction(0), False
+    return algorithm.time_of(plain, OneLevel(machine, machine.placement.depth), read), False
 
 
-def load(schedule: Schedule, machine: Machine) -> Fraction:
+def _one_by_one(rank: int, operations: Sequence[Operation], machine: Levels) -> Fraction:
+    placement = machine.placement
+    kinds = Counter(
+        (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))
+        for op in operations
+    )
+    total = Fraction(0)
+    for (kind, level, nbytes), number in kinds.items():
+        if kind is Combine:
+            total += number * (machine.combine(nbytes) or 0)
+        elif kind is Recv:
+            time = machine.at(level, nbytes).latency
+            if level > 1:
+                crowd = len(placement.members[level - 2][placement.group(level - 1, rank)])
+                time += (crowd - 1) * machine.port(level - 1, nbytes)
+            total += number * time
+    return total
+
+
+def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
     """For how long the ports of a few ranks are busy: no schedule is faster than its busiest port.
 
     Sends follow each other in list order.  Of receipts, all but the first wait for the one before.
     """
-    p, least = schedule.ranks, Fraction(0)
+    least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)
-    for rank in {0, 1 % p, p // 2, p - 1}:
-        combining, sending = Fraction(0), Fraction(0)
-        receiving: list[tuple[Fraction, Fraction]] = []
-        last = Fraction(0)  # how much later than its port is free the last message arrives
-        for op in schedule.program.operations(rank):
-            nbytes = size_of(op)
-            if isinstance(op, Combine):
-                combining += machine.combine(nbytes) or 0
-                last = min(last, Fraction(0))
-            elif isinstance(op, Send):
-                gap, latency = message(nbytes)
-                gap = Fraction(0) if machine.all_port else gap
-                sending, last = sending + gap, latency - gap
-            elif isinstance(op, Recv):
+    for operations in lists.values():
+        combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
+        lags = []  # how much later than its port is free a message arrives
+        for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():
+            if kind is Combine:
+                combining += number * (machine.combine(nbytes) or 0)
+            elif kind is Send:
+                sending += number * (0 if machine.all_port else message(nbytes).gap)
+            elif kind is Recv:
                 gap = Fraction(0) if machine.all_port else receipt(nbytes)
-                receiving.append((gap, message(nbytes).latency - gap))
-        received = sum((gap for gap, _ in receiving), combining)
-        received += min((lag for _, lag in receiving), default=Fraction(0))
+                receiving += number * gap
+                lags.append(message(nbytes).latency - gap)
+        ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
+        last = Fraction(0)  # how much later than its port is free the last message arrives
+        if at_last := next((o for o in ending if isinstance(o, Send)), None):
+            gap, latency = message(size_of(at_last))
+            last = latency - (0 if machine.all_port else gap)
+            last = last if at_last is ending[0] else min(last, Fraction(0))
+        received = receiving + combining + min(lags, default=Fraction(0))
         least = max(least, sending + combining + last, received)
     return least

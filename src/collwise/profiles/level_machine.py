@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from collwise.errors import InvalidArgument
 from collwise.model.exact import exact
 from collwise.model.levels import GROUP_NAMES, Levels
 from collwise.model.machine import Machine
@@ -92,6 +93,15 @@ def placement_on(
             rows += [[known.groups[host][number] for host in hosts] for number in deeper]
             return Placement.of(*rows, ranks=len(hosts))
     return None
+
+
+def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> None:
+    """Raise InvalidArgument where no measurements have as many levels as a placement."""
+    depths = sorted({len(known.levels) + 1 for known in measured_with})
+    if placement.depth not in depths:
+        seen = f"{placement.depth} levels; the profile has {' or '.join(map(str, depths))}"
+        asked = f"a placement of {placement.describe()}"
+        raise InvalidArgument(asked, seen, "give as many, or tune again with --placement")
 
 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:

@@ -7,6 +7,7 @@ Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree
 `reduction`                    vectors combined up a tree
 `exchange`                     all ranks exchange and combine
+`circulant_exchange`           the same around a circle, for any number of ranks, in pieces
 `rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
                                `cyclic_trees`, or freely (`free_rounds`)
 `grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds

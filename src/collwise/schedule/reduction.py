@@ -57,9 +57,14 @@ class Circular(Program):
 
     problem: Problem
 
+    @property
+    def unit(self) -> int:
+        """All blocks are equally long in vectors of a multiple of so many bytes."""
+        return self.problem.itemsize * self.problem.ranks
+
     def is_alike(self) -> bool:
         """Whether all blocks are equally long."""
-        return self.problem.nbytes % (self.problem.itemsize * self.problem.ranks) == 0
+        return self.problem.nbytes % self.unit == 0
 
 
 def receive_and_combine(

@@ -16,7 +16,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
-from collwise.schedule.program import LARGEST_IN_COLUMNS, Schedule
+from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
@@ -189,6 +189,15 @@ def vectorised_timing(
     return VectorisedTiming(messages, *times, _finish(messages, *times[1:]), unit)
 
 
+def at_once(schedule: Schedule) -> bool:
+    """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
+    program = schedule.program
+    if schedule.problem.kind.combines:
+        few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS
+        return isinstance(program, UpTree) and program.is_whole() and few
+    return type(program).columns is not Program.columns
+
+
 def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
     """Per rank: when its last message has left or come in."""
     done = np.zeros(len(queues.send_begins) - 1, dtype=sent.dtype)
@@ -210,9 +219,7 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
         return AlikeTiming(schedule, machine)
     if isinstance(program, Exchange) and schedule.problem.nbytes and levels is None:
         return _exchange(schedule, program, machine)
-    if schedule.problem.nbytes > LARGEST_IN_COLUMNS:
-        return None
-    if not isinstance(program, UpTree) or not program.is_whole():
+    if not isinstance(program, UpTree) or not at_once(schedule):
         return None
     if levels is not None:
         return _up_levels(schedule, levels, limit)

@@ -128,6 +128,38 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert found_anew.machine == profile.machine  # one node, and no levels in it, as times tell
     with raises(InvalidArgument, match="the placement has 3"):
         cw.Comm(comm, profile=profile, placement=Placement.of(ranks=3))
+    deep = Placement.of(range(comm.size), placement.groups[0])
+    with raises(InvalidArgument, match="3 levels; the profile has 2; give as many"):
+        cw.Comm(comm, profile=profile, placement=deep)
+
+
+@check
+def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
+    """All or rank 0 alone say where the ranks are; parts of a communicator have their part."""
+    if comm.size < 4:
+        return
+    placement = Placement.of([rank // 2 for rank in range(comm.size)])
+    other = Placement.of([rank % 2 for rank in range(comm.size)])
+    laws = [cw.Machine.postal(t0_s="1e-6", lam=2), cw.Machine.postal(t0_s="9e-6", lam=3)]
+    machine = cw.Machine.levels(laws, placement)
+    given: Any = {"machine": machine, "effort": "estimate"}
+    with raises(InvalidArgument, match="rank 2 gives .*0, 1, 0, 1.*; rank 0, .*0, 0, 1, 1"):
+        cw.Comm(comm, **given, placement=other if comm.rank == 2 else placement)
+    with raises(InvalidArgument, match="give the same on all ranks, or on rank 0 only"):
+        cw.Comm(comm, machine=machine.placed(other) if comm.rank == 3 else machine)
+    with raises(InvalidArgument, match=f"{comm.size} ranks: the placement has 3"):
+        cw.Comm(comm, machine=machine.placed(Placement.of([0, 1, 1])))
+    ours = cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
+    ranks = [rank for rank in reversed(range(comm.size)) if rank % 2 == comm.rank % 2]
+    part = ours.Split(comm.rank % 2, -comm.rank)
+    assert isinstance(part, cw.Comm)
+    for made, placed in ((ours, other), (part, other.part(ranks))):
+        plan = made.plan("broadcast", 64)
+        assert plan is not None
+        assert plan.problem.placement == (placed if placed.depth > 1 else None)
+        data = np.full(64, made.Get_rank(), np.uint8)
+        made.Bcast(data, 1)
+        assert (data == 1).all()
 
 
 @check

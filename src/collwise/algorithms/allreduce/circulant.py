@@ -1,30 +1,11 @@
-"""Reduce-scatter and allgather in ⌈log2 p⌉ rounds each, for any number of ranks [Traeff2024]."""
+"""Reduce-scatter and allgather around a circle, for any number of ranks."""
 
-from dataclasses import dataclass
+from collwise.algorithms.circulant_exchange import register_circulant
 
-from collwise.algorithms.reduce_scatter_block import circulant
-from collwise.algorithms.reductions import register_circular
-from collwise.schedule.operations import Operation, Recv, Send
-
-
-@dataclass(frozen=True)
-class Circulant(circulant.Circulant):
-    """After the reduce-scatter its rounds are run backwards, without combining."""
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p, operations = self.problem.ranks, super().operations(rank)
-        for before, left in reversed(self.rounds):
-            if sent := self.blocks(rank, before - left):
-                operations.append(Send((rank - left) % p, sent))
-            if received := self.blocks(rank + left, before - left):
-                operations.append(Recv((rank + left) % p, received))
-        return operations
-
-
-register_circular(
-    "allreduce/circulant",
+register_circulant(
+    "allreduce",
     "reduce-scatter and allgather in ⌈log2 p⌉ rounds each, for any p",
     "2⌈log2 p⌉α + (p − 1)/p·n(2β + γ)",
-    Circulant,
-    source=("Traeff2024",),
+    "the same with any radix, piece after piece, so that the latency counts once",
+    "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
 )

@@ -14,7 +14,7 @@ from collwise.algorithms.composition import (
     register_multilevel,
     team_problem,
     team_time,
-    time_inside,
+    time_by_parts,
 )
 from collwise.algorithms.reduce.multilevel import SHORT, Inwards, inwards
 from collwise.algorithms.registry import Settings
@@ -88,9 +88,9 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     depth = hierarchy_of(problem).depth
     return (
-        time_inside(problem, machine, settings["reduces"], "reduce")
+        time_by_parts(problem, machine, settings["reduces"], "reduce", depth - 1)
         + team_time(problem, machine, part(settings["across"], "allreduce"), depth)
-        + time_inside(problem, machine, settings["broadcasts"], "broadcast")
+        + time_by_parts(problem, machine, settings["broadcasts"], "broadcast", depth - 1)
     )
 
 

@@ -3,12 +3,15 @@
 Level after level, the outermost first.
 """
 
+from fractions import Fraction
+
 from collwise.algorithms.composition import (
     combined_choices,
     parts_of,
     parts_parameter,
     programs,
     register_multilevel,
+    time_by_parts,
 )
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
@@ -30,6 +33,11 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     return [{"algorithms": text} for text in combined_choices(problem, machine, "broadcast")]
 
 
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    depth = hierarchy_of(problem).depth
+    return time_by_parts(problem, machine, settings["algorithms"], "broadcast", depth)
+
+
 register_multilevel(
     "broadcast/multilevel",
     "across the leaders of groups, then inside the groups, each by the best algorithm there",
@@ -41,4 +49,5 @@ register_multilevel(
         "algorithms": parts_parameter("algorithms", "broadcast", "binomial | postal_tree(lam=4)")
     },
     segmented=True,
+    by_level=_by_level,
 )

@@ -7,6 +7,7 @@ of [Bhat2003], which knows costs of pairs only; here a group's ranks also share 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -31,10 +32,11 @@ _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: of every rank."""
+    """The tree of an order of sends.   families: of every rank.   ticks: how long it takes."""
 
     size: int
     families: tuple[Family, ...]
+    ticks: int
 
     def family(self, rank: int) -> Family:  # noqa: D102
         return self.families[rank]
@@ -58,11 +60,12 @@ def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
     """The tree of the best order that is found."""
     children: list[list[int]] = [[] for _ in range(placement.ranks)]
     above = [(-1, 0)] * placement.ranks
-    for source, target in best_order(placement, _parse(costs)).sends:
+    order = best_order(placement, _parse(costs))
+    for source, target in order.sends:
         above[target] = source, len(children[source])
         children[source].append(target)
     families = (Family(*up, own) for up, own in zip(above, children, strict=True))
-    return OrderedTree(placement.ranks, tuple(families))
+    return OrderedTree(placement.ranks, tuple(families), order.finish)
 
 
 def _parse(text: Any) -> Sequence[LevelCost]:
@@ -80,7 +83,7 @@ def _read(value: Any) -> str:
     return "; ".join(",".join(map(str, row if row.port else row[:2])) for row in rows)
 
 
-def _build(problem: Problem, settings: Settings) -> Program:
+def _tree(problem: Problem, settings: Settings) -> OrderedTree:
     placement = hierarchy_of(problem).placement
     levels = settings["costs"].split(";")
     if len(levels) == 1:
@@ -89,13 +92,21 @@ def _build(problem: Problem, settings: Settings) -> Program:
         seen = f"{len(levels)} costs for {placement.depth} levels"
         remedy = "give one for each, or one for all"
         raise InvalidArgument(f"a broadcast with costs {settings['costs']}", seen, remedy)
-    return DownTree(ordered_tree(placement, ";".join(levels)), problem.nbytes)
+    return ordered_tree(placement, ";".join(levels))
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    return DownTree(_tree(problem, settings), problem.nbytes)
+
+
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    return _tree(problem, settings).ticks * machine.message(problem.nbytes).gap / TICKS
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     levels = range(1, len(machine.by_level) + 1)
     costs = [machine.at(level, problem.nbytes) for level in levels]
-    tick = min(cost.gap for cost in costs) / TICKS
+    tick = machine.message(problem.nbytes).gap / TICKS
     rows = [
         (cost.gap, cost.latency, machine.port(level, problem.nbytes))
         for level, cost in zip(levels, costs, strict=True)
@@ -112,4 +123,5 @@ register_multilevel(
     _choices,
     source=("Bhat2003", "Kielmann1999"),
     parameters={"costs": Parameter(_read, _MEANING)},
+    by_level=_by_level,
 )

@@ -94,6 +94,23 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
     return choices
 
 
+def time_of_segments(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    """About the time of segments down the joined tree, or up.
+
+    One goes all the way; the others follow as fast as the root takes them.
+    """
+    tree = joined_tree(problem, settings["trees"])
+    segment: int = min(settings["segment"], problem.nbytes)
+    combining = (machine.combine(segment) or Fraction(0)) * problem.kind.combines
+    way, pace = Fraction(0), Fraction(0)
+    for level in range(1, tree.teams.depth + 1):
+        team = tree.tree(level, max(tree.teams.largest(level), 2))
+        law = OneLevel(machine, level, combining)
+        way += tree_time(team, segment, law)
+        pace += len(team.family(0).children) * law.message(segment).gap
+    return way + ((problem.nbytes - 1) // segment) * pace
+
+
 register_multilevel(
     "broadcast/multilevel_pipelined",
     "segments down one tree, joined of the leaders' tree and those of their groups",
@@ -106,4 +123,5 @@ register_multilevel(
         "segment": SEGMENT,
     },
     segmented=True,
+    by_level=time_of_segments,
 )

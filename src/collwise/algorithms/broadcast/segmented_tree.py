@@ -105,7 +105,7 @@ def segment_choices(
     def worth(lengths: Iterable[int]) -> set[int]:
         return {n for n in lengths if n < problem.nbytes <= n * LARGEST_COUNT}
 
-    coarse = worth({1 << k for k in range(8, 40)} | set(machine.sizes()))
+    coarse = worth({1 << k for k in range(40)} | set(machine.sizes()))
     if not coarse or problem.ranks == 1:
         return []
     timed = {n: time(n) for n in sorted(coarse)}

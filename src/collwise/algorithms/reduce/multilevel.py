@@ -5,6 +5,7 @@ The time-reverse of the broadcast over levels: any algorithm for each level.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
 from collwise.algorithms.composition import (
@@ -14,6 +15,7 @@ from collwise.algorithms.composition import (
     parts_parameter,
     programs,
     register_multilevel,
+    time_by_parts,
 )
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
@@ -77,6 +79,11 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     return [{"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)]
 
 
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    depth = hierarchy_of(problem).depth
+    return time_by_parts(problem, machine, settings["algorithms"], "reduce", depth)
+
+
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
 """What is tried inside a level; segments are `multilevel_pipelined`'s."""
 TREES = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
@@ -94,4 +101,5 @@ register_multilevel(
     },
     segmented=True,
     order=in_order_of_placement,
+    by_level=_by_level,
 )

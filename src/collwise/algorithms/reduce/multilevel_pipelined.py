@@ -3,7 +3,11 @@
 The time-reverse of `broadcast/multilevel_pipelined`.
 """
 
-from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree, segmented_trees
+from collwise.algorithms.broadcast.multilevel_pipelined import (
+    joined_tree,
+    segmented_trees,
+    time_of_segments,
+)
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.composition import (
     in_order_of_placement,
@@ -38,4 +42,5 @@ register_multilevel(
     },
     segmented=True,
     order=in_order_of_placement,
+    by_level=time_of_segments,
 )

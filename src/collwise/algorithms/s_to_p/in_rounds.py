@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
+from collwise.algorithms.in_rounds import MAX_LATENCY, MAX_PIECES, MAX_RANKS, MAX_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.algorithms.s_to_p.round_recurrence import rounds_time
@@ -61,7 +61,9 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
         settings: list[dict[str, Any]] = [{"pieces": count}]
         if latencies:
             lam = machine.planning_lam(-(-problem.nbytes // count))
-            roundings = {min(max(rounded(lam), 1), ranks) for rounded in (floor, ceil)}
+            roundings = {
+                min(max(rounded(lam), 1), max(ranks, MAX_LATENCY)) for rounded in (floor, ceil)
+            }
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
         tried += [(_rough(problem, machine, one), place, one) for one in settings]
     if not tried:  # too many ranks or sources even for one piece

@@ -1,0 +1,95 @@
+"""Reduce-scatters and allreduces through circulant graphs: of radix 2, and in pieces of any radix.
+
+The messages of a piece keep the ports busy for a while, and take longer to arrive where λ is above
+1.  With several pieces under way, only the first one's latency counts.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from collwise.algorithms.reductions import circular_time, register_circular
+from collwise.algorithms.registry import Settings, integer
+from collwise.model.machine import Machine
+from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_round
+from collwise.schedule.problem import Problem
+
+PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Numbers of pieces that are worth a try."""
+MAX_RANKS, MAX_MESSAGES, MAX_COMPARED = 4096, 512, 4
+"""Ranks, and messages of one, up to which they are tried; how many of them by exact times."""
+PARAMETERS = {
+    "radix": integer("radix", 2, "which part of its blocks a rank keeps, an integer of at least 2"),
+    "pieces": integer("pieces", 1, "the pieces of the vector, an integer of at least 1"),
+    "latency": integer("latency", 1, "the sends until a message is there, at least 1"),
+}
+
+
+def messages(problem: Problem, settings: Settings) -> int:
+    """Those that a rank sends."""
+    gathers = problem.kind.output != "own block"
+    rounds = steps_by_round(problem.ranks, settings["radix"], gathers=gathers)
+    return int(settings["pieces"]) * sum(map(len, rounds))
+
+
+def radices(ranks: int) -> list[int]:
+    """The least one for every number of rounds."""
+    found = {ranks}
+    for rounds in range(2, (ranks - 1).bit_length() + 1):
+        radix = 2
+        while radix**rounds < ranks:
+            radix += 1
+        found.add(radix)
+    return sorted(found)
+
+
+def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best of those few that are best if only the first piece ever has to wait."""
+    ranks, items = problem.ranks, problem.nbytes // problem.itemsize
+    gathers = problem.kind.output != "own block"
+    if not 1 < ranks <= MAX_RANKS:
+        return []
+
+    @cache
+    def costs(nbytes: int) -> tuple[float, float, float]:
+        gap, latency = machine.message(nbytes)
+        return float(gap), float(latency), float(machine.combine(nbytes) or 0)
+
+    def rough(radix: int, pieces: int) -> tuple[float, dict[str, int]]:
+        unit = -(-items // (ranks * pieces)) * problem.itemsize
+        busy = alone = waited = 0.0  # seconds of a piece; messages' seconds until they are used
+        for steps in steps_by_round(ranks, radix, gathers=gathers):
+            before, last = busy, 0.0
+            for step in steps:
+                gap, latency, combine = costs(step.width * unit)
+                combine *= not step.gathers
+                busy, last = busy + gap + combine, latency - gap
+                waited += latency + combine
+            alone += busy - before + last
+        settings = {"radix": radix, "pieces": pieces, "latency": max(round(waited / busy), 1)}
+        return (pieces - 1) * busy + alone, settings
+
+    def time(settings: Settings) -> Fraction:
+        return circular_time(CirculantExchange(problem, **settings), machine)
+
+    tried = [
+        rough(radix, pieces)
+        for radix in radices(ranks)
+        for pieces in PIECES
+        if pieces * ranks <= max(items, ranks)
+        and messages(problem, {"radix": radix, "pieces": pieces}) <= MAX_MESSAGES
+    ]
+    few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
+    few += [{**one, "latency": one["latency"] * 9 // 8 + 1} for one in few if one["pieces"] > 1]
+    return [min(few, key=time)]
+
+
+def register_circulant(
+    collective: str, summary: str, time: str, in_pieces: str, time_in_pieces: str
+) -> None:
+    """Register both for a collective."""
+    made: dict[str, Any] = {"program": CirculantExchange, "source": ("Traeff2024",)}
+    register_circular(f"{collective}/circulant", summary, time, **made)
+    made |= {"messages": messages, "choices": choices, "parameters": PARAMETERS}
+    register_circular(f"{collective}/circulant_pieces", in_pieces, time_in_pieces, **made)

@@ -1,0 +1,60 @@
+"""What all ranks agree on when a communicator is wrapped."""
+
+from os import PathLike
+from textwrap import shorten
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.comm.decision import Decision
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.mpi.bench.placing import find_placement
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.world import World, describe
+from collwise.profiles.profile import Profile
+
+
+def agreed(
+    comm: MPI.Intracomm,
+    profile: Profile | str | PathLike[str] | bool | None,
+    machine: Machine | None,
+    effort: str,
+    algorithms: Any,
+    order: Any,
+    placement: Placement | None,
+    learn: float | str | None,
+) -> tuple[Decision, World]:
+    """Rank 0's settings, as `cw.Comm` takes them, on all ranks, and what MPI says.  Collective.
+
+    Pickled objects travel over `comm`, which is no communicator of ours: wrapping uses no plan.
+    """
+    world = describe(comm)
+    settings = profile, machine, effort, algorithms, order, placement, learn
+    decision, of_root = on_root(comm, lambda: (Decision.of(world, *settings), (placement, machine)))
+
+    def check() -> None:
+        for given, ours in zip((placement, machine), of_root, strict=True):
+            if isinstance(given, Placement | Levels) and given != ours:
+                raise InvalidArgument(
+                    "a communicator with levels",
+                    f"rank {comm.Get_rank()} gives {_said(given)}; rank 0, {_said(ours)}",
+                    "give the same on all ranks, or on rank 0 only",
+                )
+
+    everywhere(comm, check)
+    placed = decision.placed
+    if decision.unplaced:  # on all ranks alike
+        placed = find_placement(comm, world).placement
+    world = world._replace(placed=placed)
+    return decision.on(world), world
+
+
+def _said(given: object) -> str:
+    if isinstance(given, Levels):
+        return f"{given.describe()}; {_said(given.placement)}"
+    if isinstance(given, Placement):
+        return f"{given.describe()}, in the groups {shorten(str(given.groups), 99)}"
+    return "none" if given is None else str(given)

@@ -159,9 +159,10 @@ class Session:
             self.private.comm,
             lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
         )
+        problem = estimated.problem  # it knows where the ranks are
         everything = self.compare(
-            task.problem,
-            {candidate.label: candidate.schedule(task.problem) for candidate in candidates},
+            problem,
+            {candidate.label: candidate.schedule(problem) for candidate in candidates},
             {candidate.label: candidate.predicted_s for candidate in candidates},
             budget_s,
             op=task.op,

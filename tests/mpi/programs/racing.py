@@ -74,6 +74,14 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     private.free()
 
 
+class Watched(Session):
+    """Keeps the placements of the schedules that it races."""
+
+    def compare(self, *arguments: Any, **named: Any) -> Any:
+        self.raced = [schedule.problem.placement for schedule in arguments[1].values()]
+        return super().compare(*arguments, **named)
+
+
 @check
 def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     """Two ranks on a node each, as somebody says; all of them are on one host."""
@@ -94,6 +102,11 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert [(level.name, level.ranks) for level in profile.levels] == [("cluster", 2)]
     assert {time.nbytes for time in profile.levels[0].port} <= {8, 2048}
     assert profile.provenance.ranks == comm.size
+    task = Task(Problem("broadcast", comm.size, 2048))
+    session = Watched(comm, world, placement=placement)
+    with session:
+        session.race(task, profile, 0.01, 3, "multilevel")
+    assert set(session.raced) == {placement}
     # The search for an order takes seconds on 8 ranks, and each of them would have to do it.
     algorithms = {} if comm.size == 4 else {"broadcast": "multilevel"}
     ours = cw.Comm(

@@ -159,8 +159,8 @@ def _allgatherv(library: Call, ask: Call, known: Known) -> Call:
             serves = known[key]
         except KeyError:
             serves = False
-        except _NO_ARRAY:
-            serves = False
+        except _NO_ARRAY:  # (counts, displacements), for instance
+            key, serves = None, False
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)
         return ask(key, sendbuf, recvbuf, info=info)

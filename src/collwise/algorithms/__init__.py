@@ -3,7 +3,7 @@
 `registry`     what an algorithm is, and how one is registered
 `reductions`   what those that combine share
 `in_rounds`    what broadcasts and reduces in rounds share
-`circulant_exchange`  reduce-scatters and allreduces around a circle, in pieces
+`circulant_pieces`  reduce-scatters and allreduces around a circle, in pieces
 `mixed_radix`  what hybrids with stages of several sizes share
 `composition`  algorithms for machines with levels, made of those for one level
 `in_lanes`     what those share in which every rank of a node sends a part of its own

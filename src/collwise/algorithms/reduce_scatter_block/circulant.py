@@ -1,6 +1,6 @@
 """Reduce-scatter around a circle, for any number of ranks."""
 
-from collwise.algorithms.circulant_exchange import register_circulant
+from collwise.algorithms.circulant_pieces import register_circulant
 
 register_circulant(
     "reduce_scatter_block",

@@ -85,7 +85,7 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
     if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
         return []
     lane = lane_problem(lanes, problem, lanes.parts[0].length)
-    outer = best_parts(lane, OneLevel(machine, len(machine.by_level)), None, BEST)
+    outer = best_parts(lane, _law_of_lanes(lanes, machine), None, BEST)
     inner = collection(lanes, max(map(len, lanes.nodes)))
     gather = best_parts(inner, OneLevel(machine, 1), INSIDE, 1)
     return [{"across": one, "gather": gather[0]} for one in outer]
@@ -94,11 +94,12 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) -> Fraction:
     """About the time in the lanes, of which all pass the port of a node, and of the collection."""
     lanes = lanes_of(problem)
-    depth, count = len(machine.by_level), len(lanes.parts)
     one, inside = part(label, problem.collective), part(gather, "s_to_p")
     lane = lane_problem(lanes, problem, lanes.parts[0].length)
     inner = collection(lanes, max(map(len, lanes.nodes)))
-    time = part_time(one.label, lane, OneLevel(machine, depth))
-    crowd = (count - 1) * machine.port(depth - 1, lane.nbytes)
-    time += crowd * (len(lanes.nodes) - 1).bit_length()
+    time = part_time(one.label, lane, _law_of_lanes(lanes, machine))
     return time + part_time(inside.label, inner, OneLevel(machine, 1))
+
+
+def _law_of_lanes(lanes: Lanes, machine: Levels) -> OneLevel:
+    return OneLevel(machine, len(machine.by_level), crowd=len(lanes.parts))

@@ -162,12 +162,14 @@ class OneLevel(Machine):
     """A machine with levels, seen as one of a single level.
 
     level: that of the messages, which also pass the ports of the level below.   overhead: exact
-    seconds that each of them takes besides.
+    seconds that each of them takes besides.   crowd: how many ranks of a group send whenever one
+    does, through the group's port.
     """
 
     machine: Levels
     level: int
     overhead: Fraction = Fraction(0)
+    crowd: int = 1
     kind = "flat"
     law = "postal"
 
@@ -177,7 +179,8 @@ class OneLevel(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         gap, latency = self.machine.at(self.level, nbytes)
         if self.level > 1:
-            gap = max(gap, self.machine.port(self.level - 1, nbytes))
+            port = self.machine.port(self.level - 1, nbytes)
+            gap, latency = max(gap, self.crowd * port), latency + (self.crowd - 1) * port
         return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
 
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102

@@ -20,7 +20,7 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
-from collwise.planner.relaxed import about, least_time, load, messages, sampled
+from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load, messages, sampled
 from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -47,10 +47,6 @@ MAX_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
-
-MAX_INSIDE = 1024
-"""Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
-only as much is simulated as for runners-up."""
 
 
 @dataclass
@@ -123,7 +119,8 @@ def tried(
     result = Tried()
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     formulas = topology is None and machine.independent_ports
-    if not formulas and problem.ranks * len(problem.sources) > MAX_RECEIVED:
+    levels = isinstance(machine, Levels)
+    if not formulas and not levels and problem.ranks * len(problem.sources) > MAX_RECEIVED:
         too_many = "too many messages to simulate when planning"
         result.excluded.update((algorithm.name, too_many) for algorithm, _ in choices)
         return result
@@ -179,11 +176,12 @@ def _simulate(
     result: Tried,
 ) -> None:
     """Simulate those first of which most is expected, as long as it is not too much work."""
-    tries = sorted(_tries(choices, problem, machine), key=lambda one: one[:2])
+    tries = sorted(_tries(choices, problem, machine, result.excluded), key=lambda one: one[:2])
     levels = isinstance(machine, Levels)
+    many = levels and problem.ranks > MAX_INSIDE
     most = MAX_SIMULATED
     if levels:
-        most = MAX_WITH_LEVELS if problem.ranks <= MAX_INSIDE else MAX_FOR_RUNNERS_UP
+        most = MAX_FOR_RUNNERS_UP if many else MAX_WITH_LEVELS
     result.of, work = len(tries), 0
     fastest: Fraction | None = None
     for one in tries:
@@ -191,7 +189,7 @@ def _simulate(
         runner_up = work + one.work <= MAX_FOR_RUNNERS_UP
         known = min((c.predicted for c in result.best.values()), default=None)
         slower = known is not None and one.expected > known * (HOPELESS if levels else 1)
-        if slower and not runner_up:
+        if slower and (not runner_up or many):
             time_of_it = formatting.time(seconds(one.expected))
             words = f"takes about {time_of_it}" if levels else f"takes {time_of_it} at least"
             result.excluded.setdefault(name, f"not simulated: it {words}")
@@ -221,23 +219,41 @@ def _simulate(
 
 
 def _tries(
-    choices: Sequence[tuple[Algorithm, Mapping[str, Any]]], problem: Problem, machine: Machine
+    choices: Sequence[tuple[Algorithm, Mapping[str, Any]]],
+    problem: Problem,
+    machine: Machine,
+    excluded: dict[str, str],
 ) -> Iterable[_Try]:
-    """The schedules of the candidates, and what is known of their times."""
+    """The schedules of the candidates, and what is known of their times.
+
+    On levels with many ranks, what cuts nothing is not even built where that is hopeless.
+    """
     every, uncut = problem.lower_bounds(machine)
-    for number, (algorithm, settings) in enumerate(choices):
+    levels = machine if isinstance(machine, Levels) else None
+    many = levels is not None and problem.ranks > MAX_INSIDE
+    known: Fraction | None = None
+    numbered = sorted(enumerate(choices), key=lambda one: many and not one[1][0].segmented)
+    for number, (algorithm, settings) in numbered:
+        bound = every if algorithm.segmented else max(every, uncut)
+        if many and known is not None and bound.time > known * HOPELESS:
+            words = f"not simulated: it takes {formatting.time(bound.time_s)} at least"
+            excluded.setdefault(algorithm.name, words)
+            continue
         schedule = algorithm.solve(problem, settings)
         lists = sampled(schedule)
-        bound = every if algorithm.segmented else max(every, uncut)
-        least, work = max(bound.time, load(lists, machine)), messages(lists, problem.ranks)
-        slow = problem.kind.combines or isinstance(machine, Levels)
-        work *= ONE_BY_ONE if slow and not at_once(schedule) else 1
-        if isinstance(machine, Levels):
-            time, estimate = about(algorithm, schedule, lists, machine, settings)
-            yield _Try(max(time, least), number, algorithm, settings, schedule, work, estimate)
-        else:
+        work = messages(lists, problem.ranks)
+        work *= ONE_BY_ONE if (problem.kind.combines or levels) and not at_once(schedule) else 1
+        if levels is None:
+            least = max(bound.time, load(lists, machine))
             least = least_time(algorithm, schedule, machine, settings, least)
             yield _Try(least, number, algorithm, settings, schedule, work)
+            continue
+        work = max(work, problem.ranks * len(problem.sources) // ONE_BY_ONE)
+        time, estimate = about(algorithm, schedule, lists, levels, settings)
+        least = max(bound.time, time, Fraction(0) if estimate else load(lists, machine))
+        yield _Try(least, number, algorithm, settings, schedule, work, estimate)
+        if estimate:
+            known = least if known is None else min(known, least)
 
 
 def _refine(

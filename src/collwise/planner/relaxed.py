@@ -17,6 +17,10 @@ from collwise.schedule.program import Schedule
 QUICK = 1 << 10
 """Operations that are simulated for the time of a schedule if messages met nowhere."""
 
+MAX_INSIDE = 1024
+"""Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
+only as much is simulated as for runners-up, and any rough time may choose."""
+
 
 @dataclass(frozen=True)
 class LowerBoundMachine(Machine):
@@ -95,8 +99,7 @@ def about(
 
     What is made of parts takes as long as they do one after another.  Where all ranks do the same,
     what leaves a group at the same time passes its port one by one.  For others it is the time if
-    all messages went across, whatever ranks of a node send at the same time: it says in which order
-    to simulate them, no more.
+    all messages went across, and all ranks of a group sent whenever one of them does.
     """
     problem, read = schedule.problem, algorithm.settings(settings)
     if algorithm.by_level is not None:
@@ -106,7 +109,10 @@ def about(
     plain = replace(problem, placement=None)
     if algorithm.levels or algorithm.simulated(plain, read) > QUICK:
         return Fraction(0), False
-    return algorithm.time_of(plain, OneLevel(machine, machine.placement.depth), read), False
+    placement = machine.placement
+    crowd = max(map(len, placement.members[placement.depth - 2])) if placement.depth > 1 else 1
+    law = OneLevel(machine, placement.depth, crowd=crowd)
+    return algorithm.time_of(plain, law, read), problem.ranks > MAX_INSIDE
 
 
 def _one_by_one(rank: int, operations: Sequence[Operation], machine: Levels) -> Fraction:

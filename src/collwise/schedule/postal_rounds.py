@@ -10,6 +10,7 @@ than k − 1 + T_λ(p), the time of a piece that leaves the root after all other
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,28 +35,31 @@ def distances(ranks: int, latency: int) -> list[int]:
 @lru_cache(maxsize=32)
 def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
     """By round and rank, the piece that it receives, −1 for none."""
-    every = (1 << count) - 1
-    held, promised = [0] * ranks, [0] * ranks  # as sets of pieces
-    held[0] = promised[0] = every
-    steps, unsent, missing = distances(ranks, latency), every, (ranks - 1) * count
-    rows: list[list[int]] = []
+    kind = np.int64 if count < 63 else np.object_
+    held: NDArray[Any] = np.zeros(ranks, kind)  # as sets of pieces
+    promised: NDArray[Any] = np.zeros(ranks, kind)
+    unsent = held[0] = promised[0] = (1 << count) - 1
+    steps, missing = distances(ranks, latency), (ranks - 1) * count
+    rows: list[NDArray[np.int32]] = []
+    under_way: list[tuple[Ints, NDArray[Any]]] = []
     while missing:
         if len(rows) >= latency:
-            for rank, piece in enumerate(rows[-latency]):
-                if piece >= 0:
-                    held[rank] |= 1 << piece
-        step, row = steps[len(rows) % len(steps)], [-1] * ranks
-        for rank in range(1, ranks):
-            source = (rank + step) % ranks
-            wanted = held[source] & ~promised[rank]
-            if not source and wanted & unsent:
-                wanted &= unsent & -unsent
-                unsent &= unsent - 1
-            if wanted:
-                row[rank] = wanted.bit_length() - 1
-                promised[rank] |= 1 << row[rank]
-                missing -= 1
+            gets, sets = under_way[-latency]
+            held[gets] |= sets
+        step = steps[len(rows) % len(steps)]
+        wanted = np.concatenate((held[step:], held[:step])) & ~promised
+        wanted[0] = 0
+        if new := int(wanted[-step]) & unsent:  # the root first sends every piece once
+            wanted[-step] = new & -new
+            unsent ^= new & -new
+        row, gets = np.full(ranks, -1, np.int32), wanted.nonzero()[0]
+        highest = [pieces.bit_length() - 1 for pieces in wanted[gets].tolist()]
+        sets = np.array([1 << piece for piece in highest], kind)
+        row[gets] = highest
+        promised[gets] |= sets
+        missing -= len(gets)
         rows.append(row)
+        under_way.append((gets, sets))
     return np.array(rows, dtype=np.int32).reshape(-1, ranks)
 
 

@@ -6,7 +6,7 @@ first: outermost groups before inner ones [Kielmann1999], but not before so many
 are told.  On few ranks all other decisions are tried as well, as far as the work allows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +20,7 @@ MANY = 1024
 """Ranks up to which all powers of two are rules; beyond, those of four."""
 
 
-_Parts: TypeAlias = dict[int, list[tuple[int, int]]]
+_Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
@@ -89,11 +89,18 @@ class _Run:
         self.least = min(cost.latency for cost in costs)
         self.ranks, self.nodes = len(groups[0]), groups[0]
         self.told = [False] * self.ranks
-        self.counts: list[dict[int, int]] = [{} for _ in groups]
+        self.counts = [[0] * (max(row) + 1) for row in groups]
         """For every level, how many ranks of its groups are told."""
-        self.fresh = [{group: [*rows] for group, rows in level.items()} for level in parts]
-        self.out: dict[tuple[int, int], int] = {}
-        self.into: dict[tuple[int, int], int] = {}
+        self.fresh = [[[*rows] for rows in level] for level in parts]
+        self.out = [[0] * len(counts) for counts in self.counts]
+        self.into = [
+            [-cost.port] * len(counts) for cost, counts in zip(costs, self.counts, strict=True)
+        ]
+        self.passed = [  # of a message that meets at a level, the ports and for how long
+            [(row, cost.port) for row, cost in enumerate(costs[:level]) if cost.port]
+            for level in range(len(costs))
+        ]
+        self.outwards = range(len(groups), 0, -1)
         self._tell(0)
 
     def order(self, choices: Sequence[int], best: Order | None) -> Order:
@@ -104,83 +111,88 @@ class _Run:
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
         options: list[int] = []
+        gaps, limit = [cost.gap for cost in self.costs], best.finish if best else 1 << 62
         while len(sends) < self.ranks - 1:
             if not free:  # everybody serves nobody any more
                 return Order(sends, 1 << 62, options)
             ready, rank = heappop(free)
-            if best is not None and max(finish, ready + self.least) >= best.finish:
-                return Order(sends, max(finish, best.finish), options)
-            offered = list(self._options(rank)) if self.searched else [next(self._options(rank))]
-            target = offered[choices[len(options)] if len(options) < len(choices) else 0]
-            options.append(len(offered))
-            if target is None:
+            if finish >= limit or ready + self.least >= limit:
+                return Order(sends, max(finish, limit), options)
+            if self.searched:
+                offered = list(self._options(rank))
+                choice = offered[choices[len(options)] if len(options) < len(choices) else 0]
+                options.append(len(offered))
+            else:
+                choice = next(self._options(rank))
+            if choice is None:
                 continue
-            start, arrival, level = self._send(ready, rank, target)
+            target, level = choice
+            start, arrival = self._send(ready, rank, target, level)
             finish = max(finish, arrival)
             sends.append((rank, target))
-            heappush(free, (start + self.costs[level - 1].gap, rank))
+            heappush(free, (start + gaps[level - 1], rank))
             heappush(free, (arrival, target))
             self._tell(target)
         return Order(sends, finish, options)
 
-    def _options(self, rank: int) -> Iterator[int | None]:
-        """Whom a rank may serve, as the rule wants it first; at last nobody."""
-        levels = [*range(len(self.groups), 0, -1)]
+    def _options(self, rank: int) -> Iterator[tuple[int, int] | None]:
+        """Whom a rank may serve, and where they meet, as the rule wants it; at last nobody."""
+        levels: Iterable[int] = self.outwards
         if self.counts[0][self.nodes[rank]] < self.rule:
-            levels = [1, *levels[:-1]]
-        firsts = [target for level in levels if (target := self._next(level, rank)) is not None]
-        yield from firsts
+            levels = (1, *self.outwards[:-1])
+        nodes = set()
+        for level in levels:
+            if (target := self._next(level, rank)) is not None:
+                nodes.add(self.nodes[target])
+                yield target, level
         if self.searched:  # those, too, who are in a node where somebody is told
-            nodes = {self.nodes[target] for target in firsts}
             for target, (told, node) in enumerate(zip(self.told, self.nodes, strict=True)):
                 if not told and node not in nodes:
                     nodes.add(node)
-                    yield target
+                    rows = enumerate(self.groups, 1)
+                    yield target, next(n for n, row in rows if row[rank] == row[target])
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
         """The first rank of the largest group of the level below in which nobody is told."""
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
+        told = self.told if level == 1 else self.counts[level - 2]
         while parts:
             part, first = parts[-1]
-            if not (self.told[first] if level == 1 else self.counts[level - 2].get(part)):
+            if not told[part]:
                 return first
             parts.pop()
         return None
 
-    def _send(self, ready: int, source: int, target: int) -> tuple[int, int, int]:
-        """When a message starts, when it arrives, and the level at which the two ranks meet."""
-        level = next(n for n, row in enumerate(self.groups, 1) if row[source] == row[target])
-        ports = [
-            (row, port) for row, cost in enumerate(self.costs[: level - 1]) if (port := cost.port)
-        ]
-        start = ready
+    def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
+        """When a message that is ready at `start` starts, and when it arrives."""
+        ports = self.passed[level - 1]
         for row, _ in ports:
-            start = max(start, self.out.get((row, self.groups[row][source]), 0))
+            start = max(start, self.out[row][self.groups[row][source]])
         arrival = start + self.costs[level - 1].latency
         for row, port in ports:
-            self.out[row, self.groups[row][source]] = start + port
+            self.out[row][self.groups[row][source]] = start + port
         for row, port in reversed(ports):
-            into = row, self.groups[row][target]
-            arrival = self.into[into] = max(arrival, self.into.get(into, -port) + port)
-        return start, arrival, level
+            into, group = self.into[row], self.groups[row][target]
+            arrival = into[group] = max(arrival, into[group] + port)
+        return start, arrival
 
     def _tell(self, rank: int) -> None:
         self.told[rank] = True
         for row, counts in zip(self.groups, self.counts, strict=True):
-            counts[row[rank]] = counts.get(row[rank], 0) + 1
+            counts[row[rank]] += 1
 
 
 def _parts(groups: Sequence[Sequence[int]], level: int) -> _Parts:
     """In every group of a level, (group, first rank) of the groups below, the largest one last."""
-    around: dict[int, dict[int, list[int]]] = {}
+    around: list[dict[int, list[int]]] = [{} for _ in range(max(groups[level - 1]) + 1)]
     for rank, group in enumerate(groups[level - 1]):
         part = groups[level - 2][rank] if level > 1 else rank
-        around.setdefault(group, {}).setdefault(part, []).append(rank)
-    return {
-        group: sorted(
+        around[group].setdefault(part, []).append(rank)
+    return [
+        sorted(
             ((part, ranks[0]) for part, ranks in parts.items()),
             key=lambda row: (len(parts[row[0]]), -row[1]),
         )
-        for group, parts in around.items()
-    }
+        for parts in around
+    ]

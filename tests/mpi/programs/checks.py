@@ -76,19 +76,20 @@ def _run(comm: MPI.Intracomm) -> None:
     for function in _CHECKS:
         sys.stderr.flush()
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
-        complaint = ""
+        complaint, before_s = "", time.process_time()
         try:
             function(comm)
         except BaseException:
             complaint = f"rank {comm.rank} of {comm.size}: {traceback.format_exc()}"
             print(complaint, file=sys.stderr, flush=True)  # the others may wait for it for ever
-        complaints = comm.gather(complaint, root=0)
-        if complaints is not None:
+        told_by_rank = comm.gather((complaint, time.process_time() - before_s), root=0)
+        if told_by_rank is not None:
             told = {
                 "ranks": comm.size,
                 "program": function.__module__.rpartition(".")[2],
                 "name": function.__name__,
-                "complaints": [c for c in complaints if c],
+                "complaints": [complaint for complaint, _ in told_by_rank if complaint],
+                "cpu_s": sum(cpu_s for _, cpu_s in told_by_rank),
             }
             sys.stdout.write(f"check:{json.dumps(told)}\n")  # at once: another part may print, too
             sys.stdout.flush()

@@ -36,8 +36,8 @@ def times_in_order(
     """When each rank finishes, all messages, and all combines: rank, step, start, end.
 
     events: all that happens, in an order in which it can happen.   rendezvous: whether a send also
-    waits for the receiver's port, as in Hockney's law.   record: without it the result has no messages
-    and no combines, only when each rank finishes.
+    waits for the receiver's port, as in Hockney's law.   record: without
+    it the result has no messages and no combines, only when each rank finishes.
     """
     lists, dependencies, sizes = schedule.lists, schedule.dependencies, schedule.sizes
     done = [[0] * len(row) for row in dependencies]

@@ -382,7 +382,11 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
                 completion = timing.completion
             else:
                 completion = ideal_completion(schedule, machine)
-            assert predicted == completion, machine.describe()
+            problem = algorithm.problem(p, nbytes, root, itemsize=item, **sources)
+            if algorithm.estimated(problem, algorithm.settings(settings.of(algorithm))):
+                assert predicted >= completion, machine.describe()
+            else:
+                assert predicted == completion, machine.describe()
 
 
 @pytest.mark.exhaustive

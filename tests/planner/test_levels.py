@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 import collwise as cw
-from collwise.algorithms.registry import algorithms_for
-from collwise.model.levels import Levels
+from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.model.level_notation import parse
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
+from collwise.planner import candidates, choose, relaxed
 from collwise.planner.plans import Plan
 from collwise.report.plan_document import plan_document
 from collwise.timing import ideal
@@ -106,3 +108,32 @@ def test_many_ranks_are_planned() -> None:
         or why == "its simulation ended when it was slower than the choice"
         for why in plan.excluded.values()
     )
+
+
+def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on more ranks than are simulated: what is chosen is what would be, if all were."""
+    machine = parse("8x8: 200ns,2,300ns; 1.7us+0.8ns/B,4")
+    exact = {nbytes: made(machine, nbytes=nbytes) for nbytes in (512, 1 << 16)}
+    for module in (candidates, relaxed):
+        monkeypatch.setattr(module, "MAX_INSIDE", 16)
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 200)
+    monkeypatch.setattr(choose, "_plan", choose._plan.__wrapped__)
+    few = {nbytes: made(machine, nbytes=nbytes) for nbytes in exact}
+    for nbytes, plan in few.items():
+        assert plan.choice.label == exact[nbytes].choice.label
+        assert abs(plan.choice.predicted - exact[nbytes].choice.predicted) <= plan.bound.time
+    assert few[1 << 16].choice.rough
+    why = few[1 << 16].excluded["broadcast/multilevel_ordered"]
+    assert why == "not simulated: it takes 218 µs at least"
+
+
+def test_lanes_crowd_the_port_of_a_node() -> None:
+    """Eight lanes pass a port that a message keeps busy for 300 ns: one every 2.4 µs each."""
+    machine = parse("8x8: 200ns,2,300ns; 1.7us,4")
+    assert OneLevel(machine, 2, crowd=8).message(1) == (F("2.4e-6"), F("8.9e-6"))
+    plan = made(machine, nbytes=1 << 20, algorithm="multilane")
+    (settings,) = [dict(plan.settings)]
+    rough = ALGORITHMS["broadcast/multilane"].by_level
+    assert rough is not None
+    time = rough(plan.problem, machine, settings)
+    assert abs(time - plan.choice.predicted) <= plan.choice.predicted / 5

@@ -32,7 +32,7 @@ MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to play all of them."""
 EVEN = 4
 """Rounds span levels whose t0 is at least that of the outermost over this."""
-_MEANING = "for each level the rounds that a message takes, the innermost first, such as '4 45'"
+_MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
 def _read(value: Any) -> str:
@@ -42,15 +42,18 @@ def _read(value: Any) -> str:
     return " ".join(str(int(word)) for word in words)
 
 
+LATENCIES = Parameter(_read, _MEANING)
+
+
+def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
+    """Those of the outermost levels, of so many at most."""
+    return tuple(map(int, settings["latencies"].split()))[-depth:]
+
+
 def parameters(collective: str) -> dict[str, Parameter]:
     """Those of the rounds, and of the levels inside."""
     inside = parts_parameter("inside", collective, "binomial | flat")
-    return {"latencies": Parameter(_read, _MEANING), "segment": SEGMENT, "inside": inside}
-
-
-def spanned(teams: Hierarchy, settings: Settings) -> tuple[int, ...]:
-    """The latencies of the levels that the rounds span; the outermost ones, if there are fewer."""
-    return tuple(map(int, settings["latencies"].split()))[-teams.depth :]
+    return {"latencies": LATENCIES, "segment": SEGMENT, "inside": inside}
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
@@ -118,7 +121,8 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     """About the time: all rounds, and that inside the groups."""
-    teams, latencies = hierarchy_of(problem), spanned(hierarchy_of(problem), settings)
+    teams = hierarchy_of(problem)
+    latencies = latencies_of(settings, teams.depth)
     last = rounds(problem, latencies, settings["segment"]).last
     costs = _costs(problem, machine, min(settings["segment"], problem.nbytes))
     inner = teams.depth - len(latencies)

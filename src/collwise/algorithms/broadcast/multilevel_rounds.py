@@ -9,10 +9,10 @@ from collwise.algorithms.in_rounds import pieces_of
 from collwise.algorithms.level_rounds import (
     by_level,
     choices,
+    latencies_of,
     members,
     parameters,
     rounds,
-    spanned,
 )
 from collwise.algorithms.registry import Settings
 from collwise.schedule.data_movement import ProgramSequence
@@ -24,7 +24,8 @@ from collwise.schedule.rounds import DownRounds
 
 
 def _build(problem: Problem, settings: Settings) -> Program:
-    teams, latencies = hierarchy_of(problem), spanned(hierarchy_of(problem), settings)
+    teams = hierarchy_of(problem)
+    latencies = latencies_of(settings, teams.depth)
     played = rounds(problem, latencies, settings["segment"])
     down = DownRounds(played, pieces_of(problem, settings["segment"]))
     phases: list[Program] = [InTeam(members(teams, len(latencies)), down)]

@@ -5,10 +5,10 @@ from collwise.algorithms.in_rounds import pieces_of
 from collwise.algorithms.level_rounds import (
     by_level,
     choices,
+    latencies_of,
     members,
     parameters,
     rounds,
-    spanned,
 )
 from collwise.algorithms.reduce.multilevel import Inwards, inwards
 from collwise.algorithms.reductions import in_no_order
@@ -24,7 +24,8 @@ from collwise.schedule.rounds import UpRounds
 def _build(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
-    teams, latencies = hierarchy_of(problem), spanned(hierarchy_of(problem), settings)
+    teams = hierarchy_of(problem)
+    latencies = latencies_of(settings, teams.depth)
     inside = inwards(problem, settings["inside"], teams.depth - len(latencies), in_output=False)
     played = rounds(problem, latencies, settings["segment"])
     up = UpRounds(played, pieces_of(problem, settings["segment"]))

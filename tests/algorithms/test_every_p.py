@@ -375,7 +375,11 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
                 schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             predicted = algorithm.predict(machine, p, nbytes, root, itemsize=item, **more)
             timing = ideal(schedule, machine)
-            assert predicted == timing.completion, machine.describe()
+            problem = algorithm.problem(p, nbytes, root, itemsize=item, **sources)
+            if algorithm.estimated(problem, algorithm.settings(settings.of(algorithm))):
+                assert predicted >= timing.completion, machine.describe()
+            else:
+                assert predicted == timing.completion, machine.describe()
             if machine in (MACHINES[2], *MACHINES[-3:]):
                 check_ports(schedule, timing, machine)
 

@@ -68,7 +68,6 @@ def settings_of(algorithm: Algorithm, ranks: int, /, **wanted: Any) -> dict[str,
         "inside": "binomial",
         "algorithm": {
             "s_to_p": "chain_segmented(segment=100)",
-            "allreduce": "multilane(across=recursive_doubling, gather=bruck)",
             "reduce_scatter_block": "postal_reduce_broadcast(lam=2)",
         }.get(algorithm.collective),
     }

@@ -161,9 +161,6 @@ def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str)
 def test_rounds_over_levels_that_are_refused() -> None:
     algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
     settings: dict[str, Any] = {"placement": Placement.regular(2, 4), "inside": "binomial"}
-    for text in ("", "4 x", "0 4", 4):
-        with pytest.raises(InvalidArgument, match="such as '4 45'"):
-            algorithm.schedule(8, 100, latencies=text, segment=10, **settings)
     with pytest.raises(InvalidArgument, match="500,000 pieces would be played on all of them"):
         algorithm.schedule(8, 500000, latencies="1 2", segment=1, **settings).lists  # noqa: B018
 

@@ -4,9 +4,12 @@ import pytest
 
 from collwise.model import postal
 from collwise.schedule.cyclic_trees import MAX_RANKS, CyclicTrees, arrangement
+from collwise.schedule.dependencies import dependencies
 from collwise.schedule.free_rounds import FreeRounds
+from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
-from collwise.schedule.rounds import Rounds
+from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
+from collwise.verifier.deadlock import check_progress
 
 
 def last_there(rounds: Rounds) -> int:
@@ -90,3 +93,15 @@ def test_free_rounds_over_levels() -> None:
         for number, one in enumerate(rounds.of(rank)):
             if one.received is not None:
                 assert since[rank, one.received] == number + rounds.latency
+
+
+def test_where_ranks_would_wait_in_a_circle() -> None:
+    """Three levels: what takes longer is then received in the round in which it is sent."""
+    racks = ((0, 0, 1, 1, 2, 2, 3, 3), (0, 0, 0, 0, 1, 1, 1, 1))
+    rounds = FreeRounds(8, 12, 2, racks, (2, 5, 20))
+    assert not rounds.uneven
+    pieces = tuple(Block(0, number, 1) for number in range(12))
+    for program in (DownRounds(rounds, pieces), UpRounds(rounds, pieces)):
+        check_progress(lists := program.every(8), [dependencies(own) for own in lists])
+    heard = [sum(one.received is not None for one in rounds.of(rank)) for rank in range(8)]
+    assert heard == [0, *[12] * 7]

@@ -92,7 +92,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
             levels += 1
         gap = max(cost.gap for cost in costs[-levels:])
         latencies = [max(ceil(cost.latency / gap - Fraction(1, 8)), 1) for cost in costs[-levels:]]
-        count = len(pieces_of(problem, segment))
+        count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
         if ranks > MAX_FREE or count * ranks > MAX_TABLED:
             continue

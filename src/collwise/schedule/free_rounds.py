@@ -5,14 +5,15 @@ sends the last pieces to many ranks itself: with few ranks and a large λ, up to
 where each piece leaves the root once.
 
 With levels a message takes as many rounds as those of its level.  The root sends to the others of
-its own outermost group; whoever has a piece that another group lacks sends it there first, to one
-rank after another.  So each piece crosses once, as early as it can, and many cross at once.
+its own outermost group; who of them has a piece that another group lacks sends it there first, to
+one rank after another.  So each piece crosses as early as it can, and many cross at once.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -41,19 +42,23 @@ def _messages(
     meet = [[b ^ a for a, b in zip(around[at], around[at + 1], strict=True)] for at in range(depth)]
     lack, held = [everybody ^ 1] * count, [(1 << count) - 1] + [0] * (ranks - 1)
     fresh = [[everybody ^ row[0] for row in around[:-1]] for _ in range(count)]
-    near = (around[-2][0] if depth > 1 else 1) ^ 1 or everybody ^ 1  # whom the root serves first
+    across = around[-2][0] if depth > 1 else everybody  # who sends to other outermost groups
+    near = across ^ 1 or everybody ^ 1  # whom the root serves first
     turn = deque(rank for rank in range(ranks) if near >> rank & 1)
     unsent, missing, last = 0, count * (ranks - 1), [0] * depth
     busy = defaultdict[int, int](int)  # by round: who receives then
     arrivals = defaultdict[int, list[tuple[int, int]]](list)
     rounds: _Messages = []
 
-    def wanted(rank: int, piece: int) -> Iterator[tuple[int, int]]:
+    def wanted(rank: int, piece: int) -> tuple[int, int, int] | None:
         for level in range(depth - 1, -1, -1):
-            idle = ~busy[len(rounds) + latencies[level]]
-            if ranks_there := lack[piece] & meet[level][rank] & fresh[piece][level] & idle:
-                below = rank if not level else last[level]
-                yield (ranks_there & ((1 << below) - 1) or ranks_there).bit_length() - 1, level
+            if level == depth - 1 and not across >> rank & 1:
+                continue
+            there = lack[piece] & meet[level][rank] & fresh[piece][level]
+            if there := there & ~busy[now + latencies[level]]:
+                below = (1 << (last[level] if level else rank)) - 1
+                return piece, (there & below or there).bit_length() - 1, level
+        return None
 
     def choice(rank: int) -> tuple[int, int, int] | None:
         pieces = held[rank]
@@ -62,21 +67,22 @@ def _messages(
             pieces ^= 1 << piece
             if not lack[piece]:
                 held[rank] ^= 1 << piece
-            elif found := next(wanted(rank, piece), None):
-                return piece, *found
+            elif found := wanted(rank, piece):
+                return found
         return None
 
     def first(piece: int) -> tuple[int, int, int] | None:
         for target in turn:
             level = next(at for at in range(depth) if meet[at][0] >> target & 1)
-            if not busy[len(rounds) + latencies[level]] >> target & 1:
+            if not busy[now + latencies[level]] >> target & 1:
                 turn.remove(target)
                 turn.append(target)
                 return piece, target, level
         return None
 
     while missing:
-        for target, piece in arrivals.pop(len(rounds), ()):
+        now = len(rounds)
+        for target, piece in arrivals.pop(now, ()):
             held[target] |= 1 << piece
         sent = []
         for rank in range(ranks):
@@ -88,13 +94,33 @@ def _messages(
             lack[piece] ^= 1 << target
             fresh[piece] = [mask & ~around[at][target] for at, mask in enumerate(fresh[piece])]
             last[level] = target
-            there = len(rounds) + latencies[level]
-            busy[there] |= 1 << target
-            arrivals[there].append((target, piece))
+            busy[now + latencies[level]] |= 1 << target
+            arrivals[now + latencies[level]].append((target, piece))
             missing -= 1
             sent.append((rank, target, piece, level))
         rounds.append(sent)
     return rounds
+
+
+@lru_cache(maxsize=64)
+def _circular(rounds: "FreeRounds") -> bool:
+    """Whether blocking messages would wait in a circle if each was received when it is there."""
+    before: TopologicalSorter[int] = TopologicalSorter()
+    sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
+    every = [(at, *message) for at, messages in enumerate(rounds.messages) for message in messages]
+    for number, (_, source, target, piece, _) in enumerate(every):
+        before.add(number, *{sent.get(source, -1), came.get((source, piece), -1)} - {-1})
+        sent[source] = came[target, piece] = number
+    there = [row[0] + rounds.latencies[row[4]] for row in every]
+    for number in sorted(range(len(every)), key=there.__getitem__):
+        if (previous := heard.get(target := every[number][2])) is not None:
+            before.add(number, previous)
+        heard[target] = number
+    try:
+        before.prepare()
+    except CycleError:
+        return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -115,7 +141,7 @@ class FreeRounds(Rounds):
 
     @property
     def uneven(self) -> bool:  # noqa: D102
-        return len(set(self.latencies)) > 1
+        return len(set(self.latencies)) > 1 and not _circular(self)
 
     @property
     def last(self) -> int:
@@ -125,17 +151,21 @@ class FreeRounds(Rounds):
         return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
-        """What takes longer is received later, so that it may be sent on `latency` rounds later."""
-        later = [latency - self.latency for latency in self.latencies] or [0]
-        sent, received = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
+        """What takes longer is received later, unless ranks then might wait in a circle."""
+        later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
+        sent = dict[int, tuple[int, int]]()
+        received = defaultdict[int, list[tuple[int, int]]](list)
         for number, messages in enumerate(self.messages):
             for by, target, piece, level in messages:
                 if by == rank:
                     sent[number] = target, piece
                 if target == rank:
-                    received[number + later[level]] = by, piece
+                    received[number + later[level]].append((by, piece))
         for number in range(max([*sent, *received], default=-1) + 1):
-            yield Round(*sent.get(number, (0, None)), *received.get(number, (0, None)))
+            heard = received.get(number, [])
+            yield Round(*sent.get(number, (0, None)), *(heard[0] if heard else (0, None)))
+            for source, piece in heard[1:]:  # of another level, sent in the same round
+                yield Round(0, None, source, piece)
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
         tables = (np.array(sent, dtype=np.int64).reshape(-1, 4).T[:3] for sent in self.messages)

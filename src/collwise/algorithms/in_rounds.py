@@ -21,7 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
 from collwise.schedule.two_trees import TwoTrees
-from collwise.timing import ideal
+from collwise.timing import ideal_completion
 
 MAX_PIECES = 4096
 """Pieces: more are never worth the room that a compiled plan takes."""
@@ -226,7 +226,7 @@ def rounds_time(
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = machine.law == "hockney", problem.kind.combines
     if backwards and rounds.latency > 1 and rendezvous:
-        return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
+        return ideal_completion(Schedule(problem, UpRounds(rounds, blocks)), machine)
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]
     grid = lcm(*(x.denominator for x in numbers))
     ticks = [int(x * grid) for x in numbers]

@@ -94,8 +94,8 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         latencies = [max(ceil(cost.latency / gap - Fraction(1, 8)), 1) for cost in costs[-levels:]]
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
-        if ranks > MAX_FREE or count * ranks > MAX_TABLED:
-            continue
+        if levels == 1 or ranks > MAX_FREE or count * ranks > MAX_TABLED:
+            continue  # over one level it is what `multilevel` tries across
         outer = range(teams.depth - levels + 1, teams.depth + 1)
         later = sum(
             broadcast_time(teams.largest(level), latency)

@@ -10,6 +10,7 @@ import pytest
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.model.topology import Topology
 from collwise.planner import candidates
 from collwise.planner.choose import plan
@@ -228,3 +229,13 @@ def test_a_million_ranks() -> None:
     assert made.choice.predicted >= made.bound.time > 0
     assert "broadcast/scatter_ring" in made.excluded
     assert made.schedule.rank(777_777)
+
+
+def test_two_trees_carry_long_messages_of_many_ranks_where_latency_is_high() -> None:
+    machine = measured([[(1, "1e-6", 2), (1000, "2e-6", 2), (10**6, "1001e-6", 2)]])
+    for collective in ("broadcast", "reduce"):
+        made = plan(collective, ranks=320, nbytes=10**6, machine=machine)
+        assert made.choice.name == f"{collective}/two_trees", made.candidates
+        assert made.candidates[1].predicted > made.choice.predicted * Fraction(105, 100)
+    many = plan("broadcast", ranks=5000, nbytes=9, machine=machine)
+    assert "broadcast/two_trees" in many.excluded

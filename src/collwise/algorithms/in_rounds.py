@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil, floor, lcm
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,7 +20,8 @@ from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
-from collwise.timing import ideal
+from collwise.schedule.two_trees import TwoTrees
+from collwise.timing import ideal_completion
 
 MAX_PIECES = 4096
 """Pieces: more are never worth the room that a compiled plan takes."""
@@ -45,6 +46,11 @@ _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 def circulant(problem: Problem, settings: Settings, count: int) -> Rounds:
     """Rounds through a circulant graph."""
     return Circulant(problem.ranks, count, 1)
+
+
+def two_trees(problem: Problem, settings: Settings, count: int) -> Rounds:
+    """Down two binary trees, for the latency that is set."""
+    return TwoTrees(problem.ranks, count, settings["latency"])
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
@@ -78,14 +84,19 @@ def _shortest(ranks: int, latency: int) -> _Kind:
     )
 
 
+def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
+    """The pieces of a vector; no element is cut.   Raises InvalidArgument for too many of them."""
+    items = -(-segment // problem.itemsize)
+    if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
+        raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
+    return tuple(pieces(problem.nbytes, items * problem.itemsize))
+
+
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
     """The fields `build` and `predicted` of an algorithm in such rounds."""
 
     def rounds(problem: Problem, settings: Settings) -> tuple[Rounds, tuple[Block, ...]]:
-        items = -(-settings["segment"] // problem.itemsize)  # no element is cut
-        if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
-            raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
-        blocks = tuple(pieces(problem.nbytes, items * problem.itemsize))
+        blocks = pieces_of(problem, settings["segment"])
         return rounds_of(problem, settings, len(blocks)), blocks
 
     def build(problem: Problem, settings: Settings) -> Program:
@@ -102,14 +113,14 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     most = MAX_PLAYED // problem.ranks if problem.ranks <= MAX_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
-        for nbytes in _lengths(problem)
+        for nbytes in lengths(problem)
         if (count := -(-problem.nbytes // nbytes)) <= most
         or (problem.nbytes % nbytes == 0 and _at_once(machine, nbytes))
     ]
     return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
-def _lengths(problem: Problem) -> set[int]:
+def lengths(problem: Problem) -> set[int]:
     """Bytes in a piece for about every eighth number of pieces, and for pieces of one item."""
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
@@ -120,29 +131,61 @@ def _lengths(problem: Problem) -> set[int]:
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces, and the latency of their rounds, of the best few by a rough time.
+    """The best number of pieces and latency of their rounds, of the best few by a rough time."""
 
+    def later(work: int, latency: int) -> int | None:
+        if work > MAX_CYCLIC or (work > MAX_TABLED and latency <= 2):
+            return None
+        kind = _shortest(problem.ranks, latency)
+        return kind.later if work <= MAX_TABLED or kind.rounds is CyclicTrees else None
+
+    return _best(problem, machine, postal_rounds, later, MAX_COMPARED)
+
+
+def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best number of pieces, and the latency of their rounds, by a rough time."""
+
+    def later(work: int, latency: int) -> int | None:
+        if work > MAX_PLAYED or problem.ranks > MAX_RANKS:
+            return None
+        return trees(latency).later + latency - 1
+
+    @cache
+    def trees(latency: int) -> TwoTrees:
+        return TwoTrees(problem.ranks, 1, latency)
+
+    return _best(problem, machine, two_trees, later, 1)
+
+
+def _best(
+    problem: Problem,
+    machine: Machine,
+    rounds_of: _RoundsOf,
+    later: Callable[[int, int], int | None],
+    compared: int,
+) -> Iterable[Settings]:
+    """The best latency and length of the pieces, by exact times of the best few by a rough one.
+
+    later: of so many pieces × ranks at a latency, the rounds until the last piece is everywhere,
+    after the one in which it is sent first; None for what is not tried.
     Combining adds to what a message takes, and to the time until it can be sent on.
     """
     rough: dict[tuple[int, int], Fraction] = {}
-    for nbytes in _lengths(problem) if problem.ranks > 1 else ():
-        work = (count := -(-problem.nbytes // nbytes)) * problem.ranks
+    for nbytes in lengths(problem) if problem.ranks > 1 else ():
+        count = -(-problem.nbytes // nbytes)
         combining = _combine(problem, machine, nbytes) or Fraction(0)
         cost = Cost(*(x + combining for x in machine.message(nbytes)))
-        for rounded in (floor, ceil) if work <= MAX_CYCLIC else ():
+        for rounded in (floor, ceil):
             latency = min(max(rounded(cost.lam), 1), max(problem.ranks, MAX_LATENCY))
-            kind = _shortest(problem.ranks, latency) if work <= MAX_TABLED or latency > 2 else None
-            if kind is not None and (work <= MAX_TABLED or kind.rounds is CyclicTrees):
-                rough[nbytes, latency] = (count + kind.later) * max(
-                    cost.gap, cost.latency / latency
-                )
+            if (rest := later(count * problem.ranks, latency)) is not None:
+                rough[nbytes, latency] = (count + rest) * max(cost.gap, cost.latency / latency)
 
     def time(one: tuple[int, int]) -> Fraction:
         blocks = tuple(pieces(problem.nbytes, one[0]))
-        rounds = postal_rounds(problem, {"latency": one[1]}, len(blocks))
+        rounds = rounds_of(problem, {"latency": one[1]}, len(blocks))
         return rounds_time(problem, machine, rounds, blocks)
 
-    few = sorted(rough, key=lambda one: (rough[one], one))[:MAX_COMPARED]
+    few = sorted(rough, key=lambda one: (rough[one], one))[:compared]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
@@ -183,7 +226,7 @@ def rounds_time(
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = machine.law == "hockney", problem.kind.combines
     if backwards and rounds.latency > 1 and rendezvous:
-        return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
+        return ideal_completion(Schedule(problem, UpRounds(rounds, blocks)), machine)
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]
     grid = lcm(*(x.denominator for x in numbers))
     ticks = [int(x * grid) for x in numbers]

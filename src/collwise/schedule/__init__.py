@@ -9,7 +9,7 @@ Programs are made of these:
 `exchange`                     all ranks exchange and combine
 `circulant_exchange`           the same around a circle, for any number of ranks, in pieces
 `rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
-                               `cyclic_trees`, or freely (`free_rounds`)
+                               `cyclic_trees` or `two_trees`, or freely (`free_rounds`)
 `grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
 `hierarchy`                    programs across the leaders of groups, then inside the groups
 `lanes`                        parts that all ranks of a node send at once

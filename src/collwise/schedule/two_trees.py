@@ -1,0 +1,143 @@
+"""Two binary trees at full bandwidth: each passes every other piece down [Sanders2009].
+
+The ranks beside the root are numbered 1 … n in the first tree, left to right, so every second one
+is a leaf.  The second tree is its mirror image, in which these have children: every rank has
+children in one tree at most.  Two colours, the parity of rounds, keep ports free: a rank receives
+from its two parents in rounds of different parity, and serves its two children so.  All of this
+follows from a rank's number, along its path down both trees.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from collwise.schedule.rounds import Round, Rounds
+from collwise.system.integers import Ints
+
+Numbers: TypeAlias = Any
+"""One integer, or an array of them: the arithmetic is the same."""
+
+
+class _Place(NamedTuple):
+    """Where ranks are in a tree."""
+
+    parent: Numbers
+    """Its place, 0 for the root."""
+    colour: Numbers
+    first: Numbers
+    """The round in which the first piece comes."""
+
+
+@dataclass(frozen=True)
+class TwoTrees(Rounds):
+    """The rounds of so many pieces: those of even numbers down one tree, the others down the other.
+
+    A tree's places are those of a search tree: its inner ones are even.
+    """
+
+    def _mirrored(self, place: Numbers) -> Numbers:
+        """The rank at a place of the second tree, or its place; an odd last one is the last."""
+        even = self.ranks - 1 & -2
+        return place + (even + 1 - 2 * place) * (place <= even)
+
+    def _down(self, place: Numbers, tree: int, leaf: Numbers = 0) -> _Place:
+        """Follow places down a tree.   leaf: the colour of those that have no children."""
+        n = self.ranks - 1
+        step = 1 << n.bit_length() - 1
+        at, above = place * 0 + step, place * 0
+        colour, first = above + tree, above + tree
+        while step > 1:
+            step //= 2
+            left = place < at
+            below = at + step - 2 * step * left
+            moves = (place != at) & (below <= n)
+            chosen = colour ^ left ^ (n // 2 & 1)
+            chosen = chosen + (leaf - chosen) * (step == 1)
+            after = first + self.latency
+            above = above + (at - above) * moves
+            colour = colour + (chosen - colour) * moves
+            first = first + (after + ((after ^ chosen) & 1) - first) * moves
+            at = at + (below - at) * moves
+        return _Place(above, colour, first)
+
+    def _colour(self, rank: Numbers) -> Numbers:
+        """Of what comes down the first tree; in the second one it is the other colour."""
+        n = self.ranks - 1
+        even = n & -2
+        # The last of an odd number is the only one without children in either tree: it has the
+        # colours that its neighbours under the same parents do not have.
+        last = (rank == n) * (n > even > 0)
+        beside = rank + (even - (even & -even) // 2 - rank) * last
+        inner = beside + (self._mirrored(beside) - beside) * (beside & 1)
+        return self._down(inner, 0).colour ^ last
+
+    def places(self, rank: Numbers) -> tuple[_Place, _Place]:
+        """Where ranks other than the root are in both trees; parents are ranks."""
+        colour = self._colour(rank)
+        one = self._down(rank, 0, colour)
+        other = self._down(self._mirrored(rank), 1, 1 - colour)
+        return one, other._replace(parent=self._mirrored(other.parent) * (other.parent > 0))
+
+    def _served(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
+        """The ranks that one serves, each with the tree, and the round of the first piece."""
+        n, tree = self.ranks - 1, rank & 1
+        if not rank:
+            top = 1 << n.bit_length() - 1
+            return [(top, 0, 0), (self._mirrored(top), 1, 1)]
+        place = self._mirrored(rank) if tree else rank
+        if place & 1:
+            return []
+        reach = place & -place
+        children, right = [place - reach // 2], min(reach - 1, n - place)
+        if right:
+            children.append(place + (1 << right.bit_length() - 1))
+        if tree:
+            children = [self._mirrored(child) for child in children]
+        after = own[tree].first + self.latency
+        colours = tree ^ self._colour(children[0]), tree ^ 1 ^ self._colour(children[0])
+        return [
+            (child, tree, after + ((after ^ colour) & 1))
+            for child, colour in zip(children, colours, strict=False)
+        ]
+
+    @cached_property
+    def _all(self) -> tuple[_Place, _Place]:
+        return self.places(np.arange(1, self.ranks))
+
+    @cached_property
+    def later(self) -> int:
+        """So many rounds after its first one the last piece is sent for the last time, at most."""
+        if self.ranks == 1:
+            return 0
+        return max(int(place.first.max()) - tree for tree, place in enumerate(self._all))
+
+    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
+        if self.ranks == 1:
+            return
+        sent: dict[int, tuple[int, int]] = {}
+        got: dict[int, tuple[int, int]] = {}
+        own = self.places(rank) if rank else ()
+        incoming = [(place.parent, tree, place.first) for tree, place in enumerate(own)]
+        for messages, ends in ((sent, self._served(rank, own)), (got, incoming)):
+            for peer, tree, first in ends:
+                for piece in range(tree, self.count, 2):
+                    messages[first + piece - tree] = peer, piece
+        for number in range(max((*sent, *got), default=-1) + 1):
+            yield Round(*sent.get(number, (0, None)), *got.get(number, (0, None)))
+
+    def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
+        if self.ranks == 1 or not self.count:
+            return []
+        ranks, rounds = np.arange(1, self.ranks), []
+        for number in range(self.count + self.later):
+            parts = []
+            for tree, place in enumerate(self._all):
+                piece = number - place.first + tree
+                gets = (piece >= tree) & ((piece - tree) % 2 == 0) & (piece < self.count)
+                parts.append((place.parent[gets], ranks[gets], piece[gets]))
+            source, target, sent = map(np.concatenate, zip(*parts, strict=True))
+            rounds.append((source, target, sent))
+        return rounds

@@ -6,8 +6,26 @@ from hypothesis import HealthCheck, settings
 from tests.mpi import launching
 
 # How long an example takes, or how long it takes to draw, says how busy the machine is.
-settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("collwise")
+settings.register_profile(
+    "usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40
+)
+settings.register_profile("exhaustive", settings.get_profile("usual"), max_examples=1000)
+
+
+def _exhaustive(config: pytest.Config) -> bool:
+    return "exhaustive" in config.option.markexpr.replace("not exhaustive", "")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("exhaustive" if _exhaustive(config) else "usual")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests with drawn examples are exhaustive ones, too: there they have many more."""
+    for item in items if _exhaustive(config) else []:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("exhaustive")
 
 
 @pytest.hookimpl(tryfirst=True)

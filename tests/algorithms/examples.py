@@ -64,6 +64,8 @@ def settings_of(algorithm: Algorithm, ranks: int, /, **wanted: Any) -> dict[str,
         "exchange": "bruck",
         "costs": "2,5",
         "pieces": 3,
+        "latencies": "2 5",
+        "inside": "binomial",
         "algorithm": {
             "s_to_p": "chain_segmented(segment=100)",
             "reduce_scatter_block": "postal_reduce_broadcast(lam=2)",

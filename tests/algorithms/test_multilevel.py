@@ -158,6 +158,13 @@ def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str)
     assert caught.value.seen == seen
 
 
+def test_rounds_over_levels_that_are_refused() -> None:
+    algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
+    settings: dict[str, Any] = {"placement": Placement.regular(2, 4), "inside": "binomial"}
+    with pytest.raises(InvalidArgument, match="500,000 pieces would be played on all of them"):
+        algorithm.schedule(8, 500000, latencies="1 2", segment=1, **settings).lists  # noqa: B018
+
+
 def test_only_trees_are_joined() -> None:
     algorithm = ALGORITHMS["broadcast/multilevel_pipelined"]
     with pytest.raises(InvalidArgument, match="scatter_ring is none; give one of "):

@@ -157,8 +157,10 @@ BAD: dict[str, list[Any]] = {
             "broadcasts",
             "exchange",
             "gather",
+            "inside",
         )
     },
+    "latencies": [3, None, "", "0 4", "4 x"],
     "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],
     "strategy": [5, None, (0, 2), "0x", ("a", 1), (None, 1)],
 }

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms import ALGORITHMS, Algorithm
@@ -140,7 +140,6 @@ def test_rounds_on_cubes(d: int) -> None:
 
 
 @pytest.mark.no_cover
-@settings(deadline=None, max_examples=50)
 @given(st.data(), st.integers(2, 33), st.sampled_from(LATENCIES))
 def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction) -> None:
     sources = data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True))

@@ -7,12 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, Provenance
 from tests.mpi.launching import LIMIT_S, Library
 
+LIBRARIES = {"mpich", "openmpi"}
 POSTAL = ("--t0", "1e-3", "--lam", "4")
+
+
+def on_one(library: str) -> pytest.MarkDecorator:
+    """The fixture `mpi` is this library; the other one under `exhaustive` only.
+
+    What ranks do under each is for `tests/mpi/programs/`; commands that start them take turns.
+    """
+    others = [pytest.param(o, marks=pytest.mark.exhaustive) for o in sorted(LIBRARIES - {library})]
+    return pytest.mark.parametrize("mpi", [library, *others], indirect=True)
 
 
 class Ended(NamedTuple):

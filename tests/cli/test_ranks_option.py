@@ -22,6 +22,7 @@ from tests.cli.running import (
     environment,
     example,
     launched,
+    on_one,
     processes_with,
     run,
 )
@@ -30,15 +31,16 @@ from tests.mpi.launching import LIMIT_S, Library, mpich, openmpi
 pytestmark = pytest.mark.mpi
 
 QUICK = ("--budget", "1", "--bytes", "64,65536")
+TUNED = {"mpich": ("--collective", "s_to_p"), "openmpi": ("--json",)}
 RACE = ("bench", "--budget", "0.3", "--bytes", "64")
 
 
 @lru_cache
-def tuned(library: Library) -> tuple[Ended, str, str]:
+def tuned(library: Library, *more: str) -> tuple[Ended, str, str]:
     """`tune` on 2 ranks without a launcher: how it ended, the profile and the report it wrote."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        command = alone(library, "tune", "-n", "2", *QUICK, "--json", "--report", "new/report.html")
+        command = alone(library, "tune", "-n", "2", *QUICK, "--report", "new/report.html", *more)
         ended = run(command, folder, environment(library, folder))
         files = [folder / "profile.json", folder / "new" / "report.html"]
         profile, report = (f.read_text(encoding="utf-8") if f.exists() else "" for f in files)
@@ -49,7 +51,7 @@ def tuned(library: Library) -> tuple[Ended, str, str]:
 @pytest.fixture
 def measured(mpi: Library, tmp_path: Path) -> Path:
     """A folder with the profile of this machine and library."""
-    (tmp_path / "profile.json").write_text(tuned(mpi)[1], encoding="utf-8")
+    (tmp_path / "profile.json").write_text(tuned(mpi, *TUNED[mpi.name])[1], encoding="utf-8")
     return tmp_path
 
 
@@ -60,8 +62,9 @@ def document(ended: Ended) -> dict[str, Any]:
     return found
 
 
+@on_one("openmpi")
 def test_tune(mpi: Library) -> None:
-    ended, profile, report = tuned(mpi)
+    ended, profile, report = tuned(mpi, "--json")
     found = document(ended)
     tasks = [*found["races"], *found["unraced"]]  # a busy machine has no time for all
     races = [(task["collective"], task["nbytes"]) for task in tasks]
@@ -76,6 +79,7 @@ def test_tune(mpi: Library) -> None:
     assert report.startswith("<!DOCTYPE html>")
 
 
+@on_one("openmpi")
 def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
     command = launched(mpi, "measure", *QUICK, "--save", "here.json")
     ended = run(command, tmp_path, environment(mpi, tmp_path))
@@ -90,6 +94,7 @@ def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["here.json"]
 
 
+@on_one("mpich")
 def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     ended = run(launched(mpi, *RACE, "--json"), measured, environment(mpi, measured))
     found = document(ended)
@@ -98,6 +103,7 @@ def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
 
 
+@on_one("openmpi")
 def test_bench_of_sources(mpi: Library, measured: Path) -> None:
     """What rank 1 alone has."""
     command = alone(mpi, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json")
@@ -107,17 +113,15 @@ def test_bench_of_sources(mpi: Library, measured: Path) -> None:
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
 
 
-def test_tuning_says_what_it_does(tmp_path: Path) -> None:
+def test_tuning_says_what_it_does() -> None:
     """In a pipe there is no bar: a line on standard error, at the start."""
-    library = mpich()
-    command = alone(library, "tune", "-n", "2", *QUICK, "--collective", "s_to_p")
-    ended = run(command, tmp_path, environment(library, tmp_path))
+    ended = tuned(mpich(), *TUNED["mpich"])[0]
     assert (ended.code, ended.err) == (
         0,
         "measuring and racing on 2 ranks for about 1 s, then reporting\n",
     )
     assert "2 × 64 B" in ended.out
-    assert "report   collwise-report.html" in ended.out
+    assert "report   new/report.html" in ended.out
 
 
 def test_sources_that_there_are_not(tmp_path: Path) -> None:
@@ -128,6 +132,7 @@ def test_sources_that_there_are_not(tmp_path: Path) -> None:
     )
 
 
+@on_one("mpich")
 def test_doctor(mpi: Library, measured: Path) -> None:
     found = document(run(alone(mpi, "doctor", "--json"), measured, environment(mpi, measured)))
     status = {one["what"]: one["status"] for one in found["findings"]}
@@ -150,6 +155,7 @@ def test_ranks_refuse_together(tmp_path: Path) -> None:
     )
 
 
+@on_one("openmpi")
 def test_a_launcher_started_another_number(mpi: Library, tmp_path: Path) -> None:
     ended = run(launched(mpi, "measure", "-n", "3"), tmp_path, environment(mpi, tmp_path))
     assert (ended.code, ended.out) == (2, "")  # Open MPI's launcher adds a banner of its own
@@ -183,12 +189,12 @@ def test_a_profile_of_another_machine(tmp_path: Path) -> None:
     )
 
 
-def test_nobody_reads_what_ranks_say(tmp_path: Path) -> None:
-    (tmp_path / "profile.json").write_text(tuned(mpich())[1], encoding="utf-8")
+@on_one("mpich")
+def test_nobody_reads_what_ranks_say(mpi: Library, measured: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = alone(mpich(), *RACE, "-n", "2")
-    ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=writing)
+    command = alone(mpi, *RACE, "-n", "2")
+    ended = run(command, measured, environment(mpi, measured), stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err) == (
         0,

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.running import Ended, alone, await_none, environment, launched, run
+from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, run
 from tests.mpi.launching import Library
 
 ALGORITHMS = "broadcast=chain; allreduce=ring; s_to_p=bruck"
@@ -127,6 +127,7 @@ def test_a_script_sees_ours_as_the_world(mpi: Library, scripts: Path) -> None:
 
 
 @pytest.mark.mpi
+@on_one("mpich")
 def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
     (scripts / "fails.py").write_text(
         dedent("""
@@ -149,6 +150,7 @@ def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
 
 
 @pytest.mark.mpi
+@on_one("openmpi")
 def test_a_rank_that_is_killed_ends_the_job(mpi: Library, scripts: Path) -> None:
     (scripts / "killed.py").write_text(
         dedent("""
@@ -169,6 +171,7 @@ def test_a_rank_that_is_killed_ends_the_job(mpi: Library, scripts: Path) -> None
 
 
 @pytest.mark.mpi
+@on_one("mpich")
 def test_ranks_started_here(mpi: Library, scripts: Path) -> None:
     command = alone(mpi, "run", "-n", "2", "-m", "helper", "-n", "--json")
     ended = run(command, scripts, environment(mpi, scripts) | {"COLLWISE_PROFILE": ""})
@@ -177,6 +180,7 @@ def test_ranks_started_here(mpi: Library, scripts: Path) -> None:
 
 
 @pytest.mark.mpi
+@on_one("openmpi")
 def test_an_exit_code_is_the_scripts(mpi: Library, scripts: Path) -> None:
     command = alone(mpi, "run", "-c", "import sys; sys.exit(7)")
     ended = run(command, scripts, environment(mpi, scripts))
@@ -184,12 +188,14 @@ def test_an_exit_code_is_the_scripts(mpi: Library, scripts: Path) -> None:
 
 
 @pytest.mark.mpi
+@on_one("mpich")
 def test_a_profile_that_is_not_there(mpi: Library, scripts: Path) -> None:
     ended = run(alone(mpi, "run", "helper.py"), scripts, environment(mpi, scripts))
     ended.refused("there is no such file", "COLLWISE_PROFILE")
 
 
 @pytest.mark.mpi
+@on_one("openmpi")
 def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
     (scripts / "late.py").write_text(
         dedent("""

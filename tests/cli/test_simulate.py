@@ -403,17 +403,19 @@ def test_hardly_anything(collwise: Run, collective: str, ranks: int, nbytes: int
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_a_mesh_and_a_timeline(collwise: Run, folder: Path, suffix: str) -> None:
-    ended = collwise(*ON_A_MESH, "--algorithm", "br_lin", "--picture", f"new/mesh{suffix}")
+def test_a_mesh_and_a_timeline(collwise: Run, folder: Path) -> None:
+    def names(suffix: str) -> dict[str, str]:
+        return {"picture": f"new/mesh{suffix}", "timeline": f"new/mesh-timeline{suffix}"}
+
+    asked = *ON_A_MESH, "--algorithm", "br_lin", "--picture"
+    ended = collwise(*asked, names(".png")["picture"])
     assert (ended.code, ended.err) == (0, "")
-    magic = b"\x89PNG" if suffix == ".png" else b"<?xml"
-    names = {"picture": f"new/mesh{suffix}", "timeline": f"new/mesh-timeline{suffix}"}
-    for kind, name in names.items():
-        assert f"{kind:<13}{name}\n" in ended.out
-        assert (folder / name).read_bytes().startswith(magic)
-    found = document(collwise, *ON_A_MESH, "--algorithm", "br_lin", "--picture", names["picture"])
-    assert found["pictures"] == list(names.values())
+    found = document(collwise, *asked, names(".svg")["picture"])
+    assert found["pictures"] == list(names(".svg").values())
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
+        for kind, name in names(suffix).items():
+            assert suffix == ".svg" or f"{kind:<13}{name}\n" in ended.out
+            assert (folder / name).read_bytes().startswith(magic)
 
 
 @pytest.mark.no_cover

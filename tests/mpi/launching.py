@@ -100,15 +100,22 @@ def rounds(sizes: Iterable[int]) -> list[list[int]]:
 
 
 def outcomes(
-    library: Library, engine: str, sizes: Iterable[int], programs: Sequence[str]
+    library: Library,
+    engine: str,
+    sizes: Iterable[int],
+    programs: Sequence[str],
+    turns: Sequence[int] = (),
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
-    engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
+    turns: numbers of ranks of which each check runs on one only.   engine: "python", or "compiled",
+    which is what runs where nothing is said, if it is built.
     """
     parts = rounds(sizes)
     ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
     limit_s = LIMIT_S * len(parts) * len(programs)
+    if len(turns) > 1:
+        words.append("|".join(map(str, turns)))
     try:
         command = "-m", "tests.mpi.programs", *words, *programs
         chosen = engine.replace("compiled", "")

@@ -1,30 +1,41 @@
 """Every check of the rank programs, on communicators of 1, 2, 3, 4, 5, 7 and 8 ranks.
 
-One start serves several numbers: the whole world, and parts of it.  The compiled engine always runs
-on all these numbers but 7 with MPICH, on 2, 3 and 5 with Open MPI; Python's on 2 and 3 with MPICH.
-`-m exhaustive` starts a world of each number, with both libraries and both engines.  Where the
-compiled engine is not built, Python walks everywhere.
+One start serves several numbers: the whole world, and parts of it.  By default every check runs on
+1, 2, 3, and one of 4, 5 and 8 ranks with the compiled engine and MPICH, on 2, and one of 3 and 5
+with Open MPI, and on 2 or 3 with Python's engine (`has_turn`).  `-m exhaustive` starts a world of
+each number, with both libraries and both engines.  Where the compiled engine is not built, Python
+walks everywhere.
 """
 
 import ast
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.mpi.launching import Library, Outcomes, outcomes, rounds
+from tests.mpi.turns import has_turn
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
-TOGETHER = {
-    ("mpich", "compiled"): (1, 2, 3, 4, 5, 8),
-    ("mpich", "python"): (2, 3),
-    ("openmpi", "compiled"): (2, 3, 5),
+ALWAYS = {
+    ("mpich", "compiled"): (1, 2, 3),
+    ("mpich", "python"): (),
+    ("openmpi", "compiled"): (2,),
     ("openmpi", "python"): (),
 }
-STARTS = [(*which, ranks) for which, sizes in TOGETHER.items() for ranks in sizes]
-WORLDS = [(*which, ranks) for which in TOGETHER for ranks in RANKS]
+TURNS = {
+    ("mpich", "compiled"): (4, 5, 4, 5, 8),  # 8 wait for two cores: they have a fifth of them
+    ("mpich", "python"): (2, 3),
+    ("openmpi", "compiled"): (3, 5),
+    ("openmpi", "python"): (),
+}
+STARTS = [
+    (*which, ranks) for which in ALWAYS for ranks in ALWAYS[which] + (*dict.fromkeys(TURNS[which]),)
+]
+WORLDS = [(*which, ranks) for which in ALWAYS for ranks in RANKS]
 every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
 
 
@@ -71,17 +82,26 @@ def start(mpi: Library, engine: str, request: pytest.FixtureRequest) -> Start:
 
 @lru_cache
 def run(start: Start) -> Outcomes:
-    return outcomes(*start)
+    return outcomes(*start, TURNS[start.library.name, start.engine])
+
+
+def in_turn(program: str, library: str, engine: str, ranks: int) -> list[str]:
+    """The checks of a program that run on so many ranks by default."""
+    turns = TURNS[library, engine]
+    return [name for name in checks()[program] if has_turn(name, ranks, turns)]
 
 
 @pytest.mark.mpi
-@every_start
-@pytest.mark.parametrize("program", checks())
+@pytest.mark.parametrize(
+    ("program", "mpi", "engine", "ranks"),
+    [(program, *one) for one in STARTS for program in checks() if in_turn(program, *one)],
+    indirect=["mpi"],
+)
 def test_on_ranks(start: Start, ranks: int, program: str) -> None:
     """One test for all checks of a program: every worker collects every test."""
     ran = run(start)
     wrong = []
-    for name in checks()[program]:
+    for name in in_turn(program, start.library.name, start.engine, ranks):
         complaints = ran.complaints.get((ranks, program, name))
         if complaints is None:
             wrong.append(f"{name}: {ranks} ranks did not come to it; {ran.end}")
@@ -106,6 +126,17 @@ def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int) -> None:
         (ranks, program, name): [] for program, names in checks().items() for name in names
     }
     assert told.complaints == every
+
+
+def test_turns() -> None:
+    """Each check has one of the numbers, and each number has checks of most programs."""
+    for turns in filter(None, TURNS.values()):
+        for name in chain.from_iterable(checks().values()):
+            assert sum(has_turn(name, ranks, turns) for ranks in {*turns}) == 1
+            assert has_turn(name, 1, turns)
+        for ranks in {*turns}:
+            having = [any(has_turn(name, ranks, turns) for name in c) for c in checks().values()]
+            assert sum(having) > len(having) // 2
 
 
 def test_rounds() -> None:

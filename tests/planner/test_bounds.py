@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
@@ -56,7 +56,6 @@ def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dic
     "algorithm", [a for a in algorithms_for("broadcast") if not a.levels], ids=lambda a: a.name
 )
 @given(data=st.data())
-@settings(max_examples=50)
 def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> None:
     machine = data.draw(any_machine)
     ranks = data.draw(st.integers(2, 40))
@@ -112,7 +111,6 @@ def broadcasts(draw: st.DrawFn) -> Schedule:
 
 @pytest.mark.no_cover
 @given(broadcasts(), any_machine)
-@settings(max_examples=200, deadline=None)
 def test_no_schedule_is_faster(schedule: Schedule, machine: Machine) -> None:
     p = schedule.problem
     verify(schedule)
@@ -261,7 +259,6 @@ def test_a_size_between_two_measured_ones_is_never_needed() -> None:
 
 
 @given(any_machine, st.integers(1, 300), st.integers(2, 30))
-@settings(deadline=None)
 def test_more_work_is_never_bounded_by_less(machine: Machine, nbytes: int, ranks: int) -> None:
     """More ranks take no less time; and a bound for all schedules is none above one for some."""
     every, whole = Problem("broadcast", ranks, nbytes).lower_bounds(machine)

@@ -155,7 +155,13 @@ def test_a_short_list_has_no_two_names_of_one_schedule() -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * bool(place % 3))
+        for place, name in enumerate(DISTRIBUTIONS)
+    ],
+)
 def test_it_is_said_whether_moving_pays(name: str) -> None:
     """By the times of the algorithm with and without: for every one that moves first."""
     sources = distribute(name, (8, 8), 20)

@@ -4,9 +4,12 @@ import pytest
 
 from collwise.model import postal
 from collwise.schedule.cyclic_trees import MAX_RANKS, CyclicTrees, arrangement
+from collwise.schedule.dependencies import dependencies
 from collwise.schedule.free_rounds import FreeRounds
+from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
-from collwise.schedule.rounds import Rounds
+from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
+from collwise.verifier.deadlock import check_progress
 
 
 def last_there(rounds: Rounds) -> int:
@@ -62,3 +65,43 @@ def test_free_rounds(ranks: int, latency: int) -> None:
         assert last <= last_there(played) + (5 if latency == 1 else 2)
         if count == 1:
             assert last == postal.broadcast_time(ranks, latency)
+
+
+def test_free_rounds_over_levels() -> None:
+    """Every piece crosses once, and soon; nobody sends what is not there, or hears two at once."""
+    sites = (0, 0, 0, 0, 1, 1, 1, 1)
+    rounds = FreeRounds(8, 20, 2, (sites,), (2, 9))
+    assert rounds.uneven
+    since, heard = {(0, piece): 0 for piece in range(20)}, set[tuple[int, int]]()
+    crossed: dict[int, int] = {}
+    for number, messages in enumerate(rounds.messages):
+        for source, target, piece, level in sorted(messages):
+            assert level == (sites[source] != sites[target])
+            assert since[source, piece] <= number
+            there = number + (2, 9)[level]
+            assert (target, there) not in heard
+            assert (target, piece) not in since
+            heard.add((target, there))
+            since[target, piece] = there
+            if level:
+                assert piece not in crossed
+                crossed[piece] = number
+    assert len(since) == 8 * 20
+    assert max(since.values()) == rounds.last <= 20 + 2 + 9 + 8
+    assert all(number <= piece + 3 for piece, number in crossed.items())
+    for rank in range(8):  # what comes from afar may be sent on as soon as what comes from near
+        for number, one in enumerate(rounds.of(rank)):
+            if one.received is not None:
+                assert since[rank, one.received] == number + rounds.latency
+
+
+def test_where_ranks_would_wait_in_a_circle() -> None:
+    """Three levels: what takes longer is then received in the round in which it is sent."""
+    racks = ((0, 0, 1, 1, 2, 2, 3, 3), (0, 0, 0, 0, 1, 1, 1, 1))
+    rounds = FreeRounds(8, 12, 2, racks, (2, 5, 20))
+    assert not rounds.uneven
+    pieces = tuple(Block(0, number, 1) for number in range(12))
+    for program in (DownRounds(rounds, pieces), UpRounds(rounds, pieces)):
+        check_progress(lists := program.every(8), [dependencies(own) for own in lists])
+    heard = [sum(one.received is not None for one in rounds.of(rank)) for rank in range(8)]
+    assert heard == [0, *[12] * 7]

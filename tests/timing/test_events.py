@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import fitting, settings_of, sources_for
 
@@ -258,7 +258,6 @@ def test_loggp_takes_what_no_list_names() -> None:
     assert timing.transfers == ()
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.fractions(1, 20, max_denominator=12))
 def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
     """A machine that is slower by a factor takes longer by that factor."""
@@ -281,7 +280,6 @@ def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
         assert tuple(factor * t for t in a.finish) == b.finish
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32))
 def test_loggp_without_overhead_or_gap_is_postal(seed: int) -> None:
     """o = g' for every message and L = (λ − 2)·o: receipts cost as much as sends."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import (
     COMBINES,
@@ -170,7 +170,6 @@ def forwarded(random: Random, ranks: int, cuts: int) -> list[list[Message]]:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**9), st.integers(2, 9), st.integers(1, 6), st.sampled_from(MACHINES))
 def test_any_broadcast(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
     """Every rank's list in the order in which it was made up: nothing to refuse."""
@@ -179,7 +178,6 @@ def test_any_broadcast(seed: int, ranks: int, cuts: int, machine: Machine) -> No
     assert_same(vectorised(schedule, machine), ideal(schedule, machine))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**9), st.integers(2, 6), st.integers(1, 5), st.sampled_from(MACHINES))
 def test_any_order(seed: int, ranks: int, cuts: int, machine: Machine) -> None:
     """Lists out of order: the same times, or refused as they hang or send what is not there yet."""

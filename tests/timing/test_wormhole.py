@@ -297,7 +297,6 @@ def equal_to_twin(made: Schedule, machine: Hockney | Wormhole, topology: Topolog
     check_ports(made, timing, machine, topology)
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(TOPOLOGIES),
@@ -336,7 +335,6 @@ def some_schedule(random: Random, p: int) -> Schedule:
 
 
 @pytest.mark.no_cover
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 2**32),
     st.integers(1, 17),

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import fitting, settings_of, sources_for
 from tests.verifier.rejected import broadcast
@@ -207,7 +207,6 @@ def test_loggp_gap_between_receipts() -> None:
     assert (caught.value.rank, caught.value.step) == (2, 2)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(MACHINES))
 def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> None:
     """Ideal time is as early as possible: nothing can be done earlier, alone."""

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import fitting, settings_of
 
@@ -216,7 +216,6 @@ def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
     assert (caught.value.rank, caught.value.step) == (0, 0)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([HOCKNEY, SLOW]))
 def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None:
     """Ideal time is as early as possible: no combine can be done earlier, alone."""

@@ -35,13 +35,13 @@ def messages(problem: Problem, settings: Settings) -> int:
 
 def radices(ranks: int) -> list[int]:
     """The least one for every number of rounds."""
-    found = {ranks}
+    radices = {ranks}
     for rounds in range(2, (ranks - 1).bit_length() + 1):
         radix = 2
         while radix**rounds < ranks:
             radix += 1
-        found.add(radix)
-    return sorted(found)
+        radices.add(radix)
+    return sorted(radices)
 
 
 def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:

@@ -21,7 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
 from collwise.schedule.two_trees import TwoTrees
-from collwise.timing import ideal
+from collwise.timing import ideal_completion
 
 MAX_PIECES = 4096
 """Pieces: more are never worth the room that a compiled plan takes."""
@@ -84,14 +84,19 @@ def _shortest(ranks: int, latency: int) -> _Kind:
     )
 
 
+def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
+    """The pieces of a vector; no element is cut.   Raises InvalidArgument for too many of them."""
+    items = -(-segment // problem.itemsize)
+    if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
+        raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
+    return tuple(pieces(problem.nbytes, items * problem.itemsize))
+
+
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
     """The fields `build` and `predicted` of an algorithm in such rounds."""
 
     def rounds(problem: Problem, settings: Settings) -> tuple[Rounds, tuple[Block, ...]]:
-        items = -(-settings["segment"] // problem.itemsize)  # no element is cut
-        if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
-            raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
-        blocks = tuple(pieces(problem.nbytes, items * problem.itemsize))
+        blocks = pieces_of(problem, settings["segment"])
         return rounds_of(problem, settings, len(blocks)), blocks
 
     def build(problem: Problem, settings: Settings) -> Program:
@@ -108,14 +113,14 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     most = MAX_PLAYED // problem.ranks if problem.ranks <= MAX_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
-        for nbytes in _lengths(problem)
+        for nbytes in lengths(problem)
         if (count := -(-problem.nbytes // nbytes)) <= most
         or (problem.nbytes % nbytes == 0 and _at_once(machine, nbytes))
     ]
     return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
-def _lengths(problem: Problem) -> set[int]:
+def lengths(problem: Problem) -> set[int]:
     """Bytes in a piece for about every eighth number of pieces, and for pieces of one item."""
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
@@ -166,7 +171,7 @@ def _best(
     Combining adds to what a message takes, and to the time until it can be sent on.
     """
     rough: dict[tuple[int, int], Fraction] = {}
-    for nbytes in _lengths(problem) if problem.ranks > 1 else ():
+    for nbytes in lengths(problem) if problem.ranks > 1 else ():
         count = -(-problem.nbytes // nbytes)
         combining = _combine(problem, machine, nbytes) or Fraction(0)
         cost = Cost(*(x + combining for x in machine.message(nbytes)))
@@ -221,7 +226,7 @@ def rounds_time(
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = machine.law == "hockney", problem.kind.combines
     if backwards and rounds.latency > 1 and rendezvous:
-        return ideal(Schedule(problem, UpRounds(rounds, blocks)), machine).completion
+        return ideal_completion(Schedule(problem, UpRounds(rounds, blocks)), machine)
     numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]
     grid = lcm(*(x.denominator for x in numbers))
     ticks = [int(x * grid) for x in numbers]

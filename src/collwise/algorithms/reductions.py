@@ -15,7 +15,7 @@ from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import Circular, SingleRank
 from collwise.schedule.trees import Shape, Tree
-from collwise.timing import ideal, ideal_alike
+from collwise.timing import ideal_alike, ideal_completion
 from collwise.timing.exchange_times import exchange_times
 
 LARGEST_SIMULATED = 130
@@ -131,7 +131,7 @@ def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
 @lru_cache(maxsize=64)
 def simulated_time(problem: Problem, machine: Machine, program: Program) -> Fraction:
     """Exact seconds, from simulating every rank's list."""
-    return ideal(_schedule(problem, program), machine).completion
+    return ideal_completion(_schedule(problem, program), machine)
 
 
 @lru_cache(maxsize=1)

@@ -124,8 +124,8 @@ class Algorithm:
         algorithm does not keep.
         """
         itemsize = itemsize if item is None else item
-        given = {"sources": sources, "shape": shape, "placement": placement}
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
+        arguments = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **arguments)
         if order is not None:
             problem = replace(problem, order=order)
         return self.solve(problem, settings)
@@ -170,8 +170,8 @@ class Algorithm:
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
-        given = {"sources": sources, "shape": shape, "placement": placement}
-        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **given)
+        arguments = {"sources": sources, "shape": shape, "placement": placement}
+        problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **arguments)
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:

@@ -264,8 +264,8 @@ def _network(
     asked = "an emulated network"
     if network is None:
         if hosts is None or latency is None or rate is None:
-            given = {"hosts": hosts, "latency": latency, "rate": rate}
-            missing = " and ".join(name for name, value in given.items() if value is None)
+            parameters = {"hosts": hosts, "latency": latency, "rate": rate}
+            missing = " and ".join(name for name, value in parameters.items() if value is None)
             remedy = "give hosts, latency and rate, or a network file"
             raise InvalidArgument(asked, f"{missing} missing", remedy)
         return Network.uniform(hosts, latency, rate)

@@ -191,31 +191,31 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
     return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks)
 
 
-def s_to_p(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
+def s_to_p(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
 
     A broadcast's bounds hold for one source.  For more, a byte of some source must reach every
     rank, and some rank receives all that it did not give.
     """
-    others = sum(given) - (min(given) if len(given) == ranks else 0)
+    others = sum(contributions) - (min(contributions) if len(contributions) == ranks else 0)
     if ranks == 1 or not others:
         return NOTHING
-    if len(given) == 1:
+    if len(contributions) == 1:
         return broadcast(machine, ranks, others)
     hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", others)
     volume = _volume(machine, others, "of others reach a rank", others)
     return hops if hops.time >= volume.time else volume
 
 
-def s_to_p_unsegmented(machine: Machine, ranks: int, given: Sequence[int]) -> Bound:
+def s_to_p_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """For s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
 
     It may travel with others: the least t0 and λ·t0 count of all sizes from its own to everything.
     """
-    if ranks == 1 or not given:
+    if ranks == 1 or not contributions:
         return NOTHING
     words = "if every contribution goes in one message"
-    return _informing(machine, ranks, words, sum(given), max(given))
+    return _informing(machine, ranks, words, sum(contributions), max(contributions))
 
 
 class _Least(NamedTuple):

@@ -24,7 +24,7 @@ from collwise.planner.relaxed import about, least_time, load, messages, sampled
 from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
-from collwise.timing import ideal
+from collwise.timing import ideal_completion
 from collwise.timing.trace import completion, fastest_timing
 from collwise.timing.vectorised import at_once
 
@@ -103,7 +103,7 @@ def predicted(
     schedule = algorithm.solve(problem, settings)
     if isinstance(machine, Levels) and topology is None:
         return fastest_timing(schedule, machine).completion
-    return ideal(schedule, machine, topology).completion
+    return ideal_completion(schedule, machine, topology)
 
 
 def keeps_order(algorithm: Algorithm, problem: Problem) -> bool:
@@ -265,5 +265,5 @@ def _refine(
             return
         if result.best[algorithm.name].settings == settings:
             del result.best[algorithm.name]
-        time = ideal(schedule, machine).completion
+        time = ideal_completion(schedule, machine)
         result.enter(Candidate(algorithm.name, settings, time))

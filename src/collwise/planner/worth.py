@@ -57,6 +57,6 @@ def worth(
         return Worth(
             0.0, f"by the model nothing is faster than {usual[0].label}, as libraries have"
         )
-    told = f"by the model {plan.choice.label} takes {plan.choice.time}"
-    told += f", and {usual[0].label}, the best that libraries have, {usual[0].time}"
-    return Worth(ahead if took_s is None else min(ahead, took_s), told)
+    reason = f"by the model {plan.choice.label} takes {plan.choice.time}"
+    reason += f", and {usual[0].label}, the best that libraries have, {usual[0].time}"
+    return Worth(ahead if took_s is None else min(ahead, took_s), reason)

@@ -62,7 +62,7 @@ class AllRounds(Program):
         starts = np.array([s.rank for s in self.problem.sources], dtype=np.int64)
         virtual = np.subtract.outer(np.arange(1 if of_one else p), starts) % p
         came = np.full((p, count), -1)  # by virtual rank and piece: in which round
-        every, told = self.rounds.every(), []
+        every, rounds = self.rounds.every(), []
         for number, (source, target, piece) in enumerate(every):
             sent, waits = np.full(p, -1), np.full(p, -1)
             sent[source], waits[source] = piece, came[source, piece]
@@ -72,5 +72,5 @@ class AllRounds(Program):
             sizes = np.where(pieces >= 0, sizes, 0)
             latest = np.where(sizes > 0, waits[virtual], -1).max(axis=1)
             step = int(target[0] - source[0]) % p if len(source) else 0
-            told.append((step, sizes.sum(axis=1), latest))
-        return told
+            rounds.append((step, sizes.sum(axis=1), latest))
+        return rounds

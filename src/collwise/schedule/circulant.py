@@ -41,7 +41,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     enough = rounds if most is None else most
     lower = list(range(-1, rounds))  # of every index, the next lower one that is unused
     higher = list(range(1, rounds + 2))
-    found: list[int] = []
+    chosen: list[int] = []
 
     def use(index: int) -> None:
         below, above = lower[index], higher[index]
@@ -52,21 +52,21 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 
     def search(reached: int, below: int, index: int) -> None:
         """Go on from the rank `reached`, by skips of at most this index, to ranks `below`."""
-        while index >= 0 and len(found) < enough:
+        while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
-            if at <= goal - numbers[len(found)] and at < below:
-                if at <= goal - numbers[len(found) + 1]:
+            if at <= goal - numbers[len(chosen)] and at < below:
+                if at <= goal - numbers[len(chosen) + 1]:
                     search(at, below, index)
-                if len(found) >= enough or reached > goal - numbers[len(found) + 1]:
+                if len(chosen) >= enough or reached > goal - numbers[len(chosen) + 1]:
                     return
                 below = at
-                found.append(index)
+                chosen.append(index)
                 use(index)
             index = lower[index]
 
     use(first)
     search(0, 2 * ranks, rounds if first < rounds else rounds - 1)
-    return tuple(first if index == rounds else index - rounds for index in found)
+    return tuple(first if index == rounds else index - rounds for index in chosen)
 
 
 def _first_block(rank: int, numbers: Sequence[int]) -> int:

@@ -70,7 +70,7 @@ def events(
 ) -> tuple[_Event, ...]:
     """What every rank does, in order; played for messages that are there `latency` sends later."""
     rounds = steps_by_round(ranks, radix, gathers=gathers)
-    found, now = list[_Event](), 0
+    timeline, now = list[_Event](), 0
     coming, ready = (
         [(0, piece, 0) for piece in range(pieces * bool(rounds))],
         list[tuple[int, int]](),
@@ -82,12 +82,12 @@ def events(
             heappush(ready, (turn[0], turn[1]))
         piece, number = heappop(ready)
         for step in rounds[number]:
-            found.append(_Event(now, True, piece, step))
-            found.append(_Event(now + latency, False, piece, step))
+            timeline.append(_Event(now, True, piece, step))
+            timeline.append(_Event(now + latency, False, piece, step))
             now += 1
         if number + 1 < len(rounds):
             heappush(coming, (now - 1 + latency, piece, number + 1))
-    return tuple(sorted(found, key=lambda event: event[:2]))
+    return tuple(sorted(timeline, key=lambda event: event[:2]))
 
 
 @dataclass(frozen=True)

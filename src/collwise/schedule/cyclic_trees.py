@@ -97,8 +97,8 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
     row, spare = count - 1, True
     while inner:
         fits = (i for i, node in enumerate(inner) if not used[(row + times[node]) % count])
-        if (found := next(fits, None)) is not None:
-            node = inner.pop(found)
+        if (place := next(fits, None)) is not None:
+            node = inner.pop(place)
             used[(row + times[node]) % count] = 1
             rows[node] = row
             free += range(row - len(children[node]) + 1, row)
@@ -175,9 +175,9 @@ class CyclicTrees(Rounds):
 
     @cached_property
     def _rows(self) -> Arrangement:
-        found = arrangement(self.ranks - 1, self.latency)
-        assert found is not None
-        return found
+        rows = arrangement(self.ranks - 1, self.latency)
+        assert rows is not None
+        return rows
 
     @cached_property
     def _rounds(self) -> Ints:

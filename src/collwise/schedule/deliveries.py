@@ -73,11 +73,11 @@ class Deliveries(Program):
 
     def given_from(self, first: int, count: int) -> Blocks:
         """What `count` ranks from this one on gave, around the end."""
-        given, stop = self.problem.gathered, first + count - self.problem.ranks
-        low = bisect_left(given, first, key=_OWNER)
+        blocks, stop = self.problem.gathered, first + count - self.problem.ranks
+        low = bisect_left(blocks, first, key=_OWNER)
         if stop <= 0:
-            return given[low : bisect_left(given, first + count, key=_OWNER)]
-        return given[low:] + given[: bisect_left(given, stop, key=_OWNER)]
+            return blocks[low : bisect_left(blocks, first + count, key=_OWNER)]
+        return blocks[low:] + blocks[: bisect_left(blocks, stop, key=_OWNER)]
 
     @property
     def source_ranks(self) -> Ints:

@@ -3,74 +3,170 @@
 The root first sends every piece once, in turn to all; then it helps with the newest as well.  So it
 sends the last pieces to many ranks itself: with few ranks and a large λ, up to λ rounds fewer than
 where each piece leaves the root once.
+
+With levels a message takes as many rounds as those of its level.  The root sends to the others of
+its own outermost group; who of them has a piece that another group lacks sends it there first, to
+one rank after another.  So each piece crosses as early as it can, and many cross at once.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
-_Messages = list[list[tuple[int, int, int]]]
+_Messages = list[list[tuple[int, int, int, int]]]
 
 
 @lru_cache(maxsize=64)
-def _messages(ranks: int, count: int, latency: int) -> _Messages:
-    """By round: source, target and piece of every message.  Sets of ranks or pieces are bits."""
-    others = (1 << ranks) - 2
-    lack, held = [others] * count, [(1 << count) - 1] + [0] * (ranks - 1)
-    unsent, turn, missing = 0, deque(range(1, ranks)), count * (ranks - 1)
+def _messages(
+    ranks: int, count: int, latencies: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
+) -> _Messages:
+    """By round: source, target, piece and level of every message.  Sets of ranks, pieces are bits.
+
+    groups: of every inner level, the number of each rank's group.
+    """
+    everybody, depth = (1 << ranks) - 1, len(latencies)
+    around = [[1 << rank for rank in range(ranks)]]  # by level and rank: the group
+    for row in groups:
+        masks = defaultdict[int, int](int)
+        for rank, group in enumerate(row):
+            masks[group] |= 1 << rank
+        around.append([masks[group] for group in row])
+    around.append([everybody] * ranks)
+    meet = [[b ^ a for a, b in zip(around[at], around[at + 1], strict=True)] for at in range(depth)]
+    lack, held = [everybody ^ 1] * count, [(1 << count) - 1] + [0] * (ranks - 1)
+    fresh = [[everybody ^ row[0] for row in around[:-1]] for _ in range(count)]
+    across = around[-2][0] if depth > 1 else everybody  # who sends to other outermost groups
+    near = across ^ 1 or everybody ^ 1  # whom the root serves first
+    turn = deque(rank for rank in range(ranks) if near >> rank & 1)
+    unsent, missing, last = 0, count * (ranks - 1), [0] * depth
+    busy = defaultdict[int, int](int)  # by round: who receives then
+    arrivals = defaultdict[int, list[tuple[int, int]]](list)
     rounds: _Messages = []
+
+    def wanted(rank: int, piece: int) -> tuple[int, int, int] | None:
+        for level in range(depth - 1, -1, -1):
+            if level == depth - 1 and not across >> rank & 1:
+                continue
+            there = lack[piece] & meet[level][rank] & fresh[piece][level]
+            if there := there & ~busy[now + latencies[level]]:
+                below = (1 << (last[level] if level else rank)) - 1
+                return piece, (there & below or there).bit_length() - 1, level
+        return None
+
+    def choice(rank: int) -> tuple[int, int, int] | None:
+        pieces = held[rank]
+        while pieces:
+            piece = pieces.bit_length() - 1
+            pieces ^= 1 << piece
+            if not lack[piece]:
+                held[rank] ^= 1 << piece
+            elif found := wanted(rank, piece):
+                return found
+        return None
+
+    def first(piece: int) -> tuple[int, int, int] | None:
+        for target in turn:
+            level = next(at for at in range(depth) if meet[at][0] >> target & 1)
+            if not busy[now + latencies[level]] >> target & 1:
+                turn.remove(target)
+                turn.append(target)
+                return piece, target, level
+        return None
+
     while missing:
-        if len(rounds) >= latency:
-            for _, target, piece in rounds[-latency]:
-                held[target] |= 1 << piece
-        idle, sent = others, list[tuple[int, int, int]]()
+        now = len(rounds)
+        for target, piece in arrivals.pop(now, ()):
+            held[target] |= 1 << piece
+        sent = []
         for rank in range(ranks):
-            if not rank and unsent < count:
-                piece, target = unsent, turn[0]
-                turn.rotate(-1)
-                unsent += 1
-            else:
-                pieces, piece, wanted = held[rank], -1, 0
-                while pieces and not wanted:
-                    piece = pieces.bit_length() - 1
-                    wanted = lack[piece] & idle
-                    pieces ^= 1 << piece
-                    if not lack[piece]:
-                        held[rank] ^= 1 << piece
-                if not wanted:
-                    continue
-                target = (wanted & ((1 << rank) - 1) or wanted).bit_length() - 1
+            begins = not rank and unsent < count
+            if (chosen := first(unsent) if begins else choice(rank)) is None:
+                continue
+            piece, target, level = chosen
+            unsent += begins
             lack[piece] ^= 1 << target
-            idle ^= 1 << target
+            fresh[piece] = [mask & ~around[at][target] for at, mask in enumerate(fresh[piece])]
+            last[level] = target
+            busy[now + latencies[level]] |= 1 << target
+            arrivals[now + latencies[level]].append((target, piece))
             missing -= 1
-            sent.append((rank, target, piece))
+            sent.append((rank, target, piece, level))
         rounds.append(sent)
     return rounds
 
 
+@lru_cache(maxsize=64)
+def _circular(rounds: "FreeRounds") -> bool:
+    """Whether blocking messages would wait in a circle if each was received when it is there."""
+    before: TopologicalSorter[int] = TopologicalSorter()
+    sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
+    every = [(at, *message) for at, messages in enumerate(rounds.messages) for message in messages]
+    for number, (_, source, target, piece, _) in enumerate(every):
+        before.add(number, *{sent.get(source, -1), came.get((source, piece), -1)} - {-1})
+        sent[source] = came[target, piece] = number
+    there = [row[0] + rounds.latencies[row[4]] for row in every]
+    for number in sorted(range(len(every)), key=there.__getitem__):
+        if (previous := heard.get(target := every[number][2])) is not None:
+            before.add(number, previous)
+        heard[target] = number
+    try:
+        before.prepare()
+    except CycleError:
+        return True
+    return False
+
+
 @dataclass(frozen=True)
 class FreeRounds(Rounds):
-    """The rounds of so many pieces, played for an integer latency."""
+    """The rounds of so many pieces, played for integer latencies.
 
-    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
-        for messages in _messages(self.ranks, self.count, self.latency):
-            to, sent, source, received = 0, None, 0, None
-            for by, target, piece in messages:
+    groups: of every level but the outermost, the number of each rank's group; none where there is
+    one level.   latencies: by level, `latency` the least of them.
+    """
+
+    groups: tuple[tuple[int, ...], ...] = ()
+    latencies: tuple[int, ...] = ()
+
+    @property
+    def messages(self) -> _Messages:
+        """By round: source, target, piece and level of every message."""
+        return _messages(self.ranks, self.count, self.latencies or (self.latency,), self.groups)
+
+    @property
+    def uneven(self) -> bool:  # noqa: D102
+        return len(set(self.latencies)) > 1 and not _circular(self)
+
+    @property
+    def last(self) -> int:
+        """The round in which everything is there."""
+        latencies = self.latencies or (self.latency,)
+        every = enumerate(self.messages)
+        return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
+
+    def of(self, rank: int) -> Iterator[Round]:
+        """What takes longer is received later, unless ranks then might wait in a circle."""
+        later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
+        sent = dict[int, tuple[int, int]]()
+        received = defaultdict[int, list[tuple[int, int]]](list)
+        for number, messages in enumerate(self.messages):
+            for by, target, piece, level in messages:
                 if by == rank:
-                    to, sent = target, piece
+                    sent[number] = target, piece
                 if target == rank:
-                    source, received = by, piece
-            yield Round(to, sent, source, received)
+                    received[number + later[level]].append((by, piece))
+        for number in range(max([*sent, *received], default=-1) + 1):
+            heard = received.get(number, [])
+            yield Round(*sent.get(number, (0, None)), *(heard[0] if heard else (0, None)))
+            for source, piece in heard[1:]:  # of another level, sent in the same round
+                yield Round(0, None, source, piece)
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
-        tables = (
-            np.array(sent, dtype=np.int64).reshape(-1, 3).T
-            for sent in _messages(self.ranks, self.count, self.latency)
-        )
+        tables = (np.array(sent, dtype=np.int64).reshape(-1, 4).T[:3] for sent in self.messages)
         return [(source, target, piece) for source, target, piece in tables]

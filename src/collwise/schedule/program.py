@@ -15,7 +15,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument
 from collwise.schedule.dependencies import dependencies, matching
-from collwise.schedule.operations import Block, Operation, Recv, Send, size_of
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
 from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
@@ -142,6 +142,19 @@ class Schedule:
     def sizes(self) -> tuple[list[int], ...]:
         """Per rank and operation: its bytes."""
         return tuple([size_of(op) for op in operations] for operations in self.lists)
+
+    @cached_property
+    def lengths(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The lengths that occur in bytes, each once: of messages, and of combines."""
+        messages: set[int] = set()
+        combines: set[int] = set()
+        for operations, sizes in zip(self.lists, self.sizes, strict=True):
+            for op, nbytes in zip(operations, sizes, strict=True):
+                if isinstance(op, Send | Recv):
+                    messages.add(nbytes)
+                elif isinstance(op, Combine):
+                    combines.add(nbytes)
+        return frozenset(messages), frozenset(combines)
 
     @cached_property
     def combining_order(self) -> list[Event] | None:

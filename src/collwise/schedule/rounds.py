@@ -38,6 +38,11 @@ class Rounds(ABC):
     def of(self, rank: int) -> Iterator[Round]:
         """Those of one virtual rank."""
 
+    @property
+    def uneven(self) -> bool:
+        """Whether some messages take longer than others: they are sent before they are received."""
+        return False
+
     @abstractmethod
     def every(self) -> list[tuple[Ints, Ints, Ints]]:
         """Those of all: by round, who sends to whom which piece."""
@@ -59,7 +64,9 @@ class DownRounds(Program):
                 operations.append(Recv(source, (self.pieces[received],)))
         return operations
 
-    def columns(self) -> Columns:  # noqa: D102
+    def columns(self) -> Columns | None:  # noqa: D102
+        if self.rounds.uneven:
+            return None
         offset, length = (np.array([p[i] for p in self.pieces], dtype=np.int64) for i in (1, 2))
         place = np.zeros(self.rounds.ranks, dtype=np.int64)
         parts = [tabulate([])]

@@ -10,7 +10,7 @@ very many ranks, with `port_queues`, `level_queues`, `vectorised_laws`, `exchang
 at which level of a machine the time was spent.
 """
 
-from collwise.timing.events import Timing, Transfer, ideal, ideal_alike
+from collwise.timing.events import Timing, Transfer, ideal, ideal_alike, ideal_completion
 from collwise.timing.trace import Trace, simulate
 
-__all__ = ["Timing", "Trace", "Transfer", "ideal", "ideal_alike", "simulate"]
+__all__ = ["Timing", "Trace", "Transfer", "ideal", "ideal_alike", "ideal_completion", "simulate"]

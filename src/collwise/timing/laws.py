@@ -31,14 +31,15 @@ def message_costs(machine: Machine, nbytes: int) -> tuple[Fraction, ...]:
 
 
 def times_in_order(
-    schedule: Schedule, events: Sequence[Event], costs: Costs, *, rendezvous: bool
+    schedule: Schedule, events: Sequence[Event], costs: Costs, rendezvous: bool, record: bool
 ) -> tuple[list[int], list[TickTransfer], list[tuple[int, int, int, int]]]:
     """When each rank finishes, all messages, and all combines: rank, step, start, end.
 
     events: all that happens, in an order in which it can happen.   rendezvous: whether a send also
-    waits for the receiver's port, as in Hockney's law.
+    waits for the receiver's port, as in Hockney's law.   record: without
+    it the result has no messages and no combines, only when each rank finishes.
     """
-    dependencies, sizes = schedule.dependencies, schedule.sizes
+    lists, dependencies, sizes = schedule.lists, schedule.dependencies, schedule.sizes
     done = [[0] * len(row) for row in dependencies]
     send_free, receive_free = [0] * len(done), [-1] * len(done)
     transfers, combines = [], []
@@ -56,12 +57,14 @@ def times_in_order(
             if not rendezvous and free >= 0 and received < free + gap:
                 received = free + gap
             done[peer][at] = receive_free[peer] = received
-            t = TickTransfer(rank, peer, step, at, nbytes, start, sent, received)
-            transfers.append(t)
-        elif costs.combine and isinstance(schedule.lists[rank][step], Combine):
+            if record:
+                t = TickTransfer(rank, peer, step, at, nbytes, start, sent, received)
+                transfers.append(t)
+        elif costs.combine and isinstance(lists[rank][step], Combine):
             start = max(start, send_free[rank], receive_free[rank])
             times[step] = send_free[rank] = receive_free[rank] = start + costs.combine[nbytes]
-            combines.append((rank, step, start, times[step]))
+            if record:
+                combines.append((rank, step, start, times[step]))
         else:
             times[step] = start
     return [max(times, default=0) for times in done], transfers, combines

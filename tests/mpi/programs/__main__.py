@@ -1,6 +1,7 @@
 """`python -m tests.mpi.programs [ROUND ...] [NAME ...]`: the checks of these programs, or of all.
 
-A round, such as 5+3, says how many ranks the parts of the world have that run them together.
+A round, such as 5+3, says how many ranks the parts of the world have that run them together; 4|5|8
+says that each check runs on one of these numbers only.
 One start serves several programs and numbers of ranks, since starting a rank takes longer than most
 programs: it loads Python, NumPy and an MPI library.
 """
@@ -12,9 +13,11 @@ from pathlib import Path
 from tests.mpi.programs.checks import main
 
 if __name__ == "__main__":
-    rounds = [[*map(int, word.split("+"))] for word in sys.argv[1:] if word[0].isdigit()]
+    numbers = [word for word in sys.argv[1:] if word[0].isdigit()]
+    rounds = [[*map(int, word.split("+"))] for word in numbers if "|" not in word]
+    turns = [int(number) for word in numbers if "|" in word for number in word.split("|")]
     names = [word for word in sys.argv[1:] if not word[0].isdigit()]
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     for name in names or every:
         import_module(f"tests.mpi.programs.{name}")
-    main(rounds)
+    main(rounds, turns)

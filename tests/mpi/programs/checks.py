@@ -14,6 +14,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
+from tests.mpi.turns import has_turn
+
 Error = TypeVar("Error", bound=BaseException)
 
 LIMIT_S = 120
@@ -48,22 +50,23 @@ def raises(
         raise AssertionError(f"nothing of {kinds} was raised")
 
 
-def main(rounds: Sequence[Sequence[int]] = ()) -> None:
+def main(rounds: Sequence[Sequence[int]] = (), turns: Sequence[int] = ()) -> None:
     """Run the checks, in several rounds on parts of the world that work at the same time.
 
     rounds: of each, how many ranks its parts have.   Without, all ranks run the checks once.
+    turns: numbers of ranks of which each check runs on one only.
     """
     gc.freeze()  # what is loaded stays: checks that collect what is lost look at their own only
     world = MPI.COMM_WORLD
     for sizes in rounds or [[world.size]]:
         if world.size in sizes:
-            _run(world)
+            _run(world, turns)
         else:
             part = sum(world.rank >= end for end in accumulate(sizes))
             colour = part if part < len(sizes) else MPI.UNDEFINED
             comm = MPI.Intracomm(world.Split(colour, world.rank))
             if comm != MPI.COMM_NULL:
-                _run(comm)
+                _run(comm, turns)
                 comm.Free()
             others = world.Ibarrier()
             while not others.Test():  # asleep: the other part needs the processors
@@ -71,24 +74,25 @@ def main(rounds: Sequence[Sequence[int]] = ()) -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-def _run(comm: MPI.Intracomm) -> None:
+def _run(comm: MPI.Intracomm, turns: Sequence[int]) -> None:
     """A rank that hangs says which one it is, and where, and ends."""
-    for function in _CHECKS:
+    for function in (one for one in _CHECKS if has_turn(one.__name__, comm.size, turns)):
         sys.stderr.flush()
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
-        complaint = ""
+        complaint, before_s = "", time.process_time()
         try:
             function(comm)
         except BaseException:
             complaint = f"rank {comm.rank} of {comm.size}: {traceback.format_exc()}"
             print(complaint, file=sys.stderr, flush=True)  # the others may wait for it for ever
-        complaints = comm.gather(complaint, root=0)
-        if complaints is not None:
+        told_by_rank = comm.gather((complaint, time.process_time() - before_s), root=0)
+        if told_by_rank is not None:
             told = {
                 "ranks": comm.size,
                 "program": function.__module__.rpartition(".")[2],
                 "name": function.__name__,
-                "complaints": [c for c in complaints if c],
+                "complaints": [complaint for complaint, _ in told_by_rank if complaint],
+                "cpu_s": sum(cpu_s for _, cpu_s in told_by_rank),
             }
             sys.stdout.write(f"check:{json.dumps(told)}\n")  # at once: another part may print, too
             sys.stdout.flush()

@@ -22,13 +22,16 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
 from collwise.schedule.trees import Tree
 
 TREE_NAMES = ("chain", "binomial", "postal_tree")
 """Trees that are tried for segments; `multilevel` tries all algorithms."""
 SLOWER = Fraction(3, 2)
 """An outermost tree that takes so many times as long as the best is not tried."""
+PARAMETERS = {
+    "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
+    "segment": SEGMENT,
+}
 
 
 def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
@@ -51,10 +54,6 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
         return made[level, members]
 
     return TeamTree(teams, tree)
-
-
-def _build_pipelined(problem: Problem, settings: Settings) -> Program:
-    return DownTree(joined_tree(problem, settings["trees"]), problem.nbytes, settings["segment"])
 
 
 class Timed:
@@ -87,8 +86,8 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
         for segment in sorted({best, max(best // 2, problem.nbytes // LARGEST_COUNT + 1)}):
             inner = []
             for level in range(1, depth):
-                size = teams.largest(level)
-                trees = [Timed(n, level, machine, size, problem.nbytes) for n in TREE_NAMES]
+                here = level, machine, teams.largest(level), problem.nbytes
+                trees = [Timed(name, *here) for name in TREE_NAMES]
                 inner.append(min(trees, key=lambda tree: tree.time(segment)).label)
             choices.append({"trees": " | ".join([*inner, outer]), "segment": segment})
     return choices
@@ -115,13 +114,12 @@ register_multilevel(
     "broadcast/multilevel_pipelined",
     "segments down one tree, joined of the leaders' tree and those of their groups",
     "the outermost tree's, and the way down into the last group",
-    _build_pipelined,
+    lambda problem, settings: DownTree(
+        joined_tree(problem, settings["trees"]), problem.nbytes, settings["segment"]
+    ),
     segmented_trees,
     source=("Karonis2002",),
-    parameters={
-        "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
-        "segment": SEGMENT,
-    },
+    parameters=PARAMETERS,
     segmented=True,
     by_level=time_of_segments,
 )

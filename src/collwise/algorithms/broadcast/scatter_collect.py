@@ -19,7 +19,7 @@ from collwise.schedule.data_movement import Collect, ProgramSequence, Scatter, S
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
 from collwise.system.integers import Ints
-from collwise.timing import ideal
+from collwise.timing import ideal_completion
 
 _Times: TypeAlias = NDArray[np.object_]
 """Exact times on a grid: Python's integers, which never overflow."""
@@ -44,7 +44,7 @@ def register_scatter_collect(
     def predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
         """The recurrence down the tree, then over the steps, all ranks at once."""
         if problem.nbytes > LARGEST_IN_COLUMNS:
-            return ideal(Schedule(problem, build(problem, _)), machine).completion
+            return ideal_completion(Schedule(problem, build(problem, _)), machine)
         ports = _Ports(problem.ranks, machine, *_programs(problem, steps(problem.ranks)))
         for step in ports.collect.steps:
             ports.take(step)

@@ -19,7 +19,7 @@ from collwise.algorithms.composition import (
 )
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
-from collwise.schedule.hierarchy import Hierarchy, InTeams, hierarchy_of, moved
+from collwise.schedule.hierarchy import InTeams, hierarchy_of, moved
 from collwise.schedule.operations import Operation, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -34,8 +34,7 @@ class Inwards(Program):
     to the output of rank 0.
     """
 
-    teams: Hierarchy
-    phases: tuple[InTeams, ...]
+    phases: tuple[Program, ...]
     in_output: bool = True
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
@@ -46,9 +45,7 @@ class Inwards(Program):
         operations: list[Operation] = []
         value, unused = int(Slot.INPUT), 0
         for phase in self.phases:
-            own = phase.operations(rank)
-            seat = self.teams.seat(phase.level, rank)
-            if not own or seat is None:
+            if not (own := phase.operations(rank)):
                 continue
             final = self.in_output and phase is self.phases[-1] and not rank
             result = int(Slot.OUTPUT) if final else scratch(unused)
@@ -63,7 +60,7 @@ def inwards(problem: Problem, text: str, levels: int, *, in_output: bool) -> Inw
     teams = hierarchy_of(problem)
     parts = parts_of(text, "reduce", levels) if levels else ()
     phases = [InTeams(teams, n, programs(one, problem)) for n, one in enumerate(parts, 1)]
-    return Inwards(teams, tuple(phases), in_output)
+    return Inwards(tuple(phases), in_output)
 
 
 def _build(problem: Problem, settings: Settings) -> Program:

@@ -4,16 +4,12 @@ The time-reverse of `broadcast/multilevel_pipelined`.
 """
 
 from collwise.algorithms.broadcast.multilevel_pipelined import (
+    PARAMETERS,
     joined_tree,
     segmented_trees,
     time_of_segments,
 )
-from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.composition import (
-    in_order_of_placement,
-    parts_parameter,
-    register_multilevel,
-)
+from collwise.algorithms.composition import in_order_of_placement, register_multilevel
 from collwise.algorithms.reduce.multilevel import TREES
 from collwise.algorithms.registry import Settings
 from collwise.schedule.problem import Problem
@@ -36,10 +32,7 @@ register_multilevel(
     _build,
     segmented_trees,
     source=("Karonis2002",),
-    parameters={
-        "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
-        "segment": SEGMENT,
-    },
+    parameters=PARAMETERS,
     segmented=True,
     order=in_order_of_placement,
     by_level=time_of_segments,

@@ -27,9 +27,9 @@ MAX_WORK = 1 << 20
 
 
 def _program(problem: Problem, settings: Settings) -> AllRounds:
-    given = problem.ranks, settings["pieces"]
-    latency = settings.get("latency")
-    return AllRounds(problem, PostalRounds(*given, latency) if latency else Circulant(*given, 1))
+    ranks, pieces, latency = problem.ranks, settings["pieces"], settings.get("latency")
+    rounds = PostalRounds(ranks, pieces, latency) if latency else Circulant(ranks, pieces, 1)
+    return AllRounds(problem, rounds)
 
 
 def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -48,11 +48,11 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
     """The best number of pieces: from the roughly best one on, as long as it gets better."""
-    ranks, given = problem.ranks, problem.sources
-    if ranks > MAX_RANKS or len(given) < 2:  # of one source it is a broadcast
+    ranks, sources = problem.ranks, problem.sources
+    if ranks > MAX_RANKS or len(sources) < 2:  # of one source it is a broadcast
         return []
-    received = ranks if all_give_alike(problem) else ranks * len(given)
-    most = min(max(source.nbytes for source in given), MAX_PIECES, MAX_WORK // received)
+    received = ranks if all_give_alike(problem) else ranks * len(sources)
+    most = min(max(source.nbytes for source in sources), MAX_PIECES, MAX_WORK // received)
     if latencies:
         most = min(most, MAX_TABLED // ranks)
     counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})

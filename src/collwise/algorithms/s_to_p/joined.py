@@ -88,13 +88,13 @@ class Joined(Deliveries):
 def across(problem: Problem, teams: Hierarchy) -> Problem:
     """The problem of the outermost groups, each one rank."""
     team = teams.teams[-1][0]
-    given = [0] * len(team)
+    joined = [0] * len(team)
     for source in problem.sources:
         rank = source.rank
         for level in range(1, teams.depth):
             seat = teams.seat(level, rank)
             assert seat is not None
             rank = seat.team[0]
-        given[team.index(rank)] += source.nbytes
-    sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(given) if nbytes)
+        joined[team.index(rank)] += source.nbytes
+    sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(joined) if nbytes)
     return Problem("s_to_p", len(team), problem.nbytes, sources=sources)

@@ -56,8 +56,8 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
     for level in range(1, teams.depth):
         joined = [Fraction(0)]
         for team in teams.teams[level - 1]:
-            given = [sum(b.length for b in held[level - 1].get(rank, ())) for rank in team[1:]]
-            costs = [machine.at(level, nbytes) for nbytes in given if nbytes]
+            lengths = [sum(b.length for b in held[level - 1].get(rank, ())) for rank in team[1:]]
+            costs = [machine.at(level, nbytes) for nbytes in lengths if nbytes]
             joined.append(
                 sum((c.gap for c in costs), max((c.latency for c in costs), default=Fraction(0)))
             )

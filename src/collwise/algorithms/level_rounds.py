@@ -1,0 +1,130 @@
+"""What broadcasts and reduces in rounds over levels share: the rounds, their choice, their time.
+
+Rounds span several levels where ranks have ports of their own there (the hosts of two sites): each
+message takes as many rounds as those of its level.  Inner levels, whose ranks share a port, have
+algorithms of their own.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.composition import (
+    BEST,
+    best_parts,
+    parts_parameter,
+    team_problem,
+    time_by_parts,
+)
+from collwise.algorithms.in_rounds import MAX_FREE, MAX_TABLED, lengths, pieces_of
+from collwise.algorithms.registry import Parameter, Settings
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels, OneLevel
+from collwise.model.machine import Cost
+from collwise.model.postal import broadcast_time
+from collwise.schedule.free_rounds import FreeRounds
+from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
+from collwise.schedule.problem import Problem
+
+MAX_PLAYED = 1 << 20
+"""Pieces × ranks: more are refused, since every rank has to play all of them."""
+EVEN = 4
+"""Rounds span levels whose t0 is at least that of the outermost over this."""
+_MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
+
+
+def _read(value: Any) -> str:
+    words = value.split() if isinstance(value, str) else []
+    if not words or not all(word.isdecimal() and int(word) for word in words):
+        raise InvalidArgument("the parameter latencies", f"it is {value!r}", f"give {_MEANING}")
+    return " ".join(str(int(word)) for word in words)
+
+
+LATENCIES = Parameter(_read, _MEANING)
+
+
+def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
+    """Those of the outermost levels, of so many at most."""
+    return tuple(map(int, settings["latencies"].split()))[-depth:]
+
+
+def parameters(collective: str) -> dict[str, Parameter]:
+    """Those of the rounds, and of the levels inside."""
+    inside = parts_parameter("inside", collective, "binomial | flat")
+    return {"latencies": LATENCIES, "segment": SEGMENT, "inside": inside}
+
+
+def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
+    """The leaders who take part in rounds over so many outer levels."""
+    return tuple(sorted(rank for team in teams.teams[-levels] for rank in team))
+
+
+def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
+    """The rounds among the leaders.   Raises InvalidArgument for too many of them."""
+    teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
+    team = members(teams, len(latencies))
+    if len(team) * len(pieces) > MAX_PLAYED:
+        asked = f"rounds over the levels of {len(team):,} ranks"
+        seen = f"{len(pieces):,} pieces would be played on all of them"
+        raise InvalidArgument(asked, seen, "choose longer pieces, or another algorithm")
+    inner = range(teams.depth - len(latencies) + 1, teams.depth)
+    groups = tuple(tuple(teams.placement.group(level, rank) for rank in team) for level in inner)
+    return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))
+
+
+def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
+    """Of every level; combining adds to what a message takes."""
+    combining = machine.combine(segment) if problem.kind.combines else None
+    levels = range(1, hierarchy_of(problem).depth + 1)
+    return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
+
+
+def choices(problem: Problem, machine: Levels) -> list[Settings]:
+    """The best few lengths by a rough time, with the best algorithms inside."""
+    teams = hierarchy_of(problem)
+    collective, rough = problem.collective, list[tuple[Fraction, int, int, str]]()
+    for segment in lengths(problem):
+        costs = _costs(problem, machine, segment)
+        levels = 1
+        while levels < len(costs) and costs[-levels - 1].gap * EVEN >= costs[-1].gap:
+            levels += 1
+        gap = max(cost.gap for cost in costs[-levels:])
+        latencies = [max(ceil(cost.latency / gap - Fraction(1, 8)), 1) for cost in costs[-levels:]]
+        count = -(-problem.nbytes // segment)
+        ranks = len(members(teams, levels))
+        if levels == 1 or ranks > MAX_FREE or count * ranks > MAX_TABLED:
+            continue  # over one level it is what `multilevel` tries across
+        outer = range(teams.depth - levels + 1, teams.depth + 1)
+        later = sum(
+            broadcast_time(teams.largest(level), latency)
+            for level, latency in zip(outer, latencies, strict=True)
+        )
+        rough.append(((count + later) * gap, segment, levels, " ".join(map(str, latencies))))
+    made: list[Settings] = []
+    for _, segment, levels, latency in sorted(rough)[:BEST]:
+        inside = [
+            best_parts(
+                team_problem(problem, collective, max(teams.largest(level), 2)),
+                OneLevel(machine, level),
+                None,
+                1,
+            )[0]
+            for level in range(1, teams.depth - levels + 1)
+        ]
+        made.append(
+            {"latencies": latency, "segment": segment, "inside": " | ".join(inside) or "binomial"}
+        )
+    return made
+
+
+def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    """About the time: all rounds, and that inside the groups."""
+    teams = hierarchy_of(problem)
+    latencies = latencies_of(settings, teams.depth)
+    last = rounds(problem, latencies, settings["segment"]).last
+    costs = _costs(problem, machine, min(settings["segment"], problem.nbytes))
+    inner = teams.depth - len(latencies)
+    inside = time_by_parts(problem, machine, settings["inside"], problem.collective, inner)
+    return last * max(cost.gap for cost in costs[inner:]) + inside

@@ -1,7 +1,8 @@
 """Machines with levels on emulated hosts: planned against the libraries' own, predicted, measured.
 
 Run as root, on a quiet machine: uv run python benchmarks/levels.py
-Options: --rows 4x4,8x2,sites,fast   --mpi mpich,openmpi   --out FOLDER   --scale 1   --patience 120
+Options: --rows 4x4,8x2,sites,fast,fast2,fast1   --mpi mpich,openmpi   --out FOLDER   --scale 1
+         --patience 120
 
 Each row starts a lab of several ranks on a host, or of two sites.  Its ranks find the levels,
 measure them, and race the planned best few against the library's own, in one interleaved run for
@@ -80,7 +81,11 @@ ROWS = {
     "8x2": Row(8, 2, "5ms", "10mbit", "", 45, 20, BROADCASTS, TARGETS),
     "sites": Row(16, 1, "", "", "two-sites.toml", 60, 20, BETWEEN_SITES),
     "fast": Row(4, 4, "1ms", "100mbit", "", 20, 8, BROADCASTS),
+    "fast2": Row(4, 2, "1ms", "100mbit", "", 20, 8, BROADCASTS),
+    "fast1": Row(4, 1, "1ms", "100mbit", "", 20, 8, BROADCASTS),
 }
+TARGETED = ("4x4", "8x2", "sites", "fast")
+"""Rows with targets.  The others show what fewer ranks on the same cores change."""
 
 
 def main() -> None:
@@ -92,7 +97,7 @@ def main() -> None:
         print(json.dumps(run_row(sys.argv[2], sys.argv[3], sys.argv[4])))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=listed(str, ROWS), default=list(ROWS))
+    parser.add_argument("--rows", type=listed(str, ROWS), default=TARGETED)
     parser.add_argument("--mpi", type=listed(str, MPIS), default=MPIS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--openmpi-python", type=Path, default=ROOT / ".venv-ompi/bin/python")
@@ -225,7 +230,7 @@ def summary(documents: dict[str, dict[str, Any]]) -> list[str]:
     for mpi, document in documents.items():
         missed, tasks = [], 0
         for row in document["rows"]:
-            for place, race in enumerate(row["races"]):
+            for place, race in enumerate(row["races"] if row["row"] in TARGETED else ()):
                 tasks += 1
                 if race["speedup"] < (least := target(mpi, row["row"], place)):
                     words = f"{row['row']} {told(race)}: {race['speedup']:.2f} of {least}"

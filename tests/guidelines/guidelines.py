@@ -10,6 +10,7 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any, TypeAlias
 
 import collwise as cw
@@ -153,18 +154,18 @@ GRID: dict[str, list[Any]] = json.loads(
 """By parameter, the values that are tried by hand; of `stages`, how many ranks are in a group."""
 
 MANY = 42
-"""Settings of one algorithm; of more every so-manieth is tried."""
+"""Settings of one algorithm; of more so many are tried, at random."""
 
 
 def _settings(algorithm: cw.Algorithm, ranks: int) -> Iterable[dict[str, Any]]:
-    """Those on the grid, in turn if they are many; none where a parameter is another algorithm."""
+    """Those on the grid, or some; none where a parameter is another algorithm."""
     grid = {
         **GRID,
         "strategy": list(product((0, 1), repeat=cube_dimension(ranks))),
         "stages": [stages_for(ranks, radix) for radix in GRID["stages"]],
     }
     values = list(product(*(grid.get(name, []) for name in algorithm.parameters)))
-    some = values[:: max(len(values) // MANY, 1)]
+    some = Random(ranks).sample(values, min(MANY, len(values)))
     return (dict(zip(algorithm.parameters, one, strict=True)) for one in some)
 
 

@@ -225,3 +225,12 @@ def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     assert few.choice.predicted <= every.choice.predicted * Fraction(3, 2)
     assert few.algorithm == every.algorithm
     assert int(few.simulated.split()[0]) < int(every.simulated.split()[0])
+
+
+def test_pieces_under_way_are_not_expected_one_by_one() -> None:
+    """What is fastest between two sites is found, and its rival remains, to be raced."""
+    machine = parse("2x8: 40us+0.8us/B,1.2ms+0.8us/B; 40us+0.8us/B,20ms+0.8us/B")
+    plan = cw.plan("allreduce", ranks=16, nbytes=1 << 16, machine=machine, op="sum")
+    best, rival = plan.candidates[:2]
+    assert (best.name, rival.name) == ("allreduce/circulant_pieces", "allreduce/multilane")
+    assert rival.predicted < best.predicted * candidates.RIVAL

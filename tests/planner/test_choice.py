@@ -213,7 +213,7 @@ def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch
     def never(*_: object, **__: object) -> None:
         raise AssertionError("planning made or simulated a schedule")
 
-    monkeypatch.setattr(candidates, "ideal", never)
+    monkeypatch.setattr(candidates, "ideal_completion", never)
     monkeypatch.setattr(candidates, "completion", never)
     monkeypatch.setattr(Algorithm, "schedule", never)
     for name in ("rank", "columns"):

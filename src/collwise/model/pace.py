@@ -44,7 +44,8 @@ def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fr
     0 where ports are not independent, or no bound follows.
     """
     lines = lines_below(machine, sizes) if machine.independent_ports and nbytes else ()
-    return max((_soonest(line, nbytes * line.b, idle) for line in lines), default=Fraction(0))
+    times = (_soonest(line, nbytes * line.b, idle) for line in lines if line.lam > 1)
+    return max(times, default=Fraction(0))
 
 
 @lru_cache(maxsize=1024)
@@ -66,7 +67,7 @@ def lines_below(machine: Machine, sizes: tuple[int, ...]) -> tuple[Line, ...]:
         if (a := one[1] - b * one[0]) > 0:
             lam = min(latency / (a + b * x) for x, (_, latency) in costs.items())
             lines.append(Line(a, b, lam))
-    return tuple(line for line in lines if line.lam > 1 and line.b > 0)
+    return tuple(line for line in lines if line.lam >= 1 and line.b > 0)
 
 
 def _soonest(line: Line, all_bytes: Fraction, idle: Fraction) -> Fraction:

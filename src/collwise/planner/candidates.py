@@ -41,6 +41,8 @@ ONE_BY_ONE = 8
 """A message counts so many times where columns of all ranks are of no use."""
 HOPELESS = 4
 """What is expected to take so many times as long as another one is not simulated."""
+RIVAL = Fraction(5, 4)
+"""With levels, a simulation ends when it passes the fastest by so much: what is near is raced."""
 MAX_FOR_RUNNERS_UP = 1 << 14
 """The same as long as candidates are simulated that cannot be the fastest."""
 MAX_REFINED = 1 << 15
@@ -204,7 +206,7 @@ def _simulate(
         else:
             work += one.work
             result.simulated += 1
-            limit = None if runner_up else fastest
+            limit = None if runner_up or fastest is None else fastest * (RIVAL if levels else 1)
             time = completion(one.schedule, machine, topology, limit)
             if time is None:
                 words = "its simulation ended when it was slower than the choice"

@@ -94,38 +94,45 @@ def about(
     """Roughly the seconds on a machine with levels; whether that is near enough to choose by it.
 
     What is made of parts takes as long as they do one after another.  Where all ranks do the same,
-    what leaves a group at the same time passes its port one by one.  For others it is the time if
-    all messages went across, whatever ranks of a node send at the same time: it says in which order
-    to simulate them, no more.
+    what leaves a group at the same time passes its port one by one, and so do messages, unless many
+    are under way.  For others it is the time if all messages went across, whatever ranks of a node
+    send at the same time: it says in which order to simulate them, no more.
     """
     problem, read = schedule.problem, algorithm.settings(settings)
     if algorithm.by_level is not None:
         return algorithm.by_level(problem, machine, read), True
-    if not algorithm.levels and schedule.program.is_alike():
-        return max(_one_by_one(rank, own, machine) for rank, own in lists.items()), True
     plain = replace(problem, placement=None)
-    if algorithm.levels or algorithm.simulated(plain, read) > QUICK:
-        return Fraction(0), False
-    return algorithm.time_of(plain, OneLevel(machine, machine.placement.depth), read), False
+    slow = algorithm.levels or algorithm.simulated(plain, read) > QUICK
+    across = Fraction(0) if slow else algorithm.time_of(plain, _outermost(machine), read)
+    if not algorithm.levels and schedule.program.is_alike():
+        alone, crowds = max(_one_by_one(rank, own, machine) for rank, own in lists.items())
+        return (across + crowds, False) if 0 < across < alone else (alone + crowds, True)
+    return across, False
 
 
-def _one_by_one(rank: int, operations: Sequence[Operation], machine: Levels) -> Fraction:
+def _outermost(machine: Levels) -> OneLevel:
+    return OneLevel(machine, machine.placement.depth)
+
+
+def _one_by_one(
+    rank: int, operations: Sequence[Operation], machine: Levels
+) -> tuple[Fraction, Fraction]:
+    """Seconds until all have come one after another, and while others pass their groups' ports."""
     placement = machine.placement
     kinds = Counter(
         (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))
         for op in operations
     )
-    total = Fraction(0)
+    total, crowds = Fraction(0), Fraction(0)
     for (kind, level, nbytes), number in kinds.items():
         if kind is Combine:
             total += number * (machine.combine(nbytes) or 0)
         elif kind is Recv:
-            time = machine.at(level, nbytes).latency
+            total += number * machine.at(level, nbytes).latency
             if level > 1:
                 crowd = len(placement.members[level - 2][placement.group(level - 1, rank)])
-                time += (crowd - 1) * machine.port(level - 1, nbytes)
-            total += number * time
-    return total
+                crowds += number * (crowd - 1) * machine.port(level - 1, nbytes)
+    return total, crowds
 
 
 def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:

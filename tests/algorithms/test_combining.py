@@ -32,6 +32,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.timing import ideal
+from collwise.timing.pipelined_up_trees import heights, least
 from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
 
@@ -415,15 +416,14 @@ def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
             program = algorithm.build(problem, settings)
             times.append((simulated_time(problem, machine, program), number, settings))
             assert isinstance(program, UpTree)
-            deep = segmented.heights(program.tree)
-            bound = segmented.least(problem, machine, deep, settings["segment"])
+            bound = least(problem.nbytes, machine, heights(program.tree), settings["segment"])
             assert 0 <= bound <= times[-1][0]
         assert chosen == min(times, key=lambda row: row[:2])[2]
 
 
 def test_long_chains_are_no_deep_recursion() -> None:
     """Planning a reduce ended in a RecursionError from 255 ranks on."""
-    assert segmented.heights(chain.tree(5000)) == [4998]
+    assert heights(chain.tree(5000)) == [4998]
     algorithm = ALGORITHMS["reduce/chain_segmented"]
     problem = Problem("reduce", 2000, 80, 0, 8)
     assert list(algorithm.choices(problem, MACHINES[0])) != []

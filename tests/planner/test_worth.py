@@ -37,9 +37,16 @@ def race(**changes: Any) -> RaceResult:
 def test_by_a_race_of_another_size() -> None:
     won = worth([race(), race(nbytes=8, ours_s=2e-6)], None, PROBLEM, "blocking", 1e-3)
     assert won.seconds == pytest.approx(0.75e-3)
-    assert won.evidence == "the nearest race, of 512 B, was won 4.00 times as fast"
+    assert won.evidence == (
+        "the nearest race, of 512 B (2,048 times as small), was won 4.00 times as fast"
+    )
     tied = worth([race(decision="library")], None, PROBLEM, "blocking", 1e-3)
-    assert tied == (0.0, "nothing was clearly faster in the nearest race, of 512 B")
+    tie = "nothing was clearly faster in the nearest race, of"
+    assert tied == (0.0, f"{tie} 512 B (2,048 times as small)")
+    large = worth([race(decision="library", nbytes=1 << 23)], None, PROBLEM, "blocking", 1e-3)
+    assert large.evidence == f"{tie} 8 MiB (8 times as large)"
+    same = worth([race(decision="library", nbytes=1 << 20)], None, PROBLEM, "blocking", 1e-3)
+    assert same.evidence == f"{tie} 1 MiB"
     instant = worth([race(ours_s=0.0)], None, PROBLEM, "blocking", 1e-3)
     assert "∞" in instant.evidence
     assert worth([race(library_s=0.0)], None, PROBLEM, "blocking", 1e-3).seconds == 0

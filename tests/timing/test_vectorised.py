@@ -19,6 +19,7 @@ from tests.algorithms.examples import (
     roots,
     settings_of,
 )
+from tests.case import in_case
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -282,9 +283,23 @@ def test_combining(algorithm: Algorithm) -> None:
             assert vectorised_timing(schedule, machine) is None
 
 
-def test_segments_and_nothing_up_a_tree() -> None:
+def test_segments_up_a_tree() -> None:
+    """Every message's times and every rank's end are those of the event engine."""
+    random, machines = Random(5), (*MACHINES, VAN_DE_GEIJN, COMBINES, FINE)
+    for turn in range(90):
+        p, nbytes, segment = random.randint(2, 24), random.randint(1, 600), random.randint(20, 300)
+        name, settings = "chain_segmented", dict[str, Any](segment=segment)
+        if turn % 3:
+            name, settings["lam"] = "postal_tree_segmented", random.choice((1, 2, 4, 30))
+        schedule = ALGORITHMS[f"reduce/{name}"].schedule(p, nbytes, turn % p, **settings)
+        machine = machines[turn % len(machines)]
+        with in_case(schedule.algorithm, p, nbytes, machine.describe()):
+            assert_same(vectorised(schedule, machine), ideal(schedule, machine))
     segmented = ALGORITHMS["reduce/chain_segmented"].schedule(9, 64, segment=16)
-    assert vectorised_timing(segmented, POSTAL[0]) is None
+    assert vectorised_timing(segmented, LOGGP[0]) is None
+
+
+def test_nothing_up_a_tree() -> None:
     nothing = ALGORITHMS["reduce/binomial"].schedule(9, 0)
     assert vectorised_timing(nothing, POSTAL[0]) is None
 

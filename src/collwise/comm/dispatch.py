@@ -60,9 +60,10 @@ class _Run(NamedTuple):
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: by key, what was found before; it holds plans and executors, too.   known, operators:
-    what `comm.handing_over` knows.   fast: the calls that need nothing of Python, on the engine.
-    rank, ranks: this one's, and how many.
+    calls: by key, what was found before; it holds plans and executors, too.
+    known, latest, operators: what `comm.handing_over` knows.
+    fast: the calls that need nothing of Python, on the engine.   rank, ranks: this one's, and how
+    many.
     duplicate: may be shared.   record: where calls are counted, as made in this way.   learning: if
     it is asked for; then there is a record.   common_clock: whether all ranks have one.
     """
@@ -89,6 +90,7 @@ class Dispatch:
         self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.known: defaultdict[str, dict[Hashable, bool]] = defaultdict(dict)
+        self.latest: defaultdict[str, dict[Hashable, Any]] = defaultdict(dict)
         self.operators: list[MPI.Op] = []
         self.fast: Any = None
         self._requesting: dict[Way, Any] = {}
@@ -273,7 +275,7 @@ class Dispatch:
         """Forget what serves which call."""
         self.calls.forget()
         self.operators.clear()
-        for known in self.known.values():
+        for known in (*self.known.values(), *self.latest.values()):
             known.clear()
         for calls in (self.fast, *self._requesting.values()):
             if calls is not None:

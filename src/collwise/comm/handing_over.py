@@ -11,20 +11,26 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import partial, update_wrapper
 from typing import Any, TypeAlias
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.comm.call_keys import call_key
 from collwise.comm.dispatch import MAX_ENTRIES, Dispatch
 from collwise.comm.recording import Way
 from collwise.comm.request_forms import serve_request
+from collwise.mpi.buffers.buffer import locate
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.progress import ENGINE
 
 Call: TypeAlias = Callable[..., Any]
 Known: TypeAlias = dict[Hashable, bool]
 """By key, whether the library serves; nothing where nobody asked yet."""
+Latest: TypeAlias = dict[Hashable, Any]
+"""By size, the last call that the library served: types, operator and root, or MPI's type alone."""
 _SUM, _IN_PLACE, _RUNNING = MPI.SUM, MPI.IN_PLACE, ENGINE.running
-_NO_ARRAY = AttributeError, TypeError, ValueError
+_NO_ARRAY = AttributeError, IndexError, TypeError, ValueError
+_UNKNOWN = KeyError, *_NO_ARRAY
+_ARRAY, _NOTHING = np.ndarray, (None,) * 4
 
 
 def quick_methods(
@@ -46,7 +52,8 @@ def quick_methods(
     for name, method, way in own:
         slow, known = getattr(type(comm), name).__get__(comm), dispatch.known[name]
         library = getattr(MPI.Intracomm, name).__get__(comm)
-        made = _MAKERS[method](library, _asking(slow, known, dispatch, method, way), known)
+        ask = _asking(slow, known, dispatch, method, way)
+        made = _MAKERS[method](library, ask, known, dispatch.latest[name])
         quick[name] = update_wrapper(made, slow)
     return quick
 
@@ -68,31 +75,34 @@ def _asking(slow: Call, known: Known, dispatch: Dispatch, method: str, way: Way)
 
 
 # `info` is what METHOD_init takes besides; with one, and beside running schedules, methods serve.
-# Every ten nanoseconds count: what is usual (root 0, MPI.SUM) is left out of keys, and what has no
-# such attributes is found out by the exception.
+# Every ten nanoseconds count, and an exception takes a thousand: hence the looks at types, and that
+# root 0 is left out of keys.  A key of a reduction or of counts takes too long to make: what is
+# compared first is `latest`, the last call that the library served, of vectors of this size.  Told
+# the type of an array, mpi4py need not find it out, which takes longer than to make the tuple.
 
 
 def _listed(known: Known, spec: Any, *more: Hashable) -> tuple[Hashable, bool]:
     """The key of [array, type] or [array, count, type], and what is known of it."""
-    if type(spec) is not list:
-        return None, False
     try:
-        data, *count, datatype = spec
-        key = data.nbytes, *count, datatype.handle, *more
-        return key, known.get(key, False)
+        count = spec[1] if len(spec) == 3 else None
+        key = spec[0].nbytes, spec[-1].handle, count, more
+        return (key, known.get(key, False)) if len(spec) < 4 else (None, False)
     except _NO_ARRAY:
         return None, False
 
 
-def _bcast(library: Call, ask: Call, known: Known) -> Call:
+def _bcast(library: Call, ask: Call, known: Known, _: Latest) -> Call:
     def call(buf: Any, root: int = 0, info: Any = None) -> Any:
-        try:
-            key: Hashable = (buf.nbytes, root) if root else buf.nbytes
-            serves = known[key]
-        except KeyError:
-            serves = False
-        except _NO_ARRAY:
+        if type(buf) is list:
             key, serves = _listed(known, buf, root)
+        else:
+            try:
+                key = (buf.nbytes, root) if root else buf.nbytes
+                serves = known[key]
+            except KeyError:
+                serves = False
+            except _NO_ARRAY:
+                key, serves = None, False
         if serves and info is None and not _RUNNING:
             return library(buf, root)
         return ask(key, buf, root, info=info)
@@ -100,49 +110,82 @@ def _bcast(library: Call, ask: Call, known: Known) -> Call:
     return call
 
 
-def _reduce(library: Call, ask: Call, known: Known) -> Call:
+def _reduce(library: Call, ask: Call, known: Known, latest: Latest) -> Call:
+    other = _combining(library, ask, known, latest)
+
     def call(sendbuf: Any, recvbuf: Any, op: MPI.Op = _SUM, root: int = 0, info: Any = None) -> Any:
         vector = recvbuf if sendbuf is _IN_PLACE else sendbuf
-        try:
-            key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op), root
-            serves = known[key]
-        except KeyError:
-            serves = False
-        except _NO_ARRAY:
-            key, serves = _listed(known, vector, id(op), root)
-        if serves and info is None and not _RUNNING:
-            return library(sendbuf, recvbuf, op, root)
-        return ask(key, sendbuf, recvbuf, op, root, info=info)
+        if type(vector) is _ARRAY:
+            try:
+                dtype, datatype, last_op, last_root = latest[vector.nbytes]
+                same = dtype is vector.dtype and last_op is op and last_root is root
+            except KeyError:
+                same = False
+            if same and info is None and not _RUNNING:
+                if vector is sendbuf and type(recvbuf) is _ARRAY and recvbuf.dtype is dtype:
+                    return library((sendbuf, datatype), (recvbuf, datatype), op, root)
+                return library(sendbuf, recvbuf, op, root)
+        return other(vector, info, sendbuf, recvbuf, op, root)
 
     return call
 
 
-def _allreduce(library: Call, ask: Call, known: Known) -> Call:
+def _allreduce(library: Call, ask: Call, known: Known, latest: Latest) -> Call:
+    other = _combining(library, ask, known, latest)
+
     def call(sendbuf: Any, recvbuf: Any, op: MPI.Op = _SUM, info: Any = None) -> Any:
         vector = recvbuf if sendbuf is _IN_PLACE else sendbuf
-        try:
-            key: Hashable = vector.dtype, vector.nbytes, None if op is _SUM else id(op)
-            serves = known[key]
-        except KeyError:
-            serves = False
-        except _NO_ARRAY:
-            key, serves = _listed(known, vector, id(op))
-        if serves and info is None and not _RUNNING:
-            return library(sendbuf, recvbuf, op)
-        return ask(key, sendbuf, recvbuf, op, info=info)
+        if type(vector) is _ARRAY:
+            try:
+                dtype, datatype, last_op, _ = latest[vector.nbytes]
+                same = dtype is vector.dtype and last_op is op
+            except KeyError:
+                same = False
+            if same and info is None and not _RUNNING:
+                if vector is sendbuf and type(recvbuf) is _ARRAY and recvbuf.dtype is dtype:
+                    return library((sendbuf, datatype), (recvbuf, datatype), op)
+                return library(sendbuf, recvbuf, op)
+        return other(vector, info, sendbuf, recvbuf, op)
 
     return call
 
 
-def _allgather(library: Call, ask: Call, known: Known) -> Call:
+def _combining(library: Call, ask: Call, known: Known, latest: Latest) -> Call:
+    def other(vector: Any, info: Any, sendbuf: Any, recvbuf: Any, op: MPI.Op, *root: int) -> Any:
+        if type(vector) is list:
+            key, serves = _listed(known, vector, id(op), *root)
+        else:
+            try:
+                key = vector.dtype, vector.nbytes, id(op), *root
+                serves = known[key]
+            except KeyError:
+                serves = False
+            except _NO_ARRAY:
+                key, serves = None, False
+        if type(vector) is _ARRAY:
+            latest[vector.nbytes] = _NOTHING
+            if serves:
+                datatype = locate(vector, None, False, writable=False).unit.datatype
+                latest[vector.nbytes] = vector.dtype, datatype, op, root[0] if root else None
+        if serves and info is None and not _RUNNING:
+            return library(sendbuf, recvbuf, op, *root)
+        return ask(key, sendbuf, recvbuf, op, *root, info=info)
+
+    return other
+
+
+def _allgather(library: Call, ask: Call, known: Known, _: Latest) -> Call:
     def call(sendbuf: Any, recvbuf: Any, info: Any = None) -> Any:
-        try:
-            key = recvbuf.nbytes
-            serves = known[key]
-        except KeyError:
-            serves = False
-        except _NO_ARRAY:
+        if type(recvbuf) is list:
             key, serves = _listed(known, recvbuf)
+        else:
+            try:
+                key = recvbuf.nbytes
+                serves = known[key]
+            except KeyError:
+                serves = False
+            except _NO_ARRAY:
+                key, serves = None, False
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)
         return ask(key, sendbuf, recvbuf, info=info)
@@ -150,17 +193,29 @@ def _allgather(library: Call, ask: Call, known: Known) -> Call:
     return call
 
 
-def _allgatherv(library: Call, ask: Call, known: Known) -> Call:
+def _allgatherv(library: Call, ask: Call, known: Known, latest: Latest) -> Call:
     def call(sendbuf: Any, recvbuf: Any, info: Any = None) -> Any:
-        key = None
         try:
             _, counts, datatype = recvbuf
-            key = datatype.handle, *counts
-            serves = known[key]
-        except KeyError:
-            serves = False
-        except _NO_ARRAY:  # (counts, displacements), for instance
-            key, serves = None, False
+            each = tuple(counts)
+            same = latest[each] is datatype and each is not counts
+        except _UNKNOWN:
+            same = False
+        if same and info is None and not _RUNNING:
+            return library(sendbuf, recvbuf)
+        return other(sendbuf, recvbuf, info)
+
+    def other(sendbuf: Any, recvbuf: Any, info: Any) -> Any:
+        key: Any = None
+        serves = False
+        try:
+            counts, datatype = recvbuf[1], recvbuf[-1]
+            each = tuple(counts[0] if type(counts) is tuple else counts)  # besides displacements
+            key = datatype.handle, each
+            serves = known.get(key, False)
+            latest[each] = datatype if serves else None
+        except _NO_ARRAY:
+            key = None
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)
         return ask(key, sendbuf, recvbuf, info=info)

@@ -37,7 +37,7 @@ def worth(
     """
     race = nearest_of_kind(races, problem, form)
     if race is not None and took_s is not None:
-        size = formatting.size(race.nbytes)
+        size = formatting.size(race.nbytes) + _distance(race.nbytes, problem.nbytes)
         if race.decision == LIBRARY:
             return Worth(0.0, f"nothing was clearly faster in the nearest race, of {size}")
         gain = f"{race.library_s / race.ours_s:.2f}" if race.ours_s else "∞"
@@ -60,3 +60,9 @@ def worth(
     reason = f"by the model {plan.choice.label} takes {plan.choice.time}"
     reason += f", and {usual[0].label}, the best that libraries have, {usual[0].time}"
     return Worth(ahead if took_s is None else min(ahead, took_s), reason)
+
+
+def _distance(raced: int, nbytes: int) -> str:
+    """How far the size that was raced is from that of the calls, where it is at least twice."""
+    times = max(raced, nbytes, 1) // max(min(raced, nbytes), 1)
+    return f" ({times:,} times as {'small' if raced < nbytes else 'large'})" if times > 1 else ""

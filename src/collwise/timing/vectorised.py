@@ -24,6 +24,7 @@ from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
 from collwise.timing.exchange_times import exchange_times
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
+from collwise.timing.pipelined_up_trees import pipelined_times
 from collwise.timing.port_queues import Messages, PortQueues, port_queues, up_tree_queues
 from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised_laws import Ticks, in_ticks
@@ -163,8 +164,8 @@ def vectorised_timing(
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
     whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
     with several messages each are slow.  Some hundred bytes of memory per message.
-    Combining: up a tree with whole vectors, and, without levels, in exchanges and wherever all
-    ranks do the same.
+    Combining: up a tree with whole vectors, and, without levels, in segments, in exchanges and
+    wherever all ranks do the same.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
     that a rank receives twice, more than int64 counts, LogGP other than down a tree (there messages
     are processed in the order in which they arrive); also if ranks wait for each other in a circle.
@@ -219,18 +220,23 @@ def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> 
         return AlikeTiming(schedule, machine)
     if isinstance(program, Exchange) and schedule.problem.nbytes and levels is None:
         return _exchange(schedule, program, machine)
-    if not isinstance(program, UpTree) or not at_once(schedule):
+    few = 0 < schedule.problem.nbytes <= LARGEST_IN_COLUMNS
+    if not isinstance(program, UpTree) or not few or (levels and not program.is_whole()):
         return None
     if levels is not None:
         return _up_levels(schedule, levels, limit)
     rows, nbytes = schedule.columns(), program.nbytes
+    messages = Messages(
+        rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
+    )
+    if not program.is_whole():
+        start, sent, received, finish, unit = pipelined_times(program, machine)
+        finish = np.roll(finish, schedule.problem.root)
+        return VectorisedTiming(messages, start, sent, received, finish, unit)
     costs, unit = in_ticks([(*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))])
     step, reach, adding = (column[0] for column in costs)
     rendezvous = machine.law == "hockney"
     times = vectorised_laws.up_tree(rows, step, reach, adding, rendezvous=rendezvous)
-    messages = Messages(
-        rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
-    )
     return VectorisedTiming(messages, *times, unit)
 
 

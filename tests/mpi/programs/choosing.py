@@ -248,7 +248,7 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
     last, ops = size - 1, (MPI.SUM, MPI.MAX, MPI.BOR)
 
     def outcome(one: MPI.Intracomm, form: str, name: str, items: int, turn: int) -> Any:
-        mine = np.arange(items) + rank
+        mine: Any = np.arange(items) + rank
         buffers: dict[str, Any] = {"sendbuf": mine, "recvbuf": np.zeros(items, int)}
         more: dict[str, Any] = {"op": ops[turn % 3]}
         if name == "Bcast":
@@ -259,7 +259,11 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
             buffers["sendbuf"] = np.arange(items * size) + rank
         elif name.startswith("Allgather"):
             more, result = {}, np.zeros(items * size, int)
-            spec = [result, [items] * size, MPI.LONG]
+            counts: Any = [items] * size
+            counts = [counts, np.array(counts), (counts, [items * r for r in range(size)])][
+                turn % 3
+            ]
+            spec = [result, counts, MPI.LONG]
             buffers["recvbuf"] = result if name == "Allgather" else spec
         if turn % 2 and name != "Bcast" and (name != "Reduce" or rank == last):
             buffers["sendbuf"] = MPI.IN_PLACE
@@ -298,6 +302,27 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
     request = ours.Iallreduce(MPI.IN_PLACE, np.ones(100))  # which keeps the memory
     gc.collect()
     request.Wait()
+    ours.Free()
+
+
+@check
+def counts_in_a_tuple_are_no_counts_by_rank(comm: MPI.Intracomm) -> None:
+    """(1, 2) are one element of each rank, two apart; ranks may say the same in other ways."""
+    if comm.size != 2:
+        return
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms={"s_to_p": "ring <= 16, library"})
+    for _ in range(3):
+        every, mine = np.zeros(3), np.full(1 + comm.rank, float(comm.rank))
+        ours.Allgatherv(mine, [every, [1, 2], MPI.DOUBLE])
+        assert every.tolist() == [0, 1, 1]
+    for _ in range(3):
+        for counts in ((1, 2), ([1, 1], [0, 2])):
+            every = np.zeros(3)
+            if comm.rank:
+                ours.Allgatherv(mine[:1], [every[:2], [1, 1], MPI.DOUBLE])
+            else:
+                ours.Allgatherv(mine[:1], [every, counts, MPI.DOUBLE])
+            assert every.tolist() == [0, 1 * comm.rank, 1 - comm.rank]
     ours.Free()
 
 

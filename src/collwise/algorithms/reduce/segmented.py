@@ -5,52 +5,34 @@ Up a chain, a byte takes the time of one transfer and one combine, however many 
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from math import inf
 from typing import Any
+
+import numpy as np
 
 from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
 from collwise.algorithms.reductions import from_root_on, register_combining, simulated_time
-from collwise.algorithms.registry import Settings, segments
+from collwise.algorithms.registry import MAX_SIMULATED, Settings, segments
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
-from collwise.schedule.trees import Tree
+from collwise.timing.pipelined_up_trees import heights, least, pipelined_times, steps
 
-COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """Numbers of segments worth a try."""
-LARGEST_SIMULATED = 4096
-"""Messages of a schedule that is simulated for its time."""
+MOST_STEPS, MAX_PIPELINED = 1 << 14, 1 << 20
+"""Steps, and messages, of a schedule that is played for its time while planning: some 0.3 s."""
+LARGEST_SIMULATED, FEW = 4096, 128
+"""Messages, and segments, of one that is simulated event by event."""
 
 
-def heights(tree: Tree) -> list[int]:
-    """How deep each of the trees under the root's children is."""
-    parents, height = tree.edges().parent.tolist(), [0] * tree.size
-    for rank in range(tree.size - 1, 0, -1):  # parents come before their children
-        parent = parents[rank - 1]
-        height[parent] = max(height[parent], height[rank] + 1)
-    return [height[rank] for rank, parent in enumerate(parents, 1) if not parent]
-
-
-def least(problem: Problem, machine: Machine, children: list[int], segment: int) -> Fraction:
-    """Seconds that a reduce up a tree takes at least; 0 where messages delay each other elsewhere.
-
-    children: the `heights` of the tree.   The last segment leaves the deepest rank after all
-    others, and then has to go all the way.  The root receives all segments of all children, after
-    the first one's way.
-    """
-    if not machine.independent_ports:
-        return Fraction(0)
-    count, rest = -(-problem.nbytes // segment), problem.nbytes % segment or segment
-    (gap, latency), (last_gap, last_latency) = machine.message(segment), machine.message(rest)
-    combine, last_combine = (machine.combine(n) or Fraction(0) for n in (segment, rest))
-    deepest = (count - 1) * gap + (max(children) + 1) * (last_latency + last_combine)
-    each = (count - 1) * (gap + combine) + last_gap + last_combine
-    first = min(latency - gap, last_latency - last_gap)
-    if count > 1:
-        first += min(children) * (latency + combine)
-    return max(deepest, len(children) * each + first)
+@lru_cache(maxsize=64)
+def _time(program: UpTree, machine: Machine) -> Fraction:
+    """Exact seconds of a reduce up a tree, all ranks at once."""
+    times = pipelined_times(program, machine)
+    return int(times.finish.max()) * times.unit
 
 
 def _register(
@@ -63,27 +45,40 @@ def _register(
 ) -> None:
     """Register a reduce up a tree.  chosen: its settings on a machine, but for the segment."""
 
-    def build(problem: Problem, settings: Settings) -> Program:
+    def build(problem: Problem, settings: Settings) -> UpTree:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return simulated_time(problem, machine, build(problem, settings))
+        if not machine.independent_ports:
+            return simulated_time(problem, machine, build(problem, settings))
+        return _time(build(problem, settings), machine)
+
+    def simulated(problem: Problem, settings: Settings) -> int:
+        messages = problem.ranks * segments(problem, settings)
+        few = problem.nbytes and messages <= MAX_SIMULATED << 4
+        return max(messages >> 4, 2 * steps(build(problem, settings)) if few else 0)
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The best of a few numbers of segments, for schedules that can be simulated quickly."""
+        """The best of a few numbers of segments, for schedules that can be played quickly."""
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
-        counts = [n for n in COUNTS if n <= items and n * problem.ranks <= LARGEST_SIMULATED]
-        if problem.ranks == 1 or not counts:
+        most, few = LARGEST_SIMULATED, FEW
+        if machine.independent_ports:
+            most, few = MAX_PIPELINED, COUNTS[-1]
+        counts = [n for n in COUNTS if n <= min(items, few) and n * problem.ranks <= most]
+        if problem.ranks == 1 or not counts or problem.ranks > LARGEST_SIMULATED:
             return []
+        whole = tree(problem, others)  # which has nothing to do with segments
+        deep, degree = heights(whole), int(np.bincount(whole.edges().parent).max())
+        if machine.independent_ports:
+            counts = [n for n in counts if (2 * n + max(deep)) * degree <= MOST_STEPS]
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
-        deep = heights(tree(problem, others))  # which has nothing to do with segments
-        bounds = [least(problem, machine, deep, one["segment"]) for one in tried]
+        bounds = [least(problem.nbytes, machine, deep, one["segment"]) for one in tried]
         best: tuple[Fraction | float, int] = inf, 0
         for bound, n in sorted(zip(bounds, range(len(tried)), strict=True)):
             if bound <= best[0]:  # others cannot be faster
                 best = min(best, (predicted(problem, machine, tried[n]), n))
-        return [tried[best[1]]]
+        return [tried[best[1]]] if tried else []
 
     register_combining(
         f"reduce/{name}",
@@ -91,7 +86,7 @@ def _register(
         time,
         build,
         predicted=predicted,
-        simulated=lambda problem, settings: problem.ranks * segments(problem, settings),
+        simulated=simulated,
         choices=choices,
         order=from_root_on,
         segmented=True,

@@ -105,8 +105,9 @@ def _as_key(part: Any) -> Hashable:
     if isinstance(part, MPI.Datatype):
         known = part.handle in PREDEFINED or part.is_predefined
         return ("type", part.handle) if known else None
-    if isinstance(part, tuple):
-        return tuple(map(_as_key, part))
+    if isinstance(part, tuple):  # (counts, displacements), where a list has counts by rank
+        parts = [_as_key(one) for one in part]
+        return None if None in parts else ("tuple", *parts)
     if type(part) is np.ndarray:
         return part.dtype, part.tobytes()
     return part if isinstance(part, int | str | np.integer) else None

@@ -172,12 +172,12 @@ def race_on_ranks(row: str, scale: float) -> None:
             outcome = session.race(task, profile, asked.racing_s * scale, repetitions=60)
             took_s = time.perf_counter() - begin
             races.append({**race_document(outcome), "took_s": took_s})
-        found = session.found
+        levels = session.levels
 
     def print_result() -> None:
         document = profile.to_document()
         kept = {"levels": document["levels"], "points": document["points"]}
-        placement = found.placement.describe(found.names)
+        placement = levels.placement.describe(levels.names)
         print(json.dumps({"placement": placement, **kept, "races": races}), flush=True)
 
     on_root(comm, print_result)
@@ -321,7 +321,7 @@ def markdown(document: dict[str, Any]) -> str:
     for row in document["rows"]:
         late = ", ".join(f"{row['switch'][f'lateness_{q}_s'] * 1e3:.2f}" for q in ("p50", "p95"))
         lines.append(
-            f"{row['row']}: found {row['placement']}; load before {row['load_before']:.1f}; packets"
+            f"{row['row']}: levels {row['placement']}; load before {row['load_before']:.1f}; packets"
             f" late by {late} ms (p50, p95)."
         )
     return "\n".join(lines) + "\n"

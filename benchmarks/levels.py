@@ -321,7 +321,7 @@ def markdown(document: dict[str, Any]) -> str:
     for row in document["rows"]:
         late = ", ".join(f"{row['switch'][f'lateness_{q}_s'] * 1e3:.2f}" for q in ("p50", "p95"))
         lines.append(
-            f"{row['row']}: levels {row['placement']}; load before {row['load_before']:.1f}; packets"
+            f"{row['row']}: found {row['placement']}; load before {row['load_before']:.1f}; packets"
             f" late by {late} ms (p50, p95)."
         )
     return "\n".join(lines) + "\n"

@@ -128,18 +128,8 @@ class Comm(ObjectForms):
             comms_by_handle[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
-        self._dispatch = Dispatch(
-            decision,
-            self,
-            self._served,
-            rank,
-            ranks,
-            duplicate,
-            record,
-            way,
-            self._learning,
-            common_clock=world.layout == "one node",
-        )
+        serving = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
+        self._dispatch = Dispatch(*serving, common_clock=world.layout == "one node")
         if (fast := self._dispatch.fast) is not None:
             self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
         self.__dict__ |= librarys_methods(self, Comm, self._served)

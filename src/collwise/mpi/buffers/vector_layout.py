@@ -128,12 +128,12 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
     return buffer
 
 
-def _counts(counts: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
+def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
     """Elements by rank; without counts, divided evenly, the first ranks getting the remainder."""
-    if counts is None:
+    if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
-    counts = _numbers(counts, [1] * ranks)
+    counts = _numbers(spec, [1] * ranks)
     if min(counts) < 0:
         rank = next(rank for rank, count in enumerate(counts) if count < 0)
         seen = f"the count of rank {rank} is {counts[rank]}"

@@ -1,8 +1,8 @@
 """Allgatherv and Allgather: contributions of some ranks, into a receive buffer with parts.
 
 A rank sends its own contribution from its send buffer, and copies it into place while messages are
-on their way.  Other contributions are forwarded from the receive buffer.  Data is packed only if the
-schedule cuts contributions and the bytes of the receive buffer's elements are not in order.
+on their way.  Other contributions are forwarded from the receive buffer.  Data is packed only
+if the schedule cuts contributions and the bytes of the receive buffer's elements are not in order.
 """
 
 from collections.abc import Hashable

@@ -63,7 +63,7 @@ def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
         elements = elements_in(length - first * unit.extent, unit)
         count, left = divmod(elements, ranks)
         if left:
-            raise ValueError(f"message: {elements} elements cannot be divided among {ranks} ranks")
+            raise ValueError(f"message: {elements} elements are no multiple of {ranks} ranks")
     displacements = [first + rank * count for rank in range(ranks)] if first else None
     return VectorSpec(data, count, displacements, datatype)
 

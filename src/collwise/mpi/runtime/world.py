@@ -44,7 +44,7 @@ class World(NamedTuple):
     """Which engine executes plans on rank 0."""
     nodes: tuple[int, ...] = ()
     """The number of each rank's node: ranks that share memory and a processor name."""
-    placed: Placement | None = None
+    level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile, once that is known."""
 
     @property
@@ -71,7 +71,7 @@ class World(NamedTuple):
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),
-            placed=self.placed and self.placed.part(ranks),
+            level_placement=self.level_placement and self.level_placement.part(ranks),
         )
 
     def fingerprint(self) -> Fingerprint:

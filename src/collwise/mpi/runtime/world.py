@@ -100,10 +100,17 @@ def library_line() -> str:
 
 
 def describe(comm: MPI.Intracomm) -> World:
-    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it."""
+    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it.
+
+    Raises UnknownName on all ranks if one of them asks for an engine that there is not.
+    """
     from collwise.mpi.engine.loading import COMPILED, SERVING
 
-    places = comm.allgather((MPI.Get_processor_name(), affinity(), core_limit()))
+    here = (MPI.Get_processor_name(), affinity(), core_limit())
+    gathered = comm.allgather((here, SERVING.wrong))
+    if wrong := next(filter(None, (wrong for _, wrong in gathered)), None):
+        raise wrong
+    places = [place for place, _ in gathered]
     emulated, engine = comm.bcast((os.environ.get(LAB, ""), SERVING.name))
     by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
     for host, mask, limit in places:  # emulated hosts are one node

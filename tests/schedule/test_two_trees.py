@@ -73,6 +73,5 @@ def test_a_latency_that_leaves_rounds_empty_is_refused(name: str) -> None:
     for collective in ("broadcast", "reduce"):
         algorithm = ALGORITHMS[f"{collective}/{name}"]
         with pytest.raises(InvalidArgument, match="give a latency of at most 64"):
-            schedule = algorithm.schedule(5, 40, latency=10**9, segment=8)
-            schedule.rank(1)
+            algorithm.schedule(5, 40, latency=10**9, segment=8)
         algorithm.schedule(5, 40, latency=64, segment=8).rank(1)

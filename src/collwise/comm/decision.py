@@ -214,6 +214,10 @@ class Decision:
             return self.profile.machine_on(self.placed)
         return self.profile.machine_on(self.placed, elements.op, elements.dtype)
 
+    def _placed(self, problem: Problem) -> Problem:
+        """The problem with its ranks where they are, as far as that is known."""
+        return replace(problem, placement=self.placed)
+
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
@@ -248,7 +252,7 @@ class Decision:
         by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
         if self.effort != "measure" or self.machine is not None or by_hand is not None:
             return None
-        return verdict(self._races(problem.ranks), problem, form).race
+        return verdict(self._races(problem.ranks), self._placed(problem), form).race
 
     def learnable(self, asked: CallProblem) -> bool:
         """Whether blocking calls may be learned about: nothing decides who serves them."""
@@ -284,7 +288,7 @@ class Decision:
         self, asked: CallProblem, form: Form, *, timed: bool = True
     ) -> tuple[Plan | None, str]:
         """The plan as from `plan`, and one sentence that says who serves and why."""
-        problem, _, reason = asked
+        problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""

@@ -172,12 +172,12 @@ def race_on_ranks(row: str, scale: float) -> None:
             outcome = session.race(task, profile, asked.racing_s * scale, repetitions=60)
             took_s = time.perf_counter() - begin
             races.append({**race_document(outcome), "took_s": took_s})
-        found = session.found
+        levels = session.levels
 
     def print_result() -> None:
         document = profile.to_document()
         kept = {"levels": document["levels"], "points": document["points"]}
-        placement = found.placement.describe(found.names)
+        placement = levels.placement.describe(levels.names)
         print(json.dumps({"placement": placement, **kept, "races": races}), flush=True)
 
     on_root(comm, print_result)

@@ -24,8 +24,6 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
-from collwise.model.measured_machine import measured
-from collwise.planner.choose import plan
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Operation, Send, Slot, reads, size_of, writes
 from collwise.schedule.problem import Problem
@@ -480,33 +478,3 @@ def test_large_groups_where_latency_is_high() -> None:
     assert mixed.predict(high, 100, 80, itemsize=8, **settings) == 2 * (8 + 20)
     assert not list(mixed.choices(mixed.problem(1009, 80, itemsize=8), high))
     assert not list(mixed.choices(mixed.problem(2, 80, itemsize=8), high))
-
-
-# --- pieces around a circle ---
-
-
-def test_pieces_under_way_pay_where_messages_travel_for_long() -> None:
-    points = [(1, F(1001, 10**9), 20), (1 << 21, F(1000 + (1 << 21), 10**9), 20)]
-    made = plan("allreduce", ranks=4, nbytes=1 << 17, machine=measured([points]))
-    others = [c for c in made.candidates if c.name != "allreduce/circulant_pieces"]
-    assert made.choice.name == "allreduce/circulant_pieces"
-    assert made.choice.settings["pieces"] > 1
-    assert 3 * made.choice.predicted < min(c.predicted for c in others)
-
-
-def test_pieces_are_not_tried_for_one_rank_or_very_many() -> None:
-    algorithm = ALGORITHMS["allreduce/circulant_pieces"]
-    machine = Machine.postal(t0_s=1, lam=4)
-    for ranks, tried in ((1, 0), (2, 1), (4096, 1), (4097, 0)):
-        found = list(algorithm.choices(algorithm.problem(ranks, 64, itemsize=8), machine))
-        assert len(found) == tried
-
-
-def test_the_rounds_of_radix_two_are_those_of_the_circulant() -> None:
-    for p, nbytes in ((2, 8), (7, 24), (12, 960)):
-        plain = ALGORITHMS["allreduce/circulant"].schedule(p, nbytes, itemsize=8)
-        settings: dict[str, Any] = {"radix": 2, "pieces": 1, "latency": 1}
-        pieces = ALGORITHMS["allreduce/circulant_pieces"].schedule(
-            p, nbytes, itemsize=8, **settings
-        )
-        assert plain.lists == pieces.lists

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.algorithms.s_to_p.ideal_places import in_line, rows, snake
-from collwise.algorithms.s_to_p.spreading import fullest
+from collwise.algorithms.s_to_p.spreading import fullest, spread_snake
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -416,6 +416,14 @@ def test_nothing_to_do(algorithm: Algorithm) -> None:
         schedule = algorithm.schedule(ranks, nbytes, sources=sources, **given)
         assert not any(schedule.lists)
         assert algorithm.predict(UNIT, ranks, nbytes, sources=sources, **given) == 0
+
+
+def test_one_rank_of_a_line_hears_of_its_own_messages_only() -> None:
+    for rank in range(12):
+        holdings: Any = {1: ("one",), 6: ("two",), 7: ("three",)}
+        grid, every = Grid.of((3, 4)), list[Any]()
+        every += (d for d in spread_snake(grid, holdings, None) if rank in d[:2])
+        assert list(spread_snake(grid, holdings, rank)) == every
 
 
 @each

@@ -57,6 +57,10 @@ def test_a_machine_and_a_profile(collwise: Run, folder: Path) -> None:
     )
 
 
+SITES = "2x4: 100us+1us/B,2; 100us+1us/B,20"
+"""Rounds over levels are for ranks that all have ports of their own."""
+
+
 def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for name, algorithm in ALGORITHMS.items():
         for typed in (name, algorithm.short_name):
@@ -65,7 +69,8 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
             sources = "5," if "as_broadcast" in name else "0,5"
             asked += ["--sources", sources] * (algorithm.kind.has_sources)
             machine = options(MACHINES["hockney"])
-            machine = ["--levels", "emulated:2x4"] if algorithm.levels else machine
+            levels = SITES if name.endswith("multilevel_rounds") else "emulated:2x4"
+            machine = ["--levels", levels] if algorithm.levels else machine
             ended = collwise(*asked, *machine, "--algorithm", typed)
             assert (ended.code, ended.err) == (0, "")
             assert json.loads(ended.out)["algorithm"] == name

@@ -33,7 +33,7 @@ def test_a_tree_shows_its_groups() -> None:
     for name, colour in edges.items():
         source, target = map(int, str(name).split("-")[1:])
         assert colour == LEVEL_COLOURS[MACHINE.placement.meeting(source, target) - 1]
-    assert words([axes.get_legend()]) == {"inside a group", "between groups"}
+    assert words(figure.legends) == {"inside a group", "between groups"}
     assert "the number of the rank's node" in figure._supxlabel.get_text()  # type: ignore[attr-defined]
 
 
@@ -48,9 +48,7 @@ def test_what_is_fast_inside_a_group_does_not_overlap() -> None:
     axes = figure.axes[0]
     nodes = [line for line in axes.lines if "node" in str(line.get_gid())]
     boxes = [line.get_window_extent() for line in nodes]
-    legend = axes.get_legend()
-    assert legend is not None
-    boxes.append(legend.get_window_extent())
+    boxes += [legend.get_window_extent() for legend in figure.legends]
     assert len(boxes) == 9
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 

@@ -1,13 +1,16 @@
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+import collwise as cw
 from collwise.figures.style import look
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
+from collwise.model.level_presets import LEVEL_PRESETS
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.problem import Problem
@@ -74,7 +77,32 @@ def _cross(a: tuple[float, float], b: tuple[float, float], *other: tuple[float, 
 
 @pytest.mark.parametrize(("name", "ranks"), [("binomial", 2), ("binomial", 64), ("chain", 40)])
 def test_labels_are_whole_and_apart(name: str, ranks: int) -> None:
-    figure = tree_diagram(*drawn(name, ranks))
+    _check_labels(tree_diagram(*drawn(name, ranks)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "placement"),
+    [("emulated", "4x4"), ("emulated", "8x2"), ("emulated", "3+5"), ("sites", "2x8")],
+)
+def test_labels_where_the_ranks_of_a_node_receive_at_once(kind: str, placement: str) -> None:
+    """Times that follow each other closely stand in rows of their own, still in their order."""
+    machine = LEVEL_PRESETS[kind].machine(placement)
+    ranks = machine.placement.ranks
+    plan = cw.plan("broadcast", ranks=ranks, nbytes=512, machine=machine)
+    timing = ideal(plan.schedule, machine)
+    figure = tree_diagram(timing, plan.schedule, T0)
+    _check_labels(figure)
+    axes = figure.axes[0]
+    assert "not to scale" in axes.get_ylabel()
+    ticks = [label.get_text() for label in axes.get_yticklabels()]
+    moments = sorted({y for _, y in _nodes(figure).values()})
+    assert len(_nodes(figure)) == ranks
+    assert len(ticks) == len(moments)
+    pages = [axes.transData.transform((0, y))[1] for y in moments]
+    assert all(above - below > 9 for above, below in pairwise(pages))  # a line of letters
+
+
+def _check_labels(figure: Figure) -> None:
     canvas = FigureCanvasAgg(figure)
     with look():
         figure.draw(canvas.get_renderer())  # type: ignore[no-untyped-call]

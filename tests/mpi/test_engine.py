@@ -41,10 +41,22 @@ def test_the_engine_is_chosen_by_the_environment(chosen: str, prints: str) -> No
     assert (ran.stdout.strip("\n"), ran.stderr) == (prints, "")
 
 
-def test_an_unknown_engine_is_refused() -> None:
-    ran = _served_by(mpich(), COLLWISE_ENGINE="rust")
-    assert ran.returncode == 1
-    assert "engine 'rust': there is none; known: compiled, python" in ran.stderr
+def test_an_unknown_engine_of_one_rank_is_refused_by_all() -> None:
+    program = """if True:
+        import os
+        from mpi4py import MPI
+        os.environ["COLLWISE_ENGINE"] = "rust" if MPI.COMM_WORLD.rank == 1 else ""
+        import collwise as cw
+        from collwise.errors import UnknownName
+        try:
+            cw.Comm(MPI.COMM_WORLD)
+        except UnknownName as problem:
+            print(MPI.COMM_WORLD.gather(str(problem)))
+    """
+    ran = mpich().run(2, "-c", program, limit_s=LIMIT_S)
+    said = "engine 'rust': there is none; known: compiled, python"
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert sorted(ran.stdout.splitlines()) == ["None", str([said] * 2)]
 
 
 DAMAGE = {

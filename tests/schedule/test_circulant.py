@@ -1,10 +1,11 @@
 """Rounds through a circulant graph: the conditions under which they are right, and the rounds."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 
-from collwise.schedule.circulant import Circulant, received, skips
+from collwise.schedule.circulant import Circulant, received, sent, skips
 from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.rounds import DownRounds
@@ -26,6 +27,18 @@ def test_the_conditions_of_the_paper(ranks: int) -> None:
                 assert received(ranks, end)[k] in (first - q, *own[:k])
     for k, skip in enumerate(numbers[:-1]):
         assert received(ranks, skip)[k] == k, "the root sends block k in round k"
+
+
+def test_what_is_sent_is_what_the_other_end_receives() -> None:
+    random = Random(5)
+    many = [random.randrange(2, 1 << bits) for bits in (20, 40, 62) for _ in range(20)]
+    cases = [(p, rank) for p in range(1, 66) for rank in range(p)]
+    for ranks, rank in cases + [(p, random.randrange(p)) for p in many]:
+        blocks, steps = sent(ranks, rank), skips(ranks)[:-1]
+        assert len(blocks) == len(steps)
+        for k, step in enumerate(steps):
+            if end := (rank + step) % ranks:
+                assert blocks[k] == received(ranks, end)[k], (ranks, rank, k)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 7, 8, 9, 33])

@@ -408,12 +408,10 @@ def test_many_ranks_are_vectorised(machine: Machine) -> None:
 
 @pytest.mark.no_cover
 def test_what_cannot_be_vectorised_is_simulated_event_by_event() -> None:
-    segmented = ALGORITHMS["reduce/chain_segmented"].schedule(VECTORISED_FROM, 64, segment=32)
     flat = ALGORITHMS["broadcast/flat"].schedule(VECTORISED_FROM, 64)
     by_hand = Schedule(flat.problem, Written(flat.lists))
     wormhole = Machine.wormhole(send_s=1, receive_s=1, hop_s=0, beta_s=0)
     for schedule, machine, topology in (
-        (segmented, POSTAL[2], None),
         (by_hand, POSTAL[2], None),
         (flat, POSTAL[2], Complete(VECTORISED_FROM)),
         (flat, wormhole, None),

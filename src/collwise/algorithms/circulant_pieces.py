@@ -48,7 +48,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best of those few that are best if only the first piece ever has to wait."""
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
-    if not 1 < ranks <= MAX_RANKS:
+    if not 1 < ranks <= min(items, MAX_RANKS):
         return []
 
     @cache
@@ -71,13 +71,13 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return (pieces - 1) * busy + alone, settings
 
     def time(settings: Settings) -> Fraction:
-        return circular_time(CirculantExchange(problem, **settings), machine)
+        return circular_time(without_empty_parts(problem, **settings), machine)
 
     tried = [
         rough(radix, pieces)
         for radix in radices(ranks)
         for pieces in PIECES
-        if pieces * ranks <= max(items, ranks)
+        if pieces * ranks <= items
         and messages(problem, {"radix": radix, "pieces": pieces}) <= MAX_MESSAGES
     ]
     few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
@@ -85,11 +85,25 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [min(few, key=time)]
 
 
+def without_empty_parts(
+    problem: Problem, radix: int, pieces: int, latency: int
+) -> CirculantExchange:
+    """The exchange in at most as many pieces as every rank's block has items.
+
+    Fewer items than ranks go as with radix 2, whose time is known from above whatever is empty.
+    """
+    most = problem.nbytes // problem.itemsize // problem.ranks
+    if not most:
+        return CirculantExchange(problem)
+    return CirculantExchange(problem, radix, min(pieces, most), latency)
+
+
 def register_circulant(
     collective: str, summary: str, time: str, in_pieces: str, time_in_pieces: str
 ) -> None:
     """Register both for a collective."""
-    made: dict[str, Any] = {"program": CirculantExchange, "source": ("Traeff2024",)}
-    register_circular(f"{collective}/circulant", summary, time, **made)
+    made: dict[str, Any] = {"source": ("Traeff2024",)}
+    register_circular(f"{collective}/circulant", summary, time, CirculantExchange, **made)
     made |= {"messages": messages, "choices": choices, "parameters": PARAMETERS}
+    made |= {"program": without_empty_parts}
     register_circular(f"{collective}/circulant_pieces", in_pieces, time_in_pieces, **made)

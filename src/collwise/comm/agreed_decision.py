@@ -36,25 +36,25 @@ def agreed(
     decision, of_root = on_root(comm, lambda: (Decision.of(world, *settings), (placement, machine)))
 
     def check() -> None:
-        for given, ours in zip((placement, machine), of_root, strict=True):
-            if isinstance(given, Placement | Levels) and given != ours:
+        for here, on_rank_0 in zip((placement, machine), of_root, strict=True):
+            if isinstance(here, Placement | Levels) and here != on_rank_0:
                 raise InvalidArgument(
                     "a communicator with levels",
-                    f"rank {comm.Get_rank()} gives {_said(given)}; rank 0, {_said(ours)}",
+                    f"rank {comm.Get_rank()} gives {_shown(here)}; rank 0, {_shown(on_rank_0)}",
                     "give the same on all ranks, or on rank 0 only",
                 )
 
     everywhere(comm, check)
-    placed = decision.placed
-    if decision.unplaced:  # on all ranks alike
-        placed = find_placement(comm, world).placement
-    world = world._replace(placed=placed)
+    level_placement = decision.level_placement
+    if decision.needs_placement:  # on all ranks alike
+        level_placement = find_placement(comm, world).placement
+    world = world._replace(level_placement=level_placement)
     return decision.on(world), world
 
 
-def _said(given: object) -> str:
-    if isinstance(given, Levels):
-        return f"{given.describe()}; {_said(given.placement)}"
-    if isinstance(given, Placement):
-        return f"{given.describe()}, in the groups {shorten(str(given.groups), 99)}"
-    return "none" if given is None else str(given)
+def _shown(setting: object) -> str:
+    if isinstance(setting, Levels):
+        return f"{setting.describe()}; {_shown(setting.placement)}"
+    if isinstance(setting, Placement):
+        return f"{setting.describe()}, in the groups {shorten(str(setting.groups), 99)}"
+    return "none" if setting is None else str(setting)

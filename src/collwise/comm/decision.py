@@ -71,18 +71,19 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    on_one_node: the profile for communicators derived from this one whose ranks lie on one node,
-    where these do not.   placement: how the ranks lie on nodes.   placed: the same in the levels of
-    the profile.
+    placement: how many ranks each node has, such as "2x8".   level_placement: where the ranks are
+    in the levels of the profile or machine, once that is known.
+    one_node_profile: for derived communicators whose ranks are all on one node, if the ranks of
+    this one are on several.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
-    check_limit_s: how long checked calls wait for all ranks; 0: calls are not checked.
-    engine: which one executes plans on rank 0.
-    hands_over: whether the library serves calls without a plan; if not, they raise.
+    check_limit_s: how long checked calls wait for all ranks; 0 if calls are not checked.
+    engine: the one that executes plans on rank 0.
+    hands_over: whether the library serves calls without a plan; if not, such calls raise.
     """
 
     profile: Profile | None = None
     placement: str = ""
-    placed: Placement | None = None
+    level_placement: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
     algorithms: Choices = field(default_factory=dict)
@@ -90,7 +91,7 @@ class Decision:
     progress: bool = True
     check_limit_s: float = 0.0
     engine: str = ""
-    on_one_node: Profile | None = None
+    one_node_profile: Profile | None = None
     hands_over: bool = True
     learn: float = 0.0
 
@@ -149,28 +150,37 @@ class Decision:
             near,
             _hands_over(),
             _share(learn),
-        ).on(world._replace(placed=placement))
+        ).on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
-        """The same settings for these ranks, a part of those they were made for."""
-        if (world.placement, world.placed) == (self.placement, self.placed):
+        """The same settings for a communicator of these ranks, or of some of them."""
+        if (world.placement, world.level_placement) == (self.placement, self.level_placement):
             return self
         used, placement = self.profile, world.placement
-        if self.on_one_node is not None and world.layout == "one node":
-            used = self.on_one_node
+        if self.one_node_profile is not None and world.layout == "one node":
+            used = self.one_node_profile
         if used is not None:
             used = used.at(len(world.hosts), placement)
         machine = self.machine
-        if isinstance(machine, Levels) and world.placed is not None:
-            machine = machine.placed(world.placed)
-        placed = world.placed
-        return replace(self, profile=used, placement=placement, placed=placed, machine=machine)
+        if isinstance(machine, Levels) and world.level_placement is not None:
+            machine = machine.placed(world.level_placement)
+        return replace(
+            self,
+            profile=used,
+            placement=placement,
+            level_placement=world.level_placement,
+            machine=machine,
+        )
 
     @property
-    def unplaced(self) -> bool:
-        """Whether the profile has levels, and does not say where these ranks are in them."""
+    def needs_placement(self) -> bool:
+        """Whether the profile has levels and the ranks' places in them are not known yet."""
         profile = self.profile
-        return self.placed is None and profile is not None and any(m.levels for m in profile.every)
+        return (
+            self.level_placement is None
+            and profile is not None
+            and any(m.levels for m in profile.every)
+        )
 
     def served(self, ranks: int) -> Set[str]:
         """Collectives that may be served by a plan of ours on so many ranks."""
@@ -211,8 +221,8 @@ class Decision:
         if self.machine is not None or self.profile is None:
             return self.machine
         if elements is None:
-            return self.profile.machine_on(self.placed)
-        return self.profile.machine_on(self.placed, elements.op, elements.dtype)
+            return self.profile.machine_on(self.level_placement)
+        return self.profile.machine_on(self.level_placement, elements.op, elements.dtype)
 
     def _placed(self, problem: Problem) -> Problem:
         """The problem with its ranks where they are, as far as that is known."""

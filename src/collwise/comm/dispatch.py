@@ -172,51 +172,36 @@ class Dispatch:
             self.decision = self.decision.knowing(result)
         self.forget()
 
-    def persistent(
+    def request(
         self,
+        way: Way,
         method: str,
         library: Callable[[], Any],
         arguments: Sequence[Any],
         fast_key: bytes | None = None,
     ) -> Any:
-        """A persistent request.   library: makes its own.   arguments: all of METHOD_init.
+        """A persistent request, or a non-blocking one that is started.
 
-        fast_key: see `serve`.
+        way: which of the two.   library: makes the library's own.   arguments: all that METHOD_init
+        or IMETHOD takes.   fast_key: see `serve`.
         """
-        blocking = arguments[:-1]  # without `info`
+        persistent = way == "persistent"
+        blocking = arguments[:-1] if persistent else arguments  # without `info`
         key: Any = call_key(method, blocking)
-        key = key and ("persistent", key)
-        call = self.calls.get(key) or self.find(method, key, blocking, "persistent")
-        if call.executor is not None:
-            made = call.executor.persistent(*_buffers(method, blocking))
+        key = key and (way, key)
+        executor, _, tally = self.calls.get(key) or self.find(method, key, blocking, way)
+        if tally is not None and not persistent:
+            tally.start()
+        if executor is None:
+            self._remember(way, fast_key, None, ())
+            request = library()
+        elif persistent:
+            request = executor.persistent(*_buffers(method, blocking))
         else:
-            self._remember("persistent", fast_key, None, ())
-            made = library()
-        return made if call.tally is None else counting_starts(made, call.tally)
-
-    def nonblocking(
-        self,
-        method: str,
-        library: Callable[[], Any],
-        arguments: Sequence[Any],
-        fast_key: bytes | None = None,
-    ) -> Any:
-        """A request that is started, for the arguments of an MPI method.   library: starts one.
-
-        fast_key: see `serve`.
-        """
-        key: Any = call_key(method, arguments)
-        key = key and ("nonblocking", key)
-        call = self.calls.get(key) or self.find(method, key, arguments, "nonblocking")
-        if call.tally is not None:
-            call.tally.start()
-        if call.executor is None:
-            self._remember("nonblocking", fast_key, None, ())
-            return library()
-        request, fast_call = call.executor.nonblocking(*_buffers(method, arguments))
-        if fast_call is not None:
-            self._remember("nonblocking", fast_key, *fast_call)
-        return request
+            request, fast_call = executor.nonblocking(*_buffers(method, blocking))
+            if fast_call is not None:
+                self._remember(way, fast_key, *fast_call)
+        return counting_starts(request, tally) if tally is not None and persistent else request
 
     def _remember(self, way: Way, fast_key: bytes | None, *served: Any) -> None:
         if fast_key is not None:

@@ -1,4 +1,4 @@
-"""METHOD_init and IMETHOD of a communicator: requests of ours, or the library's.
+"""METHOD_init and IMETHOD of a communicator: they return requests of ours, or the library's.
 
 Where no plan may serve, a communicator has mpi4py's own methods.
 """
@@ -24,13 +24,13 @@ _WAYS: Mapping[Way, Mapping[str, str]] = {
 }
 _SERVING: dict[tuple[Way, str], Callable[..., Any]] = {}
 _FORMS = _NONBLOCKING | _PERSISTENT | dict.fromkeys(OBJECTS, "Allgather") | {"bcast": "Bcast"}
-"""Methods that do as mpi4py's unless plans may serve another one."""
+"""By name, the method that plans must be able to serve; otherwise mpi4py's own takes its place."""
 _EVERY_FORM = _FORMS if COMPILED else _FORMS | _METHODS
-"""The same where plans serve nothing.  The compiled engine makes blocking calls faster itself."""
+"""The same where plans serve nothing.  Blocking calls on the compiled engine beat mpi4py's own."""
 
 
 def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dict[str, Any]:
-    """mpi4py's own methods, for an object to have where no plan may serve: they cost nothing more.
+    """mpi4py's own methods, for an object to have where no plan may serve, at no extra cost.
 
     ours: the class whose methods they replace, but not those of a user's subclass.
     """
@@ -42,7 +42,7 @@ def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dic
 
 
 def forms_of(served: Collection[str]) -> list[tuple[str, str, Way]]:
-    """Of methods that plans may serve, those that Python serves: name, blocking method, and way."""
+    """The forms of these methods that begin in Python: name, blocking method, and way."""
     return [
         (name, method, way)
         for way, names in _WAYS.items()
@@ -53,22 +53,24 @@ def forms_of(served: Collection[str]) -> list[tuple[str, str, Way]]:
 
 def add_request_forms(owner: type[Any]) -> None:
     """Give a class these methods, beside its blocking ones."""
-    for names in (_NONBLOCKING, _PERSISTENT):
-        for name, method in names.items():
-            setattr(owner, name, _request_form(owner, method, name, names is _PERSISTENT))
+    for way, docstring in _DOCSTRINGS.items():
+        for name, method in _WAYS[way].items():
+            form = _request_form(owner, method, name, way)
+            form.__doc__ = docstring.format(method)
+            setattr(owner, name, form)
 
 
 def serve_request(
     comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
 ) -> Any:
-    """What the compiled engine cannot do, or was not taught yet; see `Dispatch.serve`."""
+    """Make a request that the compiled engine cannot make, or not yet; see `Dispatch.serve`."""
     return _SERVING[way, method](comm, fast_key, positional, named)
 
 
-def _request_form(owner: type[Any], method: str, name: str, persistent: bool) -> Callable[..., Any]:
+def _request_form(owner: type[Any], method: str, name: str, way: Way) -> Callable[..., Any]:
     library = getattr(MPI.Intracomm, name)
     form = signature(getattr(owner, method))
-    if persistent:
+    if way == "persistent":
         info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
         form = form.replace(parameters=[*form.parameters.values(), info])
 
@@ -82,29 +84,32 @@ def _request_form(owner: type[Any], method: str, name: str, persistent: bool) ->
             bound = form.bind(comm, *positional, **named)
             bound.apply_defaults()
             arguments = bound.args[1:]
-        serve = comm._dispatch.persistent if persistent else comm._dispatch.nonblocking
-        return serve(method, partial(library, comm, *arguments), arguments, fast_key)
+        make_librarys = partial(library, comm, *arguments)
+        return comm._dispatch.request(way, method, make_librarys, arguments, fast_key)
 
     def make(comm: Any, *positional: Any, **named: Any) -> Any:
         if method not in comm._served:
             return library(comm, *positional, **named) if named else library(comm, *positional)
         return serve(comm, None, positional, named)
 
-    _SERVING["persistent" if persistent else "nonblocking", method] = serve
+    _SERVING[way, method] = serve
     make.__name__, make.__qualname__ = name, f"Comm.{name}"
     make.__signature__ = form  # type: ignore[attr-defined]
-    make.__doc__ = (_MADE if persistent else _STARTED).format(method)
     return make
 
 
-_MADE = """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
+_DOCSTRINGS: Mapping[Way, str] = {
+    "nonblocking": """Start a {0}; its buffers belong to it until `Wait`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.
+        Returns an `MPI.Request` if the library serves the call, or calls collwise when it makes
+        progress (MPICH from 4.2).  Otherwise the request has the same methods, and lists of
+        requests need `collwise.waitall`.
+        """,
+    "persistent": """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
 
         Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
-        must live as long.  Use `collwise.startall` and `collwise.waitall` for lists of requests.
-        """
-_STARTED = """Start a {0}; its buffers belong to it until `Wait`.
-
-        Collective, in the same order on all ranks; errors are those of `{0}`.  An `MPI.Request`
-        where the MPI library calls collwise when it makes progress (MPICH from 4.2), and for what
-        the library serves; otherwise it has the same methods, and lists need `collwise.waitall`.
-        """
+        must not be freed before the request.  For lists of requests use `collwise.startall` and
+        `collwise.waitall`.
+        """,
+}

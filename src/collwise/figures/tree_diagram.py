@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count, pairwise
 from math import hypot
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -29,8 +30,8 @@ from collwise.timing import Timing, Transfer
 MAX_NODES = 64
 """Trees of more ranks than this cannot be read."""
 MAX_LABELLED_EDGES = 31
-COLUMN = 0.46
-"""Inches between leaves side by side; less where there are many."""
+COLUMN, WIDE_COLUMN = 0.46, 0.62
+"""Inches between leaves side by side; less where there are many, more where time has no scale."""
 BETWEEN_NODES, LETTER = 0.3, 0.065
 """Inches that an edge needs for its nodes, and for each letter beside it."""
 CLOSE = 0.015
@@ -39,6 +40,9 @@ FLATTEST = 0.27
 """The least height of a tree, as a part of its width."""
 MAX_INCHES = 13.0
 """How high a tree may be."""
+ROW, SPREAD, APART = 0.28, 4.0, 0.55
+"""Inches, where time is not to scale: a row for each time, what all rows share in proportion to
+the times between them, and how far two nodes have to be apart to stand one above the other."""
 HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
 Place: TypeAlias = tuple[float, float]
 """Column from the left, and time."""
@@ -84,19 +88,45 @@ def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | N
     return children if len(reached) == len(children) else None
 
 
-def _columns(children: dict[int, list[int]], times: dict[int, float], root: int) -> dict[int, int]:
+class _Rows:
+    """At which height each time is drawn: with a row for every time, where a scale is too coarse.
+
+    With levels, ranks of one node are informed almost at once, long after those of another.
+    """
+
+    def __init__(self, times: Sequence[float]) -> None:
+        """times: that occur, from 0 on, each once and rising."""
+        row = min(ROW, (MAX_INCHES - SPREAD) / len(times))
+        self.height = SPREAD + row * (len(times) - 1)
+        heights = [i * row + SPREAD * time / times[-1] for i, time in enumerate(times)]
+        margin = times[-1]  # above and below
+        self._times = [-margin, *times, 2 * margin]
+        self._heights = [-1.0, *heights, self.height + 1]
+
+    def height_of(self, time: Any) -> Any:
+        """Inches below the root."""
+        return np.interp(time, self._times, self._heights)
+
+    def time_at(self, height: Any) -> Any:
+        return np.interp(height, self._heights, self._times)
+
+
+def _columns(
+    children: dict[int, list[int]], heights: dict[int, float], root: int, close: float
+) -> dict[int, int]:
     """Where each rank stands, from left to right: above the last rank it informs.
 
     Or to the right of it, where that one is informed so soon that the two would overlap.  The
     earlier a rank is informed the farther left it stands of its parent, so edges do not cross.
+    close: how far apart heights are that would make them overlap.
     """
     columns: dict[int, int] = {}
-    leaf_columns, end = count(), max(times.values())
+    leaf_columns = count()
 
     def place(rank: int) -> None:
         for child in children[rank]:
             place(child)
-        below = [r for r in children[rank][-1:] if times[r] - times[rank] > CLOSE * end]
+        below = [r for r in children[rank][-1:] if heights[r] - heights[rank] > close]
         columns[rank] = columns[below[0]] if below else next(leaf_columns)
 
     place(root)
@@ -113,27 +143,46 @@ def _draw_tree(
 ) -> Figure:
     root, placement = problem.root, problem.placement
     times = {r: 0.0 if r == root else scale.value(first[r].received) for r in children}
-    columns = _columns(children, times, root)
-    places = {rank: (float(column), times[rank]) for rank, column in columns.items()}
+    end = max(times.values())
+    columns = _columns(children, times, root, CLOSE * end)
     edges = [(parent, child) for parent, ranks in children.items() for child in ranks]
-    end = max(y for _, y in places.values())
-    needed = max(_inches(places[parent], places[child], end) for parent, child in edges)
+    needed = max(
+        _inches(columns[parent] == columns[child], times[child] - times[parent], end)
+        for parent, child in edges
+    )
+    uneven = placement is not None and needed > MAX_INCHES
+    rows = _Rows(sorted(set(times.values()))) if uneven else None
+    if rows is not None:
+        heights = {rank: float(rows.height_of(time)) for rank, time in times.items()}
+        columns = _columns(children, heights, root, APART)
+    places = {rank: (float(column), times[rank]) for rank, column in columns.items()}
     broad = 1 + max(columns.values())
     pitch = COLUMN if broad <= 18 else 0.4 if broad <= 40 else 0.3
+    if rows is not None:  # the next node may be at the height of this one's time
+        pitch = WIDE_COLUMN
     width = max(1.4 + pitch * broad, 7.0)
-    height = min(max(2.6, needed, FLATTEST * width), MAX_INCHES)
-    beside = height < 0.75 * needed  # too close for the times to stand below
+    height = rows.height if rows else min(max(2.6, needed, FLATTEST * width), MAX_INCHES)
+    beside = not rows and height < 0.75 * needed  # too close for the times to stand below
     figure = Figure((width, height + 0.9))
     axes = figure.subplots()
     spare = ((width - 0.9) / pitch - broad) / 2
     axes.set_xlim(-0.5 - spare, broad - 0.5 + spare)
-    axes.set_ylim(end + 0.42 * end / height, -0.25 * end / height)
+    if rows is not None:
+        axes.set_yscale("function", functions=(rows.height_of, rows.time_at))
+        axes.set_ylim(rows.time_at(height + 0.42), rows.time_at(-0.25))
+    else:
+        axes.set_ylim(end + 0.42 * end / height, -0.25 * end / height)
+
+    def inches(time: float) -> float:
+        return float(rows.height_of(time)) if rows else time * height / end
+
     labelled = len(edges) <= MAX_LABELLED_EDGES and not beside
     for parent, child in edges:
         ends = places[parent], places[child]
         start = scale.text(first[child].start) if labelled else ""
-        across, down = (abs(a - b) for a, b in zip(*ends, strict=True))
-        if hypot(across * pitch, down * height / end) < BETWEEN_NODES + LETTER * len(start):
+        across = pitch * abs(columns[parent] - columns[child])
+        down = inches(times[child]) - inches(times[parent])
+        if hypot(across, down) < BETWEEN_NODES + LETTER * len(start):
             start = ""
         colour = level_colour(placement, parent, child)
         _draw_edge(axes, *ends, start, colour, gid=f"edge-{parent}-{child}")
@@ -146,8 +195,9 @@ def _draw_tree(
             mark = style.beside(axes, group, at, (-radius - 1, radius - 2), fontsize=6.5)
             mark.set(color=MUTED, ha="right", path_effects=HALO, zorder=3.5)
     axes.set_title(title)
-    ticks = _time_ticks(sorted({y for _, y in places.values()}))
-    time_axis(axes.yaxis, scale, ticks, "time received")
+    moments = sorted(set(times.values()))
+    ticks = FixedLocator(moments) if rows else _time_ticks(moments)
+    time_axis(axes.yaxis, scale, ticks, "time received, not to scale" if rows else "time received")
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
     several = len(timing.transfers) > len(edges)
@@ -162,21 +212,24 @@ def _draw_tree(
         remark += "\nat its upper left: the number of the rank's node"
         for colour, label in level_labels(placement):
             axes.plot([], [], color=colour, lw=1, label=label)
-        axes.legend(loc="upper left", fontsize=7.5)  # the root is at the right
+        figure.legend(loc="outside lower right", fontsize=7.5)
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")
     return figure
 
 
-def _inches(parent: Place, child: Place, end: float) -> float:
-    """How high a picture of `end` units of time must be for these two to keep apart."""
-    least = 0.6 if parent[0] == child[0] else 0.25
-    return least * end / max(child[1] - parent[1], end / 60)
+def _inches(in_line: bool, between: float, end: float) -> float:
+    """How high a picture of `end` units of time must be for two nodes to keep apart.
+
+    in_line: one above the other.   between: the times at which they are informed.
+    """
+    return (0.6 if in_line else 0.25) * end / max(between, end / 60)
 
 
 def _draw_edge(axes: Axes, parent: Place, child: Place, start: str, colour: str, gid: str) -> None:
-    xs, ys = zip(parent, child, strict=True)
-    axes.plot(xs, ys, color=colour, lw=1, zorder=2, gid=gid)
-    x, y = (b + 0.38 * (a - b) for a, b in (xs, ys))
+    axes.plot(*zip(parent, child, strict=True), color=colour, lw=1, zorder=2, gid=gid)
+    scale = axes.transScale  # of an axis with rows, half-way is no mean of the times
+    above, below = scale.transform((parent, child))
+    x, y = scale.inverted().transform(below + 0.38 * (above - below))
     text = axes.text(x, y, start, color=BLUE, fontsize=7.5, zorder=3, path_effects=HALO)
     text.set(ha="center", va="center")
 

@@ -69,6 +69,33 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     return tuple(first if index == rounds else index - rounds for index in chosen)
 
 
+def sent(ranks: int, rank: int) -> tuple[int, ...]:
+    """The block that a rank sends in each round of a phase: what its other end receives.
+
+    From the largest skip down, the ranks are narrowed to those below `end`, this one now at `at`
+    among them.  It sends one block until it is in the upper part, then the next.  In the few rounds
+    for which that is not enough to know, the other end's block is searched for [Traeff2024b].
+    What stands where the other end is the root is not sent.
+    """
+    numbers = skips(ranks)
+    rounds = len(numbers) - 1
+    if not rank:
+        return tuple(range(rounds))
+    first = _first_block(rank, numbers)
+    at, end, block, blocks = rank, ranks, first, [first - rounds] * rounds
+    for k in range(rounds - 1, 0, -1):
+        skip, less = numbers[k], numbers[k - 1]
+        if at < skip:
+            known = at + skip < end or end < less or (k == 1 and first > 0)
+            end = min(end, skip)
+        else:
+            known = k == 1 or at > skip or end - skip < less
+            at, end, block = at - skip, end - skip, k - rounds
+        peer = (rank + skip) % ranks
+        blocks[k] = block if known or not peer else received(ranks, peer, k + 1)[k]
+    return tuple(blocks)
+
+
 def _first_block(rank: int, numbers: Sequence[int]) -> int:
     """The smallest skip on the way to a rank by the largest skips that fit; q for the root."""
     for index in range(len(numbers) - 2, -1, -1):
@@ -96,15 +123,15 @@ class Circulant(Rounds):
         steps, last = skips(self.ranks)[:-1], self.count - 1
         own = received(self.ranks, rank)
         ends = [(rank + step) % self.ranks for step in steps]
-        theirs = [received(self.ranks, end, k + 1)[k] for k, end in enumerate(ends)]
+        theirs = sent(self.ranks, rank)
         for number in numbers:
             k = number % phase
             shift = number - k - numbers.start
-            sent = theirs[k] + shift if ends[k] else -1
+            out = theirs[k] + shift if ends[k] else -1
             got = own[k] + shift if rank else -1
             yield Round(
                 ends[k],
-                min(sent, last) if sent >= 0 else None,
+                min(out, last) if out >= 0 else None,
                 (rank - steps[k]) % self.ranks,
                 min(got, last) if got >= 0 else None,
             )

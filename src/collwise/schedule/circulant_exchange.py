@@ -12,7 +12,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, run_of_parts
 
 _PARTS = scratch(0)
@@ -123,8 +123,11 @@ class CirculantExchange(Circular):
             for vector in run_of_parts(self.problem.whole, piece, 1, self.pieces, itemsize):
                 return run_of_parts(vector, first, number, ranks, itemsize)
             return ()
-        own = (self.problem.output_of(other % ranks) for other in range(first, first + number))
-        return sum((run_of_parts(b, piece, 1, self.pieces, itemsize) for (b,) in own), ())
+        own = Block(0, 0, self.problem.nbytes // ranks)
+        for _, at, length in run_of_parts(own, piece, 1, self.pieces, itemsize):
+            others = (other % ranks for other in range(first, first + number))
+            return tuple(Block(0, other * own.length + at, length) for other in others)
+        return ()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()

@@ -10,7 +10,7 @@ from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Race
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
-from collwise.mpi.bench.placing import Found, find_placement, worth_measuring
+from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import everywhere, on_root
@@ -82,7 +82,7 @@ class Session:
         return RaceHarness(self.private, self.world.oversubscribed)
 
     @cached_property
-    def found(self) -> Found:
+    def levels(self) -> NamedPlacement:
         """Where the ranks are.  Collective when it is first asked for."""
         if (placement := self._placement) is not None:
             check_placement(placement, self.private.comm.Get_size())
@@ -111,7 +111,7 @@ class Session:
             largest=largest,
             seed=self.seed,
             report=lambda done: self.progress("measuring t0 and λ", done * share),
-            found=self.found,
+            levels=self.levels,
         )
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
@@ -154,7 +154,7 @@ class Session:
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
         Raises what planning and racing raise, on all ranks.
         """
-        placement = self.found.placement
+        placement = self.levels.placement
         estimated, candidates = everywhere(
             self.private.comm,
             lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),

@@ -334,20 +334,20 @@ static void errors(void) {
     letters = 0;
     one->messages[0].count = 8;
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
-    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->left_over);
+    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->interrupted);
     CHECK(!memcmp(short_one, long_one, 8));
     program_free(one);
 
     one = chain_link(&library, 1, long_one, 0);
     put(0, 1, 7, long_one, 16);
     failing_sends = 1; /* after a message was received */
-    CHECK(program_run(one) == FAILED && one->error == 117 && one->left_over);
+    CHECK(program_run(one) == FAILED && one->error == 117 && one->interrupted);
     CHECK(program_step(one, 4) == FAILED && program_finish(one) == FAILED);
     program_free(one);
 
     one = chain_link(&library, 0, long_one, 0);
     failing_sends = 1; /* the very first message */
-    CHECK(program_run(one) == FAILED && !one->left_over);
+    CHECK(program_run(one) == FAILED && !one->interrupted);
     CHECK(progress_begin(one) == DONE && progress_finish(one) == DONE);
     program_free(one);
 }

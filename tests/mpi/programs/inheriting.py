@@ -192,7 +192,7 @@ def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
         "Test MPI 1.0", "MPI 4.1", True, ("a", "a", "b", "b", "b"), 4, nodes=(0, 0, 1, 1, 1)
     )
     profile, near = example(), example()
-    whole = Decision(profile, on_one_node=near).on(world)
+    whole = Decision(profile, one_node_profile=near).on(world)
     assert (whole.placement, whole.profile) == (world.placement, profile)
     assert whole.on(world) is whole
     part = whole.on(world.part([0, 2, 3]))

@@ -17,7 +17,7 @@ from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
-from collwise.mpi.bench.placing import Found, find_placement, pair_times, worth_measuring
+from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
@@ -86,7 +86,7 @@ class Watched(Session):
 def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     """Two ranks on a node each, as somebody says; all of them are on one host."""
     world = describe(comm)
-    assert find_placement(comm, world) == Found(Placement.of(ranks=comm.size))
+    assert find_placement(comm, world) == NamedPlacement(Placement.of(ranks=comm.size))
     times_s = pair_times(comm, range(comm.size))
     if comm.rank == 0:
         others = ~np.eye(comm.size, dtype=bool)
@@ -95,9 +95,9 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     if comm.size < 4:
         return
     placement = Placement.of([rank // 2 for rank in range(comm.size)])
-    found = worth_measuring(world, placement)
-    assert (found.placement, found.names, found.groups) == (placement, ("cluster",), {})
-    profile = run_campaign(comm, world, budget_s=0.4, sizes=(8, 2048), seed=1, found=found)
+    levels = worth_measuring(world, placement)
+    assert (levels.placement, levels.names, levels.groups) == (placement, ("cluster",), {})
+    profile = run_campaign(comm, world, budget_s=0.4, sizes=(8, 2048), seed=1, levels=levels)
     assert len(set(comm.allgather(profile.to_json()))) == 1
     assert [(level.name, level.ranks) for level in profile.levels] == [("cluster", 2)]
     assert {time.nbytes for time in profile.levels[0].port} <= {8, 2048}

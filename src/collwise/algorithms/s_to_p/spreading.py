@@ -53,7 +53,8 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
                 to = at - middle + low if at >= middle else min(at - low + middle, low + n)
                 if to == low + n:
                     to = middle
-                yield Delivery(line[at], line[to], blocks)
+                if here is None or here in (at, to):
+                    yield Delivery(line[at], line[to], blocks)
                 mine[at] = mine.get(at, ()) + blocks
                 theirs[to] = theirs.get(to, ()) + blocks
             halves += [(low, middle - low, first), (middle, low + n - middle, second)]

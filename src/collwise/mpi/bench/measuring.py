@@ -20,7 +20,7 @@ from collwise.measure.level_campaign import AnyCampaign, measure_levels
 from collwise.measure.port_campaign import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.placement import Placement
-from collwise.mpi.bench.placing import Found
+from collwise.mpi.bench.placing import NamedPlacement
 from collwise.mpi.buffers.memory import (
     BYTES,
     ElementType,
@@ -56,17 +56,17 @@ def run_campaign(
     largest: int | None = None,
     seed: int = 0,
     report: Report = lambda done: None,
-    found: Found | None = None,
+    levels: NamedPlacement | None = None,
 ) -> Profile:
     """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
     budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
-    message; the usual ones, up to `largest`, if not given.   found: where the ranks are; every
+    message; the usual ones, up to `largest`, if not given.   levels: where the ranks are; every
     level is measured by a team of its own.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = None if sizes is None else tuple(sizes)
-    found = found or Found(Placement.of(ranks=comm.Get_size()))
+    levels = levels or NamedPlacement(Placement.of(ranks=comm.Get_size()))
 
     def new(share: float, ranks: int) -> Campaign:
         return Campaign(ranks, sizes=chosen, largest=largest, budget_s=share * budget_s, seed=seed)
@@ -89,7 +89,7 @@ def run_campaign(
 
         return act(comm) if len(members) == comm.Get_size() else in_team(comm, members, act)
 
-    measured = measure_levels(found.placement, conduct, new, chosen, 1 - COMBINING_SHARE)
+    measured = measure_levels(levels.placement, conduct, new, chosen, 1 - COMBINING_SHARE)
     mine = time_cells(cells(), budget_s * COMBINING_SHARE)
     gathered = comm.gather(mine, root=0)
 
@@ -98,9 +98,9 @@ def run_campaign(
         provenance = world.provenance()
         fingerprint, combining = world.fingerprint(), slowest(gathered)
         profile = build_profile(measured.outermost, fingerprint, provenance, combining)
-        if not found.names:
+        if not levels.names:
             return profile
-        return with_levels(profile, measured, found.names, found.groups, budget_s)
+        return with_levels(profile, measured, levels.names, levels.groups, budget_s)
 
     return on_root(comm, result, takes_long=True)
 
@@ -196,17 +196,19 @@ class Prober:
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
         """Messages of one direction.   rebindable: one after the other, by blocking calls."""
-        placed = tuple(
+        on_slots = tuple(
             op._replace(slot=number if isinstance(op, Recv) else 0)
             for number, op in enumerate(messages, 1)
         )
-        while len(self._memory) <= max((op.slot for op in placed), default=0):
+        while len(self._memory) <= max((op.slot for op in on_slots), default=0):
             self._memory.append(allocate(len(self._memory[0])))
-        numbers = tuple(range(len(placed)))
+        numbers = tuple(range(len(on_slots)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
         slots = {slot: Memory(memory.ctypes.data) for slot, memory in enumerate(self._memory)}
-        bound = _bound(RankPlan(placed, instructions, 0), slots, self._comm, rebindable=rebindable)
+        bound = _bound(
+            RankPlan(on_slots, instructions, 0), slots, self._comm, rebindable=rebindable
+        )
         if rebindable:
             bound.set_addresses(slots, SharedScratch())
         return bound

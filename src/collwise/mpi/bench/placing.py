@@ -14,18 +14,19 @@ from collwise.mpi.runtime.agreement import on_root, wait_asleep
 from collwise.mpi.runtime.world import World
 from collwise.profiles.level_machine import NODE
 
-FOUND_NAMES = ("cluster", "site", "region")
-"""Of groups that times tell, the innermost first."""
+GROUP_NAMES = ("cluster", "site", "region")
+"""Of groups of nodes, the innermost first."""
 MAX_NODES = 1024
-"""Times are measured between so many nodes at most."""
+"""With more nodes, no times between them are measured."""
 _TAG = 0
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where ranks are.   names: of the groups of each level but the last.
+class NamedPlacement:
+    """Where the ranks are, and what the groups of each level are called.
 
-    groups: for every host, its group at each level beyond nodes.
+    names: of each level but the last.   groups: by host, its group at each level beyond nodes;
+    empty if ranks of one host are in different groups.
     """
 
     placement: Placement
@@ -33,10 +34,10 @@ class Found:
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def find_placement(comm: MPI.Intracomm, world: World) -> Found:
-    """The levels of the machine, alike on all ranks.  Collective.
+def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
+    """The levels of the machine, equal on all ranks.  Collective.
 
-    Levels at which no two ranks meet are left out.
+    As `worth_measuring`.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):
@@ -50,9 +51,9 @@ def find_placement(comm: MPI.Intracomm, world: World) -> Found:
     return worth_measuring(world, Placement.of(*labels))
 
 
-def worth_measuring(world: World, placement: Placement) -> Found:
-    """A placement without the levels at which no two ranks meet, and what its groups are called."""
-    names: tuple[str, ...] = FOUND_NAMES
+def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
+    """A placement without the levels at which no two ranks meet, and its groups' names."""
+    names: tuple[str, ...] = GROUP_NAMES
     if placement.groups[:1] == (world.nodes,):
         names = (NODE, *names)
     rows: dict[str, tuple[int, ...]] = {}
@@ -64,9 +65,11 @@ def worth_measuring(world: World, placement: Placement) -> Found:
         deeper = tuple(row[rank] for name, row in rows.items() if name != NODE)
         by_host.setdefault(host, set()).add(deeper)
     groups = {host: next(iter(own)) for host, own in by_host.items()}
-    told = any(groups.values()) and all(len(own) == 1 for own in by_host.values())
-    return Found(
-        Placement.of(*rows.values(), ranks=placement.ranks), tuple(rows), groups if told else {}
+    groups_agree = any(groups.values()) and all(len(own) == 1 for own in by_host.values())
+    return NamedPlacement(
+        Placement.of(*rows.values(), ranks=placement.ranks),
+        tuple(rows),
+        groups if groups_agree else {},
     )
 
 

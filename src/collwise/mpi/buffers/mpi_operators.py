@@ -83,16 +83,16 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
-    ufunc: for it, if that can be used on this memory.   loop: names the compiled engine's own loop
-    for it; blank if it has none.   given: the type that a user's operator expects to see as long as
-    it is not freed, where the elements have a duplicate of it.
+    ufunc: NumPy's, if it can be used on this memory.   loop: the name of the compiled engine's own
+    loop; blank if there is none.   user_type: the user's type, where the elements have a duplicate
+    of it; a user's operator is called with it unless it was freed.
     """
 
     op: MPI.Op
     ufunc: np.ufunc | None
     dtype: np.dtype[Any]
     loop: tuple[str, str] = ("", " ")
-    given: MPI.Datatype | None = None
+    user_type: MPI.Datatype | None = None
 
     @property
     def three_places(self) -> bool:
@@ -124,14 +124,14 @@ class BoundOperator(NamedTuple):
 
     def act(self, left: Any, right: Any, into: Any) -> Action:
         """An act that combines two buffers into a third; without a ufunc, that is the right one."""
-        if self.given is not None:
-            return partial(self._reduce_given, left, right, self.given)
+        if self.user_type is not None:
+            return partial(self._reduce_user_type, left, right, self.user_type)
         if self.ufunc is None:
             return partial(self.op.Reduce_local, left, right)
         one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))
         return partial(self.ufunc, one, other, out=out)
 
-    def _reduce_given(self, left: Any, right: Any, datatype: MPI.Datatype) -> None:
+    def _reduce_user_type(self, left: Any, right: Any, datatype: MPI.Datatype) -> None:
         if datatype != MPI.DATATYPE_NULL:
             left, right = ((*spec[:2], datatype) for spec in (left, right))
         self.op.Reduce_local(left, right)

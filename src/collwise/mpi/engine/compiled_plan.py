@@ -20,14 +20,14 @@ _Place: TypeAlias = tuple[int, int]
 
 
 class FastCall(NamedTuple):
-    """What the compiled engine can do by itself from the second call on.
+    """What the compiled engine serves by itself from the second call on.
 
-    aims: where the slots of the program lie: its number, whether that is in the receive buffer, and
-    how many bytes after its beginning.
+    locations: of each slot of the program its number, whether it lies in the receive buffer, and
+    its displacement there, in bytes.
     """
 
     program: "Program"
-    aims: tuple[tuple[int, bool, int], ...]
+    locations: tuple[tuple[int, bool, int], ...]
 
 
 class CompiledPlan:
@@ -100,21 +100,21 @@ class CompiledPlan:
                 for slot, start in self._scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 
-    def fast_call(self, distances: Mapping[int, tuple[bool, int]]) -> "FastCall":
-        """What C has to know to execute it for other buffers of the same kind.
+    def fast_call(self, displacements: Mapping[int, tuple[bool, int]]) -> "FastCall":
+        """What C needs to execute the plan on other buffers of the same kind.
 
-        distances: for slots of the user's buffers, whether it is the receive buffer, and how many
-        bytes after its beginning position 0 is; always the same for one plan.
+        displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
+        bytes from its beginning to position 0 of the slot.  One plan always has the same.
         """
         if self._fast_call is None:
-            aims = tuple((self._numbers[slot], *where) for slot, where in distances.items())
-            self._fast_call = FastCall(self.program, aims)
+            locations = tuple((self._numbers[s], *where) for s, where in displacements.items())
+            self._fast_call = FastCall(self.program, locations)
         return self._fast_call
 
     @property
-    def left_over(self) -> bool:
+    def interrupted(self) -> bool:
         """Whether an error interrupted it, with messages under way."""
-        return self.program.left_over()
+        return self.program.interrupted()
 
     def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
         """Prepare a plan with memory of its own for another call.   keep: what lives until then."""
@@ -123,23 +123,25 @@ class CompiledPlan:
         self.program.retag(tag)
         self._keep = keep, self._keep[1]
 
-    def fly(self, private: PrivateCommunicator, landed: Callable[[], None]) -> MPI.Request:
-        """Begin, as a request of MPI's, where the library has hooks.
+    def start_request(
+        self, private: PrivateCommunicator, completed: Callable[[], None]
+    ) -> MPI.Request:
+        """Start it as a request of MPI's, where the library has progress hooks.
 
-        landed: is called when somebody completed the request; the plan can be executed again then.
-        C does the rest by itself from then on, and calls `over`.
+        completed: is called after the request was completed; the plan can be executed again then.
+        Later requests on this plan are C's, which calls `over` after each.
         """
 
         def over() -> None:
             self._keep = None, self._keep[1]
-            if self.left_over:
+            if self.interrupted:
                 private.mark_broken(RuntimeError("a non-blocking collective failed"))
                 self.Free()
             else:
-                landed()
+                completed()
 
         self.over = over
-        return MPI.Request.fromhandle(self.program.fly(over))
+        return MPI.Request.fromhandle(self.program.start_request(over))
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

@@ -30,10 +30,15 @@ _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "
 
 
 class Serving(NamedTuple):
-    """The engine that serves.   module: the extension; None where Python walks.   why: it does."""
+    """The engine that serves.   module: the extension; None where Python walks.   why: it does.
+
+    wrong: the error of this rank's environment.  All ranks raise it when they next meet: who raises
+    it at import leaves the others waiting.
+    """
 
     module: ModuleType | None
     why: str
+    wrong: UnknownName | None = None
 
     @property
     def name(self) -> str:
@@ -48,7 +53,8 @@ class _Unusable(Exception):
 def _load() -> Serving:
     wanted = os.environ.get(ENVIRONMENT, "")
     if wanted and wanted not in ENGINES:
-        raise UnknownName.of("engine", wanted, ENGINES)
+        wrong = UnknownName.of("engine", wanted, ENGINES)
+        return Serving(None, str(wrong), wrong)
     if wanted == "python":
         return Serving(None, f"{ENVIRONMENT}=python")
     try:

@@ -57,14 +57,14 @@ class BroadcastExecutor(Executor):
         (spec,) = buffers
         buffer = self._fitting(spec, self.problem.nbytes, writable=not self._is_root)
         unit = buffer.unit
-        distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (False, 0)}
+        displacements: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (False, 0)}
         layout: Hashable = "bytes"
         slots: dict[int, Memory] = {Slot.OUTPUT: Memory(buffer.address)}
         if self._unsegmented:
             layout = unit.datatype.handle if unit.datatype.is_predefined else None
             slots = {Slot.OUTPUT: buffer.memory}
         if self._unsegmented or unit.contiguous:
-            return CallBuffers(slots, "direct", layout, buffer.keep, distances=distances)
+            return CallBuffers(slots, "direct", layout, buffer.keep, displacements=displacements)
         return CallBuffers({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
 
     def _plan(self, variant: Any) -> RankPlan:

@@ -163,11 +163,13 @@ class CombineExecutor(Executor):
         operator = BoundOperator.of(self._op, unit, slots.values(), has_loop)
         variant = _Variant(shared and on_host, operator.three_places, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
-        distances: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
+        displacements: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
         if self._owed:
             result = USER if USER in slots else Slot.OUTPUT
-            distances[result] = True, address - received.address
-        return CallBuffers(slots, variant, layout, keep, unit, operator, distances=distances)
+            displacements[result] = True, address - received.address
+        return CallBuffers(
+            slots, variant, layout, keep, unit, operator, displacements=displacements
+        )
 
     def _plan(self, variant: _Variant) -> RankPlan:
         operations, after = self._operations, []

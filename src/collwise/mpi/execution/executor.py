@@ -58,7 +58,7 @@ def bound_plan(
 ) -> Bound:
     """A rank's plan on memory, on the compiled engine if it can; parameters: see `BoundPlan`."""
     given = plan, slots, scratch, comm, tag, operator, types
-    if COMPILED is not None and (operator is None or operator.given is None):
+    if COMPILED is not None and (operator is None or operator.user_type is None):
         with contextlib.suppress(OverflowError):  # more than its functions can count
             return CompiledPlan(*given, rebindable=rebindable, keep=keep)
     return BoundPlan(*given, rebindable=rebindable, keep=keep)
@@ -98,7 +98,7 @@ class CallBuffers:
     None: it cannot, since the handle of a user's datatype may come to mean another type. keep: what
     must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`). starts:
     where in such scratch the data of every rank begins, if not all at its position 0. types: to be
-    freed in the end.   distances: see `CompiledPlan.fast_call`.
+    freed in the end.   displacements: see `CompiledPlan.fast_call`.
     """
 
     slots: dict[int, Memory]
@@ -109,15 +109,15 @@ class CallBuffers:
     operator: BoundOperator | None = None
     types: Sequence[MPI.Datatype] = ()
     starts: Mapping[int, int] | None = None
-    distances: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
+    displacements: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
 
     def own_types(self) -> None:
         """Duplicate the user's types, who may free them while persistent requests live."""
         owned: dict[int, ElementType] = {}
         holders: list[Any] = [self, *self.slots.values()]
-        given = self.unit.datatype
-        if self.operator is not None and not given.is_predefined:
-            self.operator = self.operator._replace(given=given)
+        datatype = self.unit.datatype
+        if self.operator is not None and not datatype.is_predefined:
+            self.operator = self.operator._replace(user_type=datatype)
         for holder in holders:
             datatype = holder.unit.datatype
             if not datatype.is_predefined:
@@ -194,14 +194,15 @@ class Executor(ABC):
             bound = self._idle_plan(key, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    request = bound.fly(self.private, partial(self._landed, bound, key))
+                    keep = partial(self._completed, bound, key)
+                    request = bound.start_request(self.private, keep)
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
                     raise
                 if key is None:
                     return request, None
                 again = self._idle.setdefault(key, []), self.private.take_tag
-                return request, (*bound.fast_call(call_buffers.distances), None, *again)
+                return request, (*bound.fast_call(call_buffers.displacements), None, *again)
             bound.Free()
         call_buffers.own_types()
         return request_of(self.private, self._bind(call_buffers, tag), once=True), None
@@ -215,8 +216,8 @@ class Executor(ABC):
         call_buffers.own_types()
         return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
-    def _landed(self, bound: CompiledPlan, key: Hashable) -> None:
-        """Keep a plan for the next call of its kind, if it is small and there are few."""
+    def _completed(self, bound: CompiledPlan, key: Hashable) -> None:
+        """Keep a plan for the next call of its kind, if it is small and not many are kept."""
         count = sum(map(len, self._idle.values()))
         if (
             key is None
@@ -245,7 +246,7 @@ class Executor(ABC):
             if key is None:
                 bound.Free()
         if key is not None and isinstance(bound, CompiledPlan):
-            return bound.fast_call(call_buffers.distances)
+            return bound.fast_call(call_buffers.displacements)
         return None
 
     def _bind(

@@ -82,10 +82,10 @@ class GatherExecutor(Executor):
             starts = dict(enumerate(accumulate(self._lengths, initial=0)))
             return CallBuffers(slots, variant, keep=keep, unit=PACKED, starts=starts)
         layout = None if key is None or not contiguous else received.layout
-        distances: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
+        displacements: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
         if not in_place:
-            distances[Slot.INPUT] = False, 0
-        return CallBuffers(slots, variant, layout, keep, distances=distances)
+            displacements[Slot.INPUT] = False, 0
+        return CallBuffers(slots, variant, layout, keep, displacements=displacements)
 
     def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
         """The receive buffer, which must have the schedule's bytes of every rank."""

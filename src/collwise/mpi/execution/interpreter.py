@@ -96,7 +96,7 @@ class BoundPlan:
 
     An error before the first message is started leaves nothing behind.  After a message that was
     too long the rest is executed nevertheless, since others wait for it, and the error is raised in
-    the end, as by MPI libraries.   left_over: whether another error interrupted it half-way.
+    the end, as by MPI libraries.   interrupted: whether another error interrupted it half-way.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class BoundPlan:
         self.slots, self.scratch, self.rebindable = slots, scratch, rebindable
         self._comm, self._tag, self._operator, self._keep = comm, tag, operator, keep
         self._problem: BaseException | None = None
-        self.left_over = False
+        self.interrupted = False
         self.types = list(types)
         self._rebindable_actions: list[_RebindableAction] = []
         self._scratch_at: int | None = None
-        self._aimed = False
+        self._addresses_set = False
         # Persistent requests, or late messages: they have the same methods.
         self._messages: list[Any] = [self._message(op) for op in plan.messages]
         phases: list[tuple[Sequence[Any], list[Action]]] = [((), [])]
@@ -145,19 +145,19 @@ class BoundPlan:
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
         """Set the addresses of slots for the next execution, of a rebindable plan."""
-        aimed = self._aimed
+        addresses_set = self._addresses_set
         for slot, memory in buffers.items():
             known = self.slots[slot]
             if known.address != memory.address:
-                known.address, aimed = memory.address, False
+                known.address, addresses_set = memory.address, False
         if (nbytes := self.scratch.nbytes) and self._scratch_at != (at := scratch.at_least(nbytes)):
             for slot, address in self.scratch.placed_at(at).items():
                 self.slots[slot].address = address
-            self._scratch_at, aimed = at, False
-        if not aimed:
+            self._scratch_at, addresses_set = at, False
+        if not addresses_set:
             for late in (*self._messages, *self._rebindable_actions):
                 late.set_addresses()
-            self._aimed = True
+            self._addresses_set = True
 
     def pass_on(self, spec: Any) -> None:
         """Let all messages of a rebindable plan be about one buffer, as mpi4py takes it."""
@@ -207,7 +207,7 @@ class BoundPlan:
     def wait(self) -> None:
         """Execute the rest, after `start`; other running schedules advance meanwhile."""
         alone = ENGINE.take_back(self)  # nothing else is running, so MPI may block
-        while self._at < len(self.phases) and not self.left_over:
+        while self._at < len(self.phases) and not self.interrupted:
             if not alone:
                 ENGINE.advance()
                 continue
@@ -223,7 +223,7 @@ class BoundPlan:
             wait_with_progress(self._messages)
             ENGINE.remove(self)
         kept, self._problem = self._problem, None
-        if not self.left_over:
+        if not self.interrupted:
             self._do(self._last, begun=True)
         if kept is not None:
             raise kept
@@ -238,14 +238,14 @@ class BoundPlan:
             if _too_long(problem):
                 self._do(acts[number + 1 :], begun=True)
             elif begun or number or not isinstance(problem, Exception):
-                self.left_over = True
+                self.interrupted = True
             raise
 
     def _note(self, problem: BaseException) -> bool:
         """Keep an error for the end; whether nothing can be done any more."""
         self._problem = self._problem or problem
-        self.left_over = self.left_over or not _too_long(problem)
-        return self.left_over
+        self.interrupted = self.interrupted or not _too_long(problem)
+        return self.interrupted
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""

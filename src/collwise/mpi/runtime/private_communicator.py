@@ -1,7 +1,7 @@
 """A private duplicate of a user's communicator, so that our messages never match the user's.
 
-It also keeps what belongs to it: tags in use, requests not yet freed, and whether a collective was
-interrupted half-way, after which messages may be left over and nothing on it can be trusted.
+It also keeps what belongs to it: the next tag, requests not yet freed, and whether an error
+interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
 import weakref
@@ -25,8 +25,8 @@ class Freeable(Protocol):
 class Executable(Freeable, Protocol):
     """A plan that is executed on its memory.
 
-    left_over: whether an error interrupted it, with messages under way.   complete: whether all its
-    messages are complete; never blocks.   begin, end: start and complete it.
+    begin, end: start and complete it.   complete: whether all its messages are complete; never
+    blocks.   interrupted: whether an error ended it while messages were pending.
     """
 
     @property
@@ -36,7 +36,7 @@ class Executable(Freeable, Protocol):
     @property
     def end(self) -> Callable[[], object]: ...  # noqa: D102
     @property
-    def left_over(self) -> bool: ...  # noqa: D102
+    def interrupted(self) -> bool: ...  # noqa: D102
 
 
 BLOCKING_TAG = 0
@@ -47,8 +47,8 @@ _FIRST_PERSISTENT_TAG = 1
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.   when_broken: are called
-    then.
+    broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
+    called then.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -78,7 +78,7 @@ class PrivateCommunicator:
         self._sweep()
 
     def leave(self, holder: Executable, *, running: bool) -> None:
-        """Free it as soon as it is complete: nobody has it any more."""
+        """Free what nobody refers to any more, as soon as it is complete."""
         if running:
             self._left.append(holder)
         else:
@@ -103,7 +103,7 @@ class PrivateCommunicator:
             )
 
     def mark_broken(self, cause: BaseException) -> None:
-        """From now on every call raises; messages may still be under way."""
+        """Let every later call raise; messages may still be pending."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
         for act in self.when_broken:
             act()
@@ -112,8 +112,8 @@ class PrivateCommunicator:
                 refuse()
 
     def judge(self, bound: Executable, problem: BaseException) -> None:
-        """Mark it broken if an error interrupted a plan half-way."""
-        if bound.left_over:
+        """Mark it broken if the error interrupted the plan."""
+        if bound.interrupted:
             self.mark_broken(problem)
 
     def free_owned(self) -> None:
@@ -125,8 +125,8 @@ class PrivateCommunicator:
     def free(self) -> None:
         """Free everything, the duplicate included.  Collective.
 
-        A broken one is kept: what is under way on it would meet the messages of another
-        communicator, for MPI libraries use their numbers again.
+        A broken one is kept: MPI libraries reuse the numbers of freed communicators, and its
+        pending messages would match those of another.
         """
         self.free_owned()
         if self.comm != MPI.COMM_NULL and not self.broken:
@@ -156,8 +156,8 @@ def _free_before_mpi_ends() -> None:
 class PrivateDuplicate:
     """The private duplicate of a communicator, made at the first planned call.
 
-    MPI libraries have few communicators, so none is duplicated before it is needed.   of: mpi4py's
-    object for the communicator.
+    MPI libraries have few communicators, so none is duplicated before it is needed.
+    of: the user's communicator, as an object of mpi4py's.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:

@@ -44,7 +44,7 @@ class World(NamedTuple):
     """Which engine executes plans on rank 0."""
     nodes: tuple[int, ...] = ()
     """The number of each rank's node: ranks that share memory and a processor name."""
-    placed: Placement | None = None
+    level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile, once that is known."""
 
     @property
@@ -71,7 +71,7 @@ class World(NamedTuple):
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),
-            placed=self.placed and self.placed.part(ranks),
+            level_placement=self.level_placement and self.level_placement.part(ranks),
         )
 
     def fingerprint(self) -> Fingerprint:
@@ -100,10 +100,17 @@ def library_line() -> str:
 
 
 def describe(comm: MPI.Intracomm) -> World:
-    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it."""
+    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it.
+
+    Raises UnknownName on all ranks if one of them asks for an engine that there is not.
+    """
     from collwise.mpi.engine.loading import COMPILED, SERVING
 
-    places = comm.allgather((MPI.Get_processor_name(), affinity(), core_limit()))
+    here = (MPI.Get_processor_name(), affinity(), core_limit())
+    gathered = comm.allgather((here, SERVING.wrong))
+    if wrong := next(filter(None, (wrong for _, wrong in gathered)), None):
+        raise wrong
+    places = [place for place, _ in gathered]
     emulated, engine = comm.bcast((os.environ.get(LAB, ""), SERVING.name))
     by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
     for host, mask, limit in places:  # emulated hosts are one node

@@ -26,7 +26,7 @@ void set_handle_of(PyObject *object, handle value);
 
 typedef struct {
     PyObject_HEAD
-    struct program *program; /* NULL when it was given back */
+    struct program *program; /* NULL once freed */
     int busy;                /* a thread is executing it */
 } Program;
 
@@ -62,9 +62,11 @@ int read_vector(PyObject *given, int ranks, int *counts, int *displacements,
 
 void release_buffer(struct reading *reading);
 
-/* Begin a program as a request of MPI's; returns its handle.   landed: is called, with the GIL, when
-   somebody completed it.   held: so many buffers, which are released then, unless it fails. */
-PyObject *program_fly(Program *self, PyObject *landed, const struct reading *held, int number);
+/* Start a program as a request of MPI's; returns its handle.   completed: is called, with the GIL,
+   after the request was completed.   held: `number` buffers, released at the same time, and kept by
+   the caller if the start fails. */
+PyObject *program_start_request(Program *self, PyObject *completed, const struct reading *held,
+                                int number);
 
 /* An operator whose handle means the same for ever; 0 for all others. */
 int read_operator(PyObject *given, handle *op);

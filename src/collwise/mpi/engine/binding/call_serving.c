@@ -147,18 +147,20 @@ static PyObject *by_librarys_request(struct call *read) {
     return request;
 }
 
-static void aim_at(const struct call *call, const struct entry *entry, struct program *program) {
-    for (int n = 0; n < entry->aims_number; n++) {
-        const struct aim *aim = &entry->aims[n];
-        const struct reading *buffer = aim->received ? &call->received : &call->sent;
-        program->slots[aim->slot] = (char *)((uintptr_t)buffer->address + (uintptr_t)aim->distance);
+static void set_addresses(const struct call *call, const struct entry *entry,
+                          struct program *program) {
+    for (int n = 0; n < entry->locations_number; n++) {
+        const struct slot_location *location = &entry->locations[n];
+        const struct reading *buffer = location->received ? &call->received : &call->sent;
+        program->slots[location->slot] =
+            (char *)((uintptr_t)buffer->address + (uintptr_t)location->displacement);
     }
 }
 
 static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
     Program *owner = entry->program;
     struct program *program = owner->program;
-    aim_at(call, entry, program);
+    set_addresses(call, entry, program);
     Py_INCREF((PyObject *)owner); /* another thread may let the table forget it */
     owner->busy = 1;
     enum outcome outcome;
@@ -169,7 +171,7 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     PyObject *result = NULL;
     if (outcome != FAILED) {
         result = Py_NewRef(Py_True);
-    } else if (program->left_over) {
+    } else if (program->interrupted) {
         program_failed(program, self->failed, "__call__");
     } else {
         mpi_error(program->error);
@@ -207,11 +209,11 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
             held[number++] = call->received;
         }
         program->tag = (int)PyLong_AsLong(tag);
-        aim_at(call, entry, program);
-        request = program_fly((Program *)owner, over, held, number);
+        set_addresses(call, entry, program);
+        request = program_start_request((Program *)owner, over, held, number);
         if (request) { /* the buffers are held until it is complete */
             call->sent.view.obj = call->received.view.obj = NULL;
-        } else if (program->left_over) {
+        } else if (program->interrupted) {
             PyErr_Clear();
             program_failed(program, self->failed, "__call__");
         }

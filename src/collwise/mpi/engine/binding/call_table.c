@@ -98,17 +98,17 @@ static int grow(Calls *self) {
 }
 
 /* Where the slots of a program lie. */
-static int read_aims(PyObject *aims, const struct program *program, struct entry *entry) {
-    entry->aims_number = (int)PyTuple_Size(aims);
-    for (int n = 0; n < entry->aims_number; n++) {
-        struct aim *aim = &entry->aims[n];
-        long long distance;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(aims, n), "ipL", &aim->slot, &aim->received,
-                              &distance)) {
+static int read_locations(PyObject *locations, const struct program *program, struct entry *entry) {
+    entry->locations_number = (int)PyTuple_Size(locations);
+    for (int n = 0; n < entry->locations_number; n++) {
+        struct slot_location *location = &entry->locations[n];
+        long long displacement;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(locations, n), "ipL", &location->slot,
+                              &location->received, &displacement)) {
             return 0;
         }
-        aim->distance = distance;
-        if (!program || aim->slot < 0 || aim->slot >= program->slots_number) {
+        location->displacement = displacement;
+        if (!program || location->slot < 0 || location->slot >= program->slots_number) {
             PyErr_SetString(PyExc_IndexError, "no such slot");
             return 0;
         }
@@ -116,27 +116,29 @@ static int read_aims(PyObject *aims, const struct program *program, struct entry
     return 1;
 }
 
-/* remember(key, program, aims, tally): from now on this program serves calls of this key, or, if it is
-   None, the library's own collective.   aims: (slot, whether it is in the receive buffer, distance).
-   tally: the memory in which to count calls, or None.   idle, take_tag: calls of this key are started
-   on one of the idle plans with such a program. */
+/* remember(key, program, locations, tally, idle, take_tag): the program serves calls of this key from
+   now on; if it is None, the library's own collective does.
+   locations: (slot, whether it lies in the receive buffer, displacement in bytes) of each slot.
+   tally: the memory in which calls are counted, or None.
+   idle, take_tag: for non-blocking and persistent calls, the list of idle plans to start them on, and
+   the function that returns the next tag. */
 PyObject *calls_remember(Calls *self, PyObject *given) {
-    PyObject *key, *program, *aims, *tally = Py_None, *idle = NULL, *take_tag = NULL;
+    PyObject *key, *program, *locations, *tally = Py_None, *idle = NULL, *take_tag = NULL;
     struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
     if (!PyArg_ParseTuple(given, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
-                          &aims, &tally, &PyList_Type, &idle, &take_tag) ||
+                          &locations, &tally, &PyList_Type, &idle, &take_tag) ||
         PyBytes_AsStringAndSize(key, &text, &length) < 0) {
         return NULL;
     }
     if (program != Py_None) {
-        if (Py_TYPE(program) != program_type || PyTuple_Size(aims) > MOST_SLOTS) {
+        if (Py_TYPE(program) != program_type || PyTuple_Size(locations) > MOST_SLOTS) {
             PyErr_SetString(PyExc_TypeError, "a Program with a few slots, or None");
             return NULL;
         }
         entry.program = idle ? NULL : (Program *)program;
-        if (!read_aims(aims, ((Program *)program)->program, &entry)) {
+        if (!read_locations(locations, ((Program *)program)->program, &entry)) {
             return NULL;
         }
     }

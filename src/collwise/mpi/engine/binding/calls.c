@@ -350,7 +350,8 @@ static PyMethodDef methods[] = {
     FAST(reduce_scatter_block, "reduce_scatter_block(comm, sendbuf, recvbuf, op)"),
     FAST(allgather, "allgather(comm, sendbuf, recvbuf)"),
     FAST(allgatherv, "allgatherv(comm, sendbuf, recvbuf)"),
-    {"remember", (PyCFunction)calls_remember, METH_VARARGS, "remember(key, program or None, aims)"},
+    {"remember", (PyCFunction)calls_remember, METH_VARARGS,
+     "remember(key, program or None, locations)"},
     {"forget", (PyCFunction)calls_forget, METH_NOARGS, "Forget what was learned."},
     {NULL, NULL, 0, NULL},
 };

@@ -13,10 +13,10 @@ enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 #define HEAD 8      /* numbers of a key without counts */
 #define MOST_SLOTS 4
 
-/* Which buffer of a call a slot lies in, and how far from its beginning. */
-struct aim {
+/* Which buffer of a call a slot lies in, and its displacement there, in bytes. */
+struct slot_location {
     int slot, received;
-    int64_t distance;
+    int64_t displacement;
 };
 
 /* The numbers of a tally (comm/recording.py); what follows are starts and ends of the last calls. */
@@ -29,15 +29,15 @@ struct entry {
     PyObject *idle, *take_tag; /* these: a list, and what gives the next tag */
     PyObject *tally;  /* a bytearray where calls are counted; or NULL */
     int64_t until;    /* how many calls it may have counted when this entry serves */
-    int aims_number;
-    struct aim aims[MOST_SLOTS];
+    int locations_number;
+    struct slot_location locations[MOST_SLOTS];
 };
 
 typedef struct {
     PyObject_HEAD
     unsigned planned; /* a bit for each method that programs may serve */
     enum form form;
-    PyObject *failed; /* called with the error of a program that leaves messages over */
+    PyObject *failed; /* called with the error of an interrupted program */
     PyObject *comm, *sum, *slow; /* of calls that make requests: the communicator, the operator where
                                     none is given, and who serves what C cannot; or NULL */
     int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */

@@ -167,7 +167,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *given, PyObjec
         return NULL;
     }
     if (!mpi.width || slots < 0) {
-        PyErr_SetString(PyExc_ValueError, "no MPI library was given, or a negative number");
+        PyErr_SetString(PyExc_ValueError, "connect() was not called, or a number is negative");
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -211,7 +211,7 @@ static void program_dealloc(Program *self) {
 
 static int usable(Program *self) {
     if (!self->program) {
-        PyErr_SetString(PyExc_ValueError, "this program was given back");
+        PyErr_SetString(PyExc_ValueError, "this program was freed");
         return 0;
     }
     if (self->busy) {
@@ -297,35 +297,35 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
 /* --- as a request of MPI's ---------------------------------------------------------------------- */
 
 /* A program whose request was completed and freed, somewhere inside of MPI and without the GIL. */
-struct landing {
+struct completion {
     Program *program;
-    PyObject *landed; /* called without arguments, with the GIL */
+    PyObject *completed; /* called without arguments, with the GIL */
     struct reading held[2];
     int held_number;
-    struct landing *next;
+    struct completion *next;
 };
 
-static _Atomic(struct landing *) landings;
+static _Atomic(struct completion *) completions;
 
-/* Give back what landed; with the GIL. */
-static int give_back_landed(void *unused) {
+/* Release what completed requests held, and call their `completed`; with the GIL. */
+static int give_back_completed(void *unused) {
     (void)unused;
-    struct landing *one = atomic_exchange(&landings, NULL);
+    struct completion *one = atomic_exchange(&completions, NULL);
     while (one) {
-        struct landing *next = one->next;
+        struct completion *next = one->next;
         Py_BEGIN_ALLOW_THREADS
-        progress_land(one->program->program);
+        progress_complete(one->program->program);
         Py_END_ALLOW_THREADS
         one->program->busy = 0;
         for (int n = 0; n < one->held_number; n++) {
             release_buffer(&one->held[n]);
         }
-        PyObject *answer = PyObject_CallNoArgs(one->landed);
+        PyObject *answer = PyObject_CallNoArgs(one->completed);
         if (!answer) {
-            PyErr_WriteUnraisable(one->landed);
+            PyErr_WriteUnraisable(one->completed);
         }
         Py_XDECREF(answer);
-        Py_DECREF(one->landed);
+        Py_DECREF(one->completed);
         Py_DECREF((PyObject *)one->program);
         free(one);
         one = next;
@@ -333,56 +333,58 @@ static int give_back_landed(void *unused) {
     return 0;
 }
 
-static void landed(void *owner) {
-    struct landing *one = owner, *first = atomic_load(&landings);
+static void completed(void *owner) {
+    struct completion *one = owner, *first = atomic_load(&completions);
     do {
         one->next = first;
-    } while (!atomic_compare_exchange_weak(&landings, &first, one));
+    } while (!atomic_compare_exchange_weak(&completions, &first, one));
     if (Py_IsInitialized()) {
-        Py_AddPendingCall(give_back_landed, NULL); /* if there are too many, the next one will do */
+        /* Where the queue is full, the next request that completes does this. */
+        Py_AddPendingCall(give_back_completed, NULL);
     }
 }
 
-PyObject *program_fly(Program *self, PyObject *callback, const struct reading *held, int number) {
-    give_back_landed(NULL);
+PyObject *program_start_request(Program *self, PyObject *callback, const struct reading *held,
+                                int number) {
+    give_back_completed(NULL);
     if (!usable(self)) {
         return NULL;
     }
-    struct landing *landing = malloc(sizeof *landing);
-    if (!landing || !mpi.hooks) {
-        free(landing);
+    struct completion *completion = malloc(sizeof *completion);
+    if (!completion || !mpi.hooks) {
+        free(completion);
         return mpi.hooks ? PyErr_NoMemory()
                          : PyErr_Format(PyExc_NotImplementedError, "this library has no hooks");
     }
     uint64_t request = 0;
     enum outcome outcome;
-    *landing = (struct landing){.program = (Program *)Py_NewRef((PyObject *)self),
-                                .landed = Py_NewRef(callback),
-                                .held_number = number};
+    *completion = (struct completion){.program = (Program *)Py_NewRef((PyObject *)self),
+                                      .completed = Py_NewRef(callback),
+                                      .held_number = number};
     for (int n = 0; n < number; n++) {
-        landing->held[n] = held[n];
+        completion->held[n] = held[n];
     }
     self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
-    outcome = progress_fly(self->program, &request, landed, landing);
+    outcome = progress_start_request(self->program, &request, completed, completion);
     Py_END_ALLOW_THREADS
     if (outcome == FAILED) {
         self->busy = 0;
         Py_DECREF(callback);
         Py_DECREF((PyObject *)self);
-        free(landing);
+        free(completion);
         return mpi_error(self->program->error);
     }
     return PyLong_FromUnsignedLongLong(handle_at(&mpi, &request));
 }
 
-static PyObject *program_fly_alone(Program *self, PyObject *callback) {
-    return program_fly(self, callback, NULL, 0);
+static PyObject *program_start_request_alone(Program *self, PyObject *callback) {
+    return program_start_request(self, callback, NULL, 0);
 }
 
-static PyObject *program_left_over(Program *self, PyObject *unused) {
+static PyObject *program_interrupted(Program *self, PyObject *unused) {
     (void)unused;
-    return PyBool_FromLong(self->program && self->program->left_over);
+    return PyBool_FromLong(self->program && self->program->interrupted);
 }
 
 static PyMethodDef methods[] = {
@@ -392,8 +394,9 @@ static PyMethodDef methods[] = {
     {"start", (PyCFunction)program_start, METH_NOARGS, "Execute what waits for nothing."},
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
     {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
-    {"left_over", (PyCFunction)program_left_over, METH_NOARGS, "Whether it failed half-way."},
-    {"fly", (PyCFunction)program_fly_alone, METH_O, "Begin, as a request of MPI's."},
+    {"interrupted", (PyCFunction)program_interrupted, METH_NOARGS, "Whether it failed half-way."},
+    {"start_request", (PyCFunction)program_start_request_alone, METH_O,
+     "Start it as a request of MPI's."},
     {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},
     {NULL, NULL, 0, NULL},
 };

@@ -57,7 +57,7 @@ struct program {
     int begun;        /* a message was started */
     int polled;       /* messages were found complete that have still to be completed */
     int error;        /* what the first call to MPI returned that failed */
-    int left_over;    /* the rest cannot be executed */
+    int interrupted;  /* the rest cannot be executed */
     struct program *next; /* among the running ones, see `progress.h` */
 };
 

@@ -81,74 +81,75 @@ static int start_hook(const struct library *library, int (*poll)(void *), void *
     return CALL(MPIX_Async_start, ASYNC_START, library, (poll, state, library->null_stream));
 }
 
-/* A program as a request of MPI's. */
-struct flight {
+/* A program as one of MPI's generalized requests. */
+struct grequest {
     struct program *program;
     uint64_t request; /* in the library's width */
-    void (*landed)(void *);
+    void (*completed)(void *);
     void *owner;
 };
 
-static int poll_flight(void *thing) {
+static int poll_grequest(void *thing) {
     const struct library *library = progress_library;
-    struct flight *flight =
+    struct grequest *grequest =
         ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
-    if (program_poll(flight->program, flight->program->instructions_number) == PENDING) {
+    if (program_poll(grequest->program, grequest->program->instructions_number) == PENDING) {
         return NO_PROGRESS;
     }
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
-         (handle_at(library, &flight->request)));
+         (handle_at(library, &grequest->request)));
     return OVER;
 }
 
 /* Somebody completes the request, outside of the library's progress. */
-static int query_flight(void *extra, void *status) {
-    struct flight *flight = extra;
-    const struct library *library = flight->program->library;
-    progress_land(flight->program);
+static int query_grequest(void *extra, void *status) {
+    struct grequest *grequest = extra;
+    const struct library *library = grequest->program->library;
+    progress_complete(grequest->program);
     CALL(MPI_Status_set_elements, SET_ELEMENTS, library, (status, library->byte, 0));
     CALL(MPI_Status_set_cancelled, SET_CANCELLED, library, (status, 0));
-    return flight->program->error;
+    return grequest->program->error;
 }
 
-static int free_flight(void *extra) {
-    struct flight *flight = extra;
-    flight->landed(flight->owner);
-    free(flight);
+static int free_grequest(void *extra) {
+    struct grequest *grequest = extra;
+    grequest->completed(grequest->owner);
+    free(grequest);
     return 0;
 }
 
-static int cancel_flight(void *extra, int complete) {
+static int cancel_grequest(void *extra, int complete) {
     (void)extra, (void)complete; /* a collective cannot be cancelled */
     return 0;
 }
 
-void progress_land(struct program *program) {
-    if (!program->left_over) {
-        program_land(program);
+void progress_complete(struct program *program) {
+    if (!program->interrupted) {
+        program_complete(program);
     }
 }
 
-enum outcome progress_fly(struct program *program, void *request, void (*landed)(void *owner),
-                          void *owner) {
+enum outcome progress_start_request(struct program *program, void *request,
+                                    void (*completed)(void *owner), void *owner) {
     const struct library *library = progress_library = program->library;
-    struct flight *flight = malloc(sizeof *flight);
-    if (!flight || program_begin(program) == FAILED) {
-        free(flight);
+    struct grequest *grequest = malloc(sizeof *grequest);
+    if (!grequest || program_begin(program) == FAILED) {
+        free(grequest);
         return FAILED;
     }
-    *flight = (struct flight){program, 0, landed, owner};
+    *grequest = (struct grequest){program, 0, completed, owner};
     program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
-                          (query_flight, free_flight, cancel_flight, flight, &flight->request));
+                          (query_grequest, free_grequest, cancel_grequest, grequest,
+                           &grequest->request));
     if (program->error) {
-        free(flight);
-        program->left_over = 1;
+        free(grequest);
+        program->interrupted = 1;
         return FAILED;
     }
-    memcpy(request, &flight->request, (size_t)library->width);
-    program->error = start_hook(library, poll_flight, flight);
+    memcpy(request, &grequest->request, (size_t)library->width);
+    program->error = start_hook(library, poll_grequest, grequest);
     if (program->error) { /* nobody would move it on */
-        program->left_over = 1;
+        program->interrupted = 1;
         return FAILED;
     }
     return DONE;

@@ -31,12 +31,12 @@ enum outcome progress_run(struct program *program);
 /* Forget a program that is complete or given up. */
 void progress_remove(struct program *program);
 
-/* Begin a program that the library's progress executes, as a request of MPI's: its handle comes to
-   `request`.  Only where the library has hooks.   landed: is called with `owner` when the request was
-   completed and freed, somewhere inside of MPI; `progress_land` comes next, outside of it. */
-enum outcome progress_fly(struct program *program, void *request, void (*landed)(void *owner),
-                          void *owner);
-void progress_land(struct program *program);
+/* Start a program that the library's progress executes, as a generalized request, whose handle is
+   written to `request`.  Only where the library has hooks.   completed: is called with `owner`, inside
+   of MPI, when the request was completed and freed; call `progress_complete` later, outside of MPI. */
+enum outcome progress_start_request(struct program *program, void *request,
+                                    void (*completed)(void *owner), void *owner);
+void progress_complete(struct program *program);
 
 /* Let there be a helper thread as soon as something is running.  Only under MPI_THREAD_MULTIPLE. */
 void progress_allow_helper(void);

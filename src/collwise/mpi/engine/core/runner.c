@@ -120,7 +120,7 @@ static int goes_on(struct program *program, int error, int begun) {
     if (known && class == program->library->too_long) {
         return 1;
     }
-    program->left_over = begun;
+    program->interrupted = begun;
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int passes(struct program *program, const struct instruction *one) {
 }
 
 enum outcome program_poll(struct program *program, int end) {
-    if (program->left_over) {
+    if (program->interrupted) {
         return FAILED;
     }
     for (; program->at < end; program->at++) {
@@ -157,7 +157,7 @@ enum outcome program_poll(struct program *program, int end) {
     return DONE;
 }
 
-void program_land(struct program *program) {
+void program_complete(struct program *program) {
     for (int at = 0; program->polled && at < program->at; at++) {
         const struct instruction *one = &program->instructions[at];
         for (int n = 0; one->kind == AWAIT && n < one->number; n++) {
@@ -171,8 +171,8 @@ void program_land(struct program *program) {
 }
 
 enum outcome program_step(struct program *program, int end) {
-    program_land(program);
-    if (program->left_over) {
+    program_complete(program);
+    if (program->interrupted) {
         return FAILED;
     }
     for (; program->at < end; program->at++) {
@@ -199,8 +199,8 @@ enum outcome program_step(struct program *program, int end) {
 }
 
 enum outcome program_finish(struct program *program) {
-    program_land(program);
-    if (program->left_over) {
+    program_complete(program);
+    if (program->interrupted) {
         return FAILED;
     }
     for (; program->at < program->instructions_number; program->at++) {
@@ -222,7 +222,7 @@ enum outcome program_finish(struct program *program) {
 }
 
 static void reset(struct program *program) {
-    program->at = program->begun = program->polled = program->error = program->left_over = 0;
+    program->at = program->begun = program->polled = program->error = program->interrupted = 0;
 }
 
 enum outcome program_begin(struct program *program) {

@@ -14,11 +14,11 @@ enum outcome { FAILED = -1, PENDING = 0, DONE = 1 };
 enum outcome program_step(struct program *program, int end);
 
 /* The same inside of the library's progress, where nothing may be completed: messages are looked at,
-   and are left to `program_land`. */
+   and are left to `program_complete`. */
 enum outcome program_poll(struct program *program, int end);
 
 /* Complete the messages that polling found complete. */
-void program_land(struct program *program);
+void program_complete(struct program *program);
 
 /* Execute the rest; MPI may block. */
 enum outcome program_finish(struct program *program);

@@ -226,7 +226,7 @@ class Decision:
 
     def _placed(self, problem: Problem) -> Problem:
         """The problem with its ranks where they are, as far as that is known."""
-        return replace(problem, placement=self.placed)
+        return replace(problem, placement=self.level_placement)
 
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType

@@ -12,7 +12,6 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName, shown
 from collwise.model.exact import exact
-from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import MAX_RANKS, Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
@@ -177,8 +176,6 @@ class Algorithm:
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
-        if placement is None and isinstance(machine, Levels):
-            placement = machine.placement
         arguments = {"sources": sources, "shape": shape, "placement": placement}
         problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **arguments)
         return self.time_of(problem, machine, settings)

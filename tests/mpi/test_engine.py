@@ -60,7 +60,7 @@ def test_an_unknown_engine_of_one_rank_is_refused_by_all() -> None:
 
 
 DAMAGE = {
-    "half": "is not whole: install collwise anew",
+    "half": "is incomplete: install collwise anew",
     "empty": "cannot be loaded here .*file too short",
     "text": "cannot be loaded here .*invalid ELF header",
     "missing": "is not built .*(cannot import name|No module named)",
@@ -169,7 +169,7 @@ class Without(Odd):
     def _sizeof(self, one):
         return {4: 8, 8: 4}.get(MPI._sizeof(one), 24)
 for odd, why in (
-    (Wide(), "handles have [16] bytes, and only 4 or 8 are known"),
+    (Wide(), "handles have [16] bytes, and only 4 or 8 are supported"),
     (Without(), "the MPI library has no MPI_Start, MPI_Wait"),
 ):
     loading.MPI = odd

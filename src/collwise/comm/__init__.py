@@ -6,14 +6,14 @@
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
 `call_keys`     the cheap keys by which calls are looked up
-`handing_over`  what the library serves, in one lookup
-`dispatch`      which executor of ours serves a call, or the library's own: one cache
+`handing_over`  calls that the library serves, after one lookup
+`dispatch`      what serves a call, an executor of ours or the library: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
-`agreed_decision` how ranks come by the same one
+`agreed_decision` how all ranks get the same one
 `running`       any schedule, run by hand
-`recording`     which calls were made, for how long, and who served them: on request
-`learning`      trying plans on the program's own calls, for a share of its time: on request
-`standing_in`   `collwise run`: one of ours in the place of COMM_WORLD
+`recording`     on request: which calls were made, how long they took and what served them
+`learning`      on request: plans are tried on the program's own calls, for a share of its time
+`standing_in`   `collwise run`: a communicator of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """
 

@@ -1,4 +1,4 @@
-"""What all ranks agree on when a communicator is wrapped."""
+"""Wrapping a communicator: rank 0's settings and view of the machine, on all ranks."""
 
 from os import PathLike
 from textwrap import shorten
@@ -27,9 +27,9 @@ def agreed(
     placement: Placement | None,
     learn: float | str | None,
 ) -> tuple[Decision, World]:
-    """Rank 0's settings, as `cw.Comm` takes them, on all ranks, and what MPI says.  Collective.
+    """The decision made of rank 0's settings, and the world, the same on all ranks.  Collective.
 
-    Pickled objects travel over `comm`, which is no communicator of ours: wrapping uses no plan.
+    comm: not one of ours, so that wrapping uses no plan.   The rest: as `cw.Comm` takes it.
     """
     world = describe(comm)
     settings = profile, machine, effort, algorithms, order, placement, learn

@@ -1,4 +1,4 @@
-"""Cheap keys of calls, by which is looked up what serves them.
+"""Cheap cache keys of calls.
 
 They hold only what MPI requires to be equal on all ranks, so that all ranks decide alike.
 """
@@ -13,7 +13,7 @@ from collwise.mpi.buffers.vector_layout import SPECS, vector_key
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
-    """A cheap cache key that determines the bytes of a Bcast; None where they are not at hand."""
+    """A key that determines the bytes of a Bcast; None if finding them takes too long."""
     nbytes = getattr(buf, "nbytes", None)
     if nbytes is not None:
         return "Bcast", nbytes, root
@@ -22,7 +22,7 @@ def broadcast_key(buf: Any, root: int) -> Hashable:
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
-    """A cheap cache key that determines what is combined; None where none is at hand."""
+    """A key that determines what is combined; None if finding that takes too long."""
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
     if type(vector) is not np.ndarray:
         listed = vector_key(method, vector)
@@ -34,7 +34,7 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
 
 
 def call_key(method: str, arguments: Sequence[Any]) -> Hashable:
-    """The key of a blocking call with these arguments, all that the MPI method takes."""
+    """The key of a blocking call.   arguments: all that the MPI method takes."""
     if method == "Bcast":
         return broadcast_key(*arguments)
     if method in SPECS:

@@ -1,8 +1,8 @@
 """COLLWISE_CHECK=1: before a collective, the ranks compare what they are about to do.
 
-Ranks that disagree would wait for each other for ever, or get each other's bytes; with checks, all
-of them raise an error that says who asked for what, or who did not come in time.  Each call costs
-an exchange of small objects.
+Ranks whose calls differ would deadlock, or receive the wrong bytes.  With checks, all of them raise
+an error that says which rank called what, or which rank did not call in time.  Each call costs an
+exchange of small objects.
 """
 
 import os
@@ -26,16 +26,16 @@ from collwise.system.quantities import parse_time
 ENVIRONMENT = "COLLWISE_CHECK"
 """The environment variable that switches checks on; rank 0's counts."""
 LIMIT = "COLLWISE_CHECK_LIMIT"
-"""How long ranks wait for each other then, such as 90s; rank 0's counts."""
+"""The environment variable that says how long they wait, such as 90s; rank 0's counts."""
 LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
-"""What has to be equal on all ranks, by name; None is equal to everything."""
+"""What must be equal on all ranks, by name; None equals everything."""
 FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
-"""The facts of a call, from its arguments; raises what is wrong with them."""
+"""Returns the facts of a call with these arguments; raises if they are wrong."""
 
 
 def check_limit_s() -> float:
-    """How long checked calls wait for all ranks, as this process's environment says; 0: no checks.
+    """Seconds that checked calls wait for all ranks, from the environment; 0 for no checks.
 
     Raises InvalidArgument for a limit that is no time.
     """
@@ -51,10 +51,10 @@ def check_calls(
     *,
     later: bool = False,
 ) -> "ArgumentExchange":
-    """From now on check the collectives of this communicator before they run.
+    """Check every collective of this communicator before it runs, from now on.
 
-    Collective; the ranks meet at once, or later, at the first check.   known: where they meet, if
-    they do already.
+    Collective, unless `later`: then the exchange's communicator is made at the first check.
+    known: the exchange of another object for this communicator.
     """
     exchange = known or ArgumentExchange(comm, limit_s)
     if not later:
@@ -68,10 +68,10 @@ def check_calls(
 
 
 class ArgumentExchange:
-    """Where all ranks say what they are about to do; those that never come are found out.
+    """An exchange of what the ranks are about to call, with a time limit.
 
-    Rank 0 gathers, and tells everybody.  Late ranks hear that they were missed, and raise as the
-    others did, so that all are in step afterwards.
+    Rank 0 gathers and sends everything to all ranks.  A late rank learns that it was late, and
+    raises as the others did, so all of them continue with the same call.
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
@@ -82,22 +82,22 @@ class ArgumentExchange:
 
     @cached_property
     def comm(self) -> MPI.Intracomm:
-        """A duplicate, for what the ranks say here."""
+        """A duplicate of the user's communicator, for the exchanges."""
         return self._user.Dup()
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
-        """What every rank said, its number first; None for those that did not come in time."""
+        """Every rank's tuple, which begins with its rank; None for ranks that are late."""
         comm = self.comm
         self._number = self._number % 30000 + 1
         self._sent = [request for request in self._sent if not request.test()[0]]
         if comm.rank:
             self._send(own, 0)
             # Rank 0 may come late and then wait for another one.
-            told: list[Any] | None = self._receive(0, 2 * self.limit_s)
-            if told is None:
-                self._send((comm.rank,), 0)  # that nobody is here any more
-                told = [None, *[own] * (comm.size - 1)]
-            return told
+            answer: list[Any] | None = self._receive(0, 2 * self.limit_s)
+            if answer is None:
+                self._send((comm.rank,), 0)  # this rank has given up
+                answer = [None, *[own] * (comm.size - 1)]
+            return answer
         every: list[Any] = [own, *[None] * (comm.size - 1)]
         limit = time.monotonic() + self.limit_s
         while None in every and (said := self._receive(MPI.ANY_SOURCE, limit - time.monotonic())):
@@ -124,7 +124,7 @@ class ArgumentExchange:
         return message.recv()
 
     def free(self) -> None:
-        """Receive what is still under way, so that no later communicator gets it.  Collective."""
+        """Receive pending messages, lest a later communicator does, and free it.  Collective."""
         sent = [self._outgoing[rank] for rank in range(self.comm.size)]
         for rank, number in enumerate(self.comm.alltoall(sent)):
             for _ in range(number - self._incoming[rank]):
@@ -159,7 +159,7 @@ def _checked(
 
 
 def _agree(exchange: ArgumentExchange, name: str, facts_of: Callable[[], Facts]) -> None:
-    """Raise on all ranks if one of them cannot make its call, or if their calls differ."""
+    """Raise on all ranks if one rank's arguments are wrong, or if the calls differ."""
     facts: Facts = {}
     problem: Exception | None = None
     try:
@@ -178,7 +178,7 @@ def _agree(exchange: ArgumentExchange, name: str, facts_of: Callable[[], Facts])
         raise InvalidArgument(asked, seen, remedy)
     for rank, _, _, complaint in every:
         if complaint is not None:
-            raise InvalidArgument(asked, f"rank {rank} cannot: {complaint}", "mend its call")
+            raise InvalidArgument(asked, f"rank {rank} cannot: {complaint}", "correct its call")
     for rank, called, _, _ in every:
         if called != every[0][1]:
             seen = f"rank 0 calls {every[0][1]}, rank {rank} {called}"
@@ -192,7 +192,7 @@ def _agree(exchange: ArgumentExchange, name: str, facts_of: Callable[[], Facts])
 
 
 def _elements(datatype: MPI.Datatype) -> str | None:
-    """What elements are; None for bytes, which others may take for anything, and for the user's."""
+    """The name of an element type; None for bytes, which match any type, and for derived types."""
     if not datatype.is_predefined or datatype in (MPI.BYTE, MPI.PACKED):
         return None
     return planning_type(datatype)

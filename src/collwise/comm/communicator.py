@@ -41,34 +41,35 @@ _ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
 """The library's own collectives, called as directly as possible."""
 _FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
 FastResult: TypeAlias = Literal[True] | bytes | None
-"""True: the compiled engine served.   bytes: it would like to learn.   None: it cannot."""
+"""True: the compiled engine served.   bytes: the key to teach it by.   None: it cannot."""
 
 
 @stands_for(MPI.Intracomm)
 class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
-    comm: any intracommunicator.   profile: rank 0's counts, the others' are not looked at; a
-    `Profile` or its file, None for the one that `collwise tune` saved for this machine, or False
-    for none.
+    comm: any intracommunicator.
+    profile: a `Profile` or its file, None for the one that `collwise tune` saved for this machine,
+    or False for none.  Only rank 0's is read.
     machine: plan with these costs instead of the profile's.   effort: "measure" runs a plan only
-    where it won a race that the profile knows; "estimate" runs what the model predicts to be
-    fastest, without comparing it with the library's own.  A machine alone has no races: give it
-    with effort="estimate" or with algorithms.
+    where it won a race that is in the profile; "estimate" runs what the model predicts to be
+    fastest, without comparing it with the library's own.  A machine has no races, so it needs
+    effort="estimate" or algorithms.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
-    allgathers are "s_to_p".  For others the environment counts,
+    allgathers are "s_to_p".  The environment chooses for the collectives that it does not name:
     COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
-    placement: which ranks share a node, a rack, …, the same on all ranks that give one; without,
-    MPI and the profile tell.
+    placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
+    it follows from MPI and the profile.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
-    record: count every call, for `calls` and `last_call`.   learn: the share of the time, such as
-    "2%", for trying plans on the program's own blocking calls; COLLWISE_LEARN's unless given, or 0.
+    record: count every call, for `calls` and `last_call`.
+    learn: the share of the time, such as "2%", for trying plans on the program's own blocking
+    calls; by default COLLWISE_LEARN's, or 0.
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
-    blocking call of these collectives, and when a persistent request is made.  If the calls do not
-    match, all ranks raise InvalidArgument.  So they do if a rank does not come within a minute (or
+    blocking call of these collectives, and when a persistent request is made.  All ranks raise
+    InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
     Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
@@ -77,8 +78,8 @@ class Comm(ObjectForms):
     """
 
     _argument_exchange: ArgumentExchange | None = None
-    """Where checked calls meet."""
-    # What C can serve; attributes, since that is quick.  They answer as `FastResult` says.
+    """Compares the arguments of checked calls."""
+    # The compiled engine's calls, as attributes for speed.  They return a `FastResult`.
     _fast_bcast: Callable[..., FastResult] | None
     _fast_reduce: Callable[..., FastResult] | None
     _fast_allreduce: Callable[..., FastResult] | None
@@ -101,8 +102,8 @@ class Comm(ObjectForms):
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        given = profile, machine, effort, algorithms, order, placement, learn
-        decision, world = agreed(MPI.Intracomm(comm), *given)
+        settings = profile, machine, effort, algorithms, order, placement, learn
+        decision, world = agreed(MPI.Intracomm(comm), *settings)
         self._record = Record() if record or decision.learn else None
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
@@ -127,8 +128,8 @@ class Comm(ObjectForms):
             comms_by_handle[self.handle] = self
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
-        given = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
-        self._dispatch = Dispatch(*given, common_clock=world.layout == "one node")
+        serving = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
+        self._dispatch = Dispatch(*serving, common_clock=world.layout == "one node")
         if (fast := self._dispatch.fast) is not None:
             self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
         self.__dict__ |= librarys_methods(self, Comm, self._served)
@@ -168,12 +169,12 @@ class Comm(ObjectForms):
         dtype: Any = None,
         sources: Sequence[int] | None = None,
     ) -> Plan | None:
-        """The plan for a collective of so many bytes; None where the library's own serves.
+        """The plan for a collective of so many bytes; None if the library's own serves.
 
-        `explain` says why, and so does the log (`logging`, "collwise", INFO).
+        `explain` says why; so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
         combined, as `collwise.plan` takes them.   sources: of an allgather ("s_to_p"), the ranks
-        that have data; nbytes is what each of them has, or a number for each.
+        that have data; nbytes is then what each of them has, or one number for each.
         Equal on all ranks; not collective.
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
@@ -205,8 +206,9 @@ class Comm(ObjectForms):
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
         ranks = self.Get_size()
-        given: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
-        problem, _ = problem_for(collective, op=op, dtype=dtype, **given)
+        problem, _ = problem_for(
+            collective, ranks=ranks, nbytes=nbytes, root=root, sources=sources, op=op, dtype=dtype
+        )
         if not problem.kind.combines:
             return CallProblem(problem)
         name = np.dtype(DTYPE if dtype is None else dtype).name
@@ -216,21 +218,21 @@ class Comm(ObjectForms):
         )
 
     def calls(self, *, worth: int = 0) -> list[Calls]:
-        """The collectives called on it and on communicators made of it, and who served them.
+        """The collectives called on it and on communicators made of it, and what served them.
 
-        On this rank; none without record=True.   worth: for so many that took most time, what a
-        tuning would be worth, too, which takes planning.
+        On this rank; empty without record=True.   worth: for how many of them, those that took most
+        time, to estimate what tuning would save.  That takes planning.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
     def last_call(self) -> Calls | None:
-        """The last of them."""
+        """The last of `calls`; None before the first, or without record=True."""
         return None if self._record is None else self._record.last()
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
-        """The ranks that have data, and how many bytes each, where every rank knows its own only.
+        """Which ranks have data and how many bytes each, if every rank knows only its own.
 
-        One small allgather.  Collective; the same on all ranks, by rank.
+        One small allgather.  Collective; the same on all ranks, in rank order.
 
             counts = [0] * comm.size
             for rank, nbytes in comm.sources(mine.nbytes):
@@ -269,7 +271,7 @@ class Comm(ObjectForms):
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
-        A plan of ours leaves the same bits on all ranks, unless `order="any"` gave that up.
+        A plan of ours leaves the same bits on all ranks, except with order="any".
         """
         fast = self._fast_allreduce
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
@@ -281,8 +283,8 @@ class Comm(ObjectForms):
     ) -> None:
         """Combine everybody's vectors; rank r's recvbuf gets the r-th of equal blocks.
 
-        Semantics and errors are mpi4py's: with MPI.IN_PLACE the whole vector is taken from recvbuf,
-        and the block goes to its beginning.
+        Semantics and errors are mpi4py's.  With MPI.IN_PLACE the vector is read from recvbuf, and
+        the block is written to its beginning.
         """
         fast = self._fast_reduce_scatter_block
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
@@ -292,7 +294,7 @@ class Comm(ObjectForms):
             _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
-        """Gather equally much of every rank on every rank; semantics and errors are mpi4py's."""
+        """Gather contributions of equal length on every rank; semantics and errors are mpi4py's."""
         fast = self._fast_allgather
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgather", fast_key, sendbuf, recvbuf):
@@ -301,16 +303,16 @@ class Comm(ObjectForms):
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather contributions of different lengths on every rank; semantics are mpi4py's.
 
-        A rank with a count of 0 is no source.  Where a plan of ours runs, a send buffer of another
-        size than its count says, and parts of the receive buffer that overlap or reach beyond it,
-        raise InvalidArgument before anything is sent.
+        A rank with a count of 0 is no source.  Where a plan of ours runs, InvalidArgument is raised
+        before anything is sent if the send buffer's size is not its count's, or if parts of the
+        receive buffer overlap or reach beyond its end.
         """
         fast = self._fast_allgatherv
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
         if fast_key is not True and not self._gathered("Allgatherv", fast_key, sendbuf, recvbuf):
             _ALLGATHERV(self, sendbuf, recvbuf)
 
-    # Whether a call has been executed.   fast_key: what the compiled engine answered.
+    # Return whether the call was served.   fast_key: what the compiled engine returned.
 
     def _combined(
         self,
@@ -340,9 +342,9 @@ class Comm(ObjectForms):
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
 
-        Of COMM_WORLD and COMM_SELF, which MPI keeps, only the duplicate and its persistent requests
-        are freed; the library's own collectives serve from then on.  A communicator that replaces
-        MPI.COMM_WORLD raises, as that does.
+        MPI keeps COMM_WORLD and COMM_SELF: of these only the duplicate and its persistent requests
+        are freed, and the library's own collectives serve from then on.  A communicator that
+        replaces MPI.COMM_WORLD raises, as MPI.COMM_WORLD does.
         """
         if self._stands_in():
             super().Free()  # which raises
@@ -351,9 +353,9 @@ class Comm(ObjectForms):
             super().Free()
 
     def free(self) -> None:
-        """As mpi4py's: nothing happens to a null communicator, and MPI keeps its own two.
+        """As mpi4py's: it leaves null communicators and MPI's own two alone.
 
-        An object for COMM_WORLD or COMM_SELF is null then, unless it replaces MPI.COMM_WORLD.
+        An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
         """
         if self != MPI.COMM_NULL and not self._stands_in():
             self._end_service()
@@ -363,7 +365,7 @@ class Comm(ObjectForms):
         return any(self is getattr(MPI, name) for name in CONSTANTS)
 
     def Disconnect(self) -> None:  # noqa: N802
-        """Free the communicator and its private duplicate, all messages complete.  Collective."""
+        """Complete all messages, then free the communicator and its duplicate.  Collective."""
         self._end_service()
         super().Disconnect()
 
@@ -379,11 +381,11 @@ class Comm(ObjectForms):
             self._argument_exchange = None
         if self._served:
             self._dispatch.free()
-            self._served = frozenset()  # from here on the library's own says what is wrong
+            self._served = frozenset()  # from here on the library's own raises
             for name in _FAST:
                 self.__dict__.pop(f"_fast_{name}", None)
 
 
 add_request_forms(Comm)
-for _name in _FAST:  # of communicators that MPI makes, which only the library serves
+for _name in _FAST:  # for communicators of MPI's making, which only the library serves
     setattr(Comm, f"_fast_{_name}", COMPILED and getattr(COMPILED.Calls((), repr), _name))

@@ -1,6 +1,6 @@
-"""What a communicator's plans depend on besides sizes.  It is rank 0's, shared at wrapping.
+"""What a communicator's plans depend on besides sizes: rank 0's settings, shared at wrapping.
 
-By MPI's rules sizes, root and ranks are equal on all ranks, so all make the same plans.
+MPI requires sizes, root and operator to be equal on all ranks, so all of them make the same plans.
 """
 
 import logging
@@ -41,18 +41,18 @@ log = logging.getLogger("collwise")
 ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
-"""The key of an `MPI.Info` that does so for a communicator."""
+"""The key of an `MPI.Info` that names them for a communicator."""
 HAND_OVER = "COLLWISE_HAND_OVER"
 """The environment variable that, as "never", refuses calls for which there is no plan."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
-"""For algorithms without settings, where no machine is known."""
+"""Used where no machine is known and the algorithm has no settings to choose."""
 
 
 class OpAndType(NamedTuple):
-    """What is combined, in the names that planning uses, and the bytes of an element."""
+    """Operator and element type, by their names in planning, and the bytes of an element."""
 
     op: str
     dtype: str
@@ -60,7 +60,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """What a call asks for, as planning takes it.   reason: why the problem has its order."""
+    """The problem that a call poses.   reason: why it is combined in the order that it has."""
 
     problem: Problem
     elements: OpAndType | None = None
@@ -183,7 +183,7 @@ class Decision:
         )
 
     def served(self, ranks: int) -> Set[str]:
-        """Collectives that may be served by a plan of ours on so many ranks."""
+        """The collectives that a plan may serve on so many ranks."""
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
@@ -202,7 +202,7 @@ class Decision:
         )
 
     def hinted(self, text: str) -> "Decision":
-        """The same with the algorithms that an `MPI.Info` names; equal on all ranks."""
+        """The same with the algorithms that an `MPI.Info` names, equally on all ranks."""
         if not text:
             return self
         named = read_choices(parse_choices(text, f"the algorithms in the Info key {HINT}"))
@@ -216,7 +216,7 @@ class Decision:
         return () if self.profile is None else known_races(self.profile, ranks, self.placement)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
-        """The machine to plan for, with the time that combining such elements takes."""
+        """The machine to plan for, with the time to combine such elements."""
         elements = asked.elements
         if self.machine is not None or self.profile is None:
             return self.machine
@@ -231,16 +231,16 @@ class Decision:
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
-        """What a collective that combines vectors of so many bytes asks for."""
+        """The problem of combining vectors of so many bytes."""
         allowed = legal(collective, elements.op, elements.dtype, self.order)
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
-        """The plan for what a call asks for; None where the library's own collective serves.
+        """The plan for a call; None if the library's own collective serves it.
 
-        timed: False if nobody needs the predicted time; then nothing is simulated to find it, if
-        the algorithm is known.
+        timed: False if nobody needs the predicted time; it is then not simulated where the
+        algorithm is known.
         """
         plan, why = self.explained(asked, form, timed=timed)
         level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
@@ -248,7 +248,7 @@ class Decision:
         return plan
 
     def hand_over(self, asked: CallProblem, form: Form) -> None:
-        """Raise InvalidArgument if the library shall not serve what a call asks for."""
+        """Raise InvalidArgument if the library may not serve a call."""
         if not self.hands_over and asked.problem.ranks > 1:
             raise InvalidArgument(
                 f"{asked.problem} by a plan, as {HAND_OVER}=never demands",
@@ -257,7 +257,7 @@ class Decision:
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
-        """The race that decides who serves what a call asks for; None if none does."""
+        """The race that decides what serves a call; None if none does."""
         problem = asked.problem
         by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
         if self.effort != "measure" or self.machine is not None or by_hand is not None:
@@ -265,7 +265,7 @@ class Decision:
         return verdict(self._races(problem.ranks), self._placed(problem), form).race
 
     def learnable(self, asked: CallProblem) -> bool:
-        """Whether blocking calls may be learned about: nothing decides who serves them."""
+        """Whether plans may be tried on such blocking calls: no race and no choice decides them."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
             return False
@@ -274,20 +274,20 @@ class Decision:
         return self.machine_for(asked) is not None and self.race(asked, "blocking") is None
 
     def best_plans(self, asked: CallProblem) -> dict[str, Plan]:
-        """Plans with the candidates that are worth a trial, by label.   Raises NothingApplies."""
+        """By label, plans with the candidates worth trying.   Raises NothingApplies."""
         machine = self.machine_for(asked)
-        assert machine is not None, "somebody asked whether it is learnable"
+        assert machine is not None, "callers ask `learnable` first"
         estimate, raced = worth_a_race(plan_for(asked.problem, machine, reason=asked.reason))
         return {one.label: replace(estimate, choice=one) for one in raced}
 
     def knowing(self, result: RaceResult) -> "Decision":
-        """The same with a result that was learned."""
+        """The same decision with a learned result."""
         if self.profile is None:
             return self
         return replace(self, profile=self.profile.with_race_results([result]))
 
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
-        """What a tuning would be worth for a call that the library serves, as far as is known."""
+        """What tuning might save on a call that the library serves."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()
@@ -297,30 +297,30 @@ class Decision:
     def explained(
         self, asked: CallProblem, form: Form, *, timed: bool = True
     ) -> tuple[Plan | None, str]:
-        """The plan as from `plan`, and one sentence that says who serves and why."""
+        """The plan as from `plan`, and a sentence on what serves and why."""
         problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
-        said: Verdict | None = None  # the model's choice
+        decided: Verdict | None = None  # None: the model chooses
         if by_hand is not None and not _legal(by_hand.algorithm, problem):
             unsuited, by_hand = f"{by_hand.algorithm} is not legal here ({reason}); instead ", None
         if by_hand is not None:
-            said = Verdict(by_hand.algorithm, "it was chosen by hand")
+            decided = Verdict(by_hand.algorithm, "it was chosen by hand")
         elif machine is None:
-            said = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
+            decided = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
-            said = verdict(self._races(problem.ranks), problem, form)
+            decided = verdict(self._races(problem.ranks), problem, form)
         if not self.progress:
-            said = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
+            decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:
-            said = Verdict(LIBRARY, "there is one rank")
-        if said is not None and said.algorithm == LIBRARY:
-            return None, f"{unsuited}{said}{self._unlike(said)}"
-        named = None if said is None else said.algorithm
+            decided = Verdict(LIBRARY, "there is one rank")
+        if decided is not None and decided.algorithm == LIBRARY:
+            return None, f"{unsuited}{decided}{self._unlike(decided)}"
+        named = None if decided is None else decided.algorithm
         asks = timed or not problem.kind.has_sources or named is None
         if machine is None:
-            assert by_hand is not None, "without a machine, somebody named the algorithm"
+            assert by_hand is not None, "without a machine the algorithm was chosen by hand"
             if find(by_hand.algorithm).parameters and not by_hand.settings:
                 raise InvalidArgument(
                     f"{by_hand.algorithm} on this communicator",
@@ -337,16 +337,16 @@ class Decision:
             plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
             return None, f"{unsuited}the library's own: {nothing}"
-        if said is None or said.race is None:
+        if decided is None or decided.race is None:
             why = plan.choice.verdict.removeprefix("chosen: ")
-            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(said)}"
-        return settled(plan, said), f"{said}{self._unlike(said)}"
+            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}"
+        return settled(plan, decided), f"{decided}{self._unlike(decided)}"
 
-    def _unlike(self, said: Verdict | None) -> str:
-        """A clause where what decided was measured with another engine than executes plans."""
+    def _unlike(self, decided: Verdict | None) -> str:
+        """A warning if what decided was measured with another engine than the one that serves."""
         measured = ""
-        if said is not None:
-            measured = said.race.engine if said.race is not None else ""
+        if decided is not None:
+            measured = decided.race.engine if decided.race is not None else ""
         elif self.profile is not None and self.machine is None:
             measured = self.profile.provenance.engine
         if measured in ("", self.engine):
@@ -361,10 +361,10 @@ def _hands_over() -> bool:
     return not value
 
 
-def _share(given: float | str | None) -> float:
-    """The share of the time that learning may take; the environment's unless given."""
-    text = (os.environ.get(LEARN, "") if given is None else str(given)).strip()
-    asked = "learning while running, " + (f"{LEARN}={text}" if given is None else f"learn={given}")
+def _share(learn: float | str | None) -> float:
+    """The share of the time for learning: the argument, or else the environment's."""
+    text = (os.environ.get(LEARN, "") if learn is None else str(learn)).strip()
+    asked = "learning while running, " + (f"{LEARN}={text}" if learn is None else f"learn={learn}")
     share = parse_number(text.removesuffix("%") or "0", asked) / (100 if text[-1:] == "%" else 1)
     if not 0 <= share <= 1:
         raise InvalidArgument(asked, "it is no share of the time", "give one, such as 2%")
@@ -379,9 +379,9 @@ def _legal(name: str, problem: Problem) -> bool:
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
-    """The saved profile of such nodes for the other layout, one node or several.
+    """The profile saved for the same kind of nodes in another layout, one node or several.
 
-    None if this is that layout, in a lab, and where COLLWISE_PROFILE names a file.
+    None if `here` has that layout, in a lab, and if COLLWISE_PROFILE names a file.
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None

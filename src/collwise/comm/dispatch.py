@@ -1,7 +1,7 @@
 """Dispatch: what serves a call, an executor of ours or the library's own collective.
 
 A repeated call costs one lookup.  Its key holds only what MPI requires to be equal on all ranks, so
-that all ranks decide alike.  None always means that the library's own collective serves.
+all ranks decide alike.  None always means that the library's own collective serves.
 """
 
 from collections import defaultdict
@@ -29,17 +29,17 @@ from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Schedule
 
 MAX_ENTRIES = 2048
-"""Entries of the cache: calls, plans and executors, some of which have memory of their own."""
+"""Most entries of the cache: calls, plans and executors, some of which hold memory."""
 SLOW_S = 50e-6
-"""Beside a collective that takes longer, some microseconds in Python are cheap."""
+"""A collective that takes longer is worth some microseconds in Python."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
 class Handler(NamedTuple):
-    """Who serves the calls of one key.
+    """What serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: where they are counted, if they are.
+    tally: counts them; None if nobody asked.
     """
 
     executor: Executor | None
@@ -60,12 +60,12 @@ class _Run(NamedTuple):
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: by key, what was found before; it holds plans and executors, too.
-    known, latest, operators: what `comm.handing_over` knows.
-    fast: the calls that need nothing of Python, on the engine.   rank, ranks: this one's, and how
-    many.
-    duplicate: may be shared.   record: where calls are counted, as made in this way.   learning: if
-    it is asked for; then there is a record.   common_clock: whether all ranks have one.
+    calls: the cache: by key, the handlers of calls, plans and executors.
+    known, latest, operators: the caches of `comm.handing_over`.
+    fast: the compiled engine's table of blocking calls; None without that engine.
+    duplicate: shared with other objects for this communicator, if they have one.
+    record, way: where blocking calls are counted, and as calls of which way.   learning: needs a
+    record.   common_clock: whether all ranks read the same clock.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class Dispatch:
     def serve(
         self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
     ) -> bool:
-        """Execute a blocking call; False if the caller shall have the library's own serve it.
+        """Execute a blocking call; False if the caller has to call the library's own.
 
-        key: see `find`.   fast_key: the compiled engine's, who learns what it may do next time.
-        arguments: all that the MPI method takes.
+        key: see `find`.   fast_key: under which the compiled engine is told what serves; None if it
+        cannot.   arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, arguments)
         executor, op, tally = call
@@ -128,15 +128,16 @@ class Dispatch:
     def find(
         self, method: str, key: Hashable, arguments: Sequence[Any], way: Way | None = None
     ) -> Handler:
-        """What serves a call whose key, if it has one, is not among `calls`.
+        """What serves a call that the cache does not know; remembered under its key.
 
-        arguments: all that the MPI method takes.   way: this communicator's, unless given.
+        key: None if the call has none.   arguments: all that the MPI method takes.   way: this
+        communicator's by default.
         """
         way = way or self._way
         asked = self.call_problem(method, arguments)
         op = arguments[2] if asked is not None and asked.problem.kind.combines else None
         tally = self._tally(way, method, asked, op)
-        if asked is None:  # refused, or nothing to move; a combine's key does not say which
+        if asked is None:  # wrong arguments, or nothing to move: a combine's key may mean either
             handler = Handler(None, None, tally)
             unsure = key is None or _BY_METHOD[method].combines
             return handler if unsure else self.calls.remember(key, handler)
@@ -149,13 +150,13 @@ class Dispatch:
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
-        """Where such calls are counted; a trial if something is learned from them."""
+        """What counts such calls, if anything does; a trial where plans are tried on them."""
         record, learning = self._record, self._learning
         if record is None:
             return None
         if learning is None or asked is None or way in ("nonblocking", "persistent"):
             return record.tally(method, way, self._ranks, asked, self.decision)
-        # What is said of a kind of calls is said at the first, which is the same on all ranks.
+        # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
             predefined = op is None or op.is_predefined
@@ -166,7 +167,7 @@ class Dispatch:
         return self._trials.get(key) or record.tally(method, way, self._ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
-        """Know what was learned.  At a collective call, on all ranks alike."""
+        """Use what a trial learned.  At the same collective call on all ranks."""
         self._trials[trial.method, trial.asked] = None
         if result is not None:
             self.decision = self.decision.knowing(result)
@@ -208,13 +209,13 @@ class Dispatch:
             self._requesting[way].remember(fast_key, *served)
 
     def requesting(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """What makes requests in C.   slow: serves what it cannot, and the first call of a kind."""
+        """The engine's table for requests.   slow: called for what it cannot make, or not yet."""
         form = ("blocking", "nonblocking", "persistent").index(way)
         calls = self._requesting[way] = self._calls(form, comm, MPI.SUM, slow)
         return calls
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
-        """The plan for what a call asks for.   timed: see `Decision.plan`."""
+        """The plan for a call, cached.   timed: see `Decision.plan`."""
         key = asked, form, timed
         if key not in self.calls:
             self.calls.remember(key, self.decision.plan(asked, form, timed=timed))
@@ -222,10 +223,10 @@ class Dispatch:
         return plan
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a plan serves calls of this size, and the library's own call takes long.
+        """Whether a plan serves calls of this size and the library's own takes more than SLOW_S.
 
-        It does if the race that decided says so, or if there was none.   nbytes: of each rank.
-        method: one that combines nothing.
+        Without a race it counts as slow.   nbytes: of each rank.   method: one that combines
+        nothing.
         """
         key = "slow", method, nbytes
         if key not in self.calls:
@@ -257,7 +258,7 @@ class Dispatch:
         self.duplicate.free()
 
     def forget(self) -> None:
-        """Forget what serves which call."""
+        """Empty all caches."""
         self.calls.forget()
         self.operators.clear()
         for known in (*self.known.values(), *self.latest.values()):
@@ -267,14 +268,14 @@ class Dispatch:
                 calls.forget()
 
     def _calls(self, *more: Any) -> Any:
-        """What C serves by itself."""
+        """A table of calls that the compiled engine serves by itself."""
         assert COMPILED is not None
         calls = COMPILED.Calls(self._methods, self._failed, self.rank, self._ranks, *more)
         self.duplicate.inform(calls.forget)
         return calls
 
     def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
-        """The executor for a plan; collective where the private duplicate is yet to be made."""
+        """The executor for a plan.  Collective if the private duplicate has not been made yet."""
         private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
         if (known := self.calls.get(key)) is None:
@@ -289,10 +290,10 @@ class Dispatch:
             self.duplicate.made.mark_broken(problem)
 
     def call_problem(self, method: str, arguments: Sequence[Any]) -> CallProblem | None:
-        """What a call asks for; None where the library's own serves it, or says what is wrong.
+        """The problem that a call poses; None if it is the library's, to serve or to refuse.
 
-        Raises what mpi4py raises for buffers that it cannot read.  None of that depends on what may
-        differ between ranks that make the same call.
+        Raises what mpi4py raises for buffers that it cannot read.  The result depends only on what
+        MPI requires to be equal on all ranks.
         """
         collective = _BY_METHOD[method]
         if collective.has_sources:
@@ -312,8 +313,8 @@ class Dispatch:
         nbytes = Buffer(buf, writable=self.rank != root).nbytes
         if not nbytes:
             return None
-        given = "broadcast", self._ranks, nbytes, root
-        return self._once(("asked", given), lambda: CallProblem(Problem(*given)))
+        about = "broadcast", self._ranks, nbytes, root
+        return self._once(("asked", about), lambda: CallProblem(Problem(*about)))
 
     def _once(self, key: Hashable, make: Callable[[], CallProblem]) -> CallProblem:
         if (known := self.calls.get(key)) is None:
@@ -339,8 +340,8 @@ class Dispatch:
         ):
             return None
         elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
-        given = collective.name, self._ranks, sent.nbytes, root, elements
-        return self._once(("asked", given), lambda: self.decision.combine(*given))
+        about = collective.name, self._ranks, sent.nbytes, root, elements
+        return self._once(("asked", about), lambda: self.decision.combine(*about))
 
     def _gather(self, collective: Collective, method: str, recvbuf: Any) -> CallProblem | None:
         """Raises InvalidArgument for negative counts, which Open MPI would take."""

@@ -1,7 +1,7 @@
-"""Communicators that MPI derives from ours (`Dup`, `Split`, …) plan as theirs did.
+"""Communicators that MPI derives from ours (`Dup`, `Split`, …) inherit its plans.
 
-What plans depend on is inherited locally, without communication, so `Idup` does not block: a part
-has fewer ranks, and where they lie follows from its group.
+They do so without communication, so `Idup` does not block: which ranks a smaller communicator has,
+and where they are, follows from its group.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -36,11 +36,11 @@ class Inheritable(MPI.Intracomm):
     _dispatch: Dispatch
     _world: World
     _record: Record | None = None
-    """Of its calls and those on its derived communicators, if somebody wants one."""
+    """Of the calls on it and on communicators derived from it; None unless asked for."""
     _learning: Learning | None = None
-    """On all of them, if it is asked for."""
+    """Shared by the same communicators; None unless asked for."""
     _views: Mapping[str, Any] = MappingProxyType({})
-    """What `using` returned, by what was asked for."""
+    """The results of `using`, by its arguments, and other views of this communicator."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
@@ -57,7 +57,7 @@ class Inheritable(MPI.Intracomm):
         return copied
 
     def __reduce__(self) -> Any:
-        """The world and COMM_SELF are found again by their names; others as mpi4py's."""
+        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py's."""
         for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
@@ -78,15 +78,15 @@ class Inheritable(MPI.Intracomm):
         like: "Inheritable | None" = None,
         way: Way = "blocking",
     ) -> None:
-        """Serve from now on.
+        """Start serving calls by this decision.
 
-        later: MPI has not finished making this communicator.   like: one with the same handle.
-        way: as which blocking calls are counted.
+        later: MPI has not finished making this communicator.   like: an object with the same
+        handle.   way: blocking calls are counted as calls of this way.
         """
         raise NotImplementedError
 
     def _unwrap(self) -> None:
-        """Undo what checks and records put before methods."""
+        """Remove the functions that replace methods of this object."""
         raise NotImplementedError
 
     def using(self, **algorithms: str) -> Self:
@@ -94,8 +94,8 @@ class Inheritable(MPI.Intracomm):
 
             comm.using(broadcast="chain_segmented(segment=8k)").Bcast(x)
 
-        algorithms: by collective, as `Comm` takes them.  What it returns is kept, so asking again
-        costs little; it is not to be freed.
+        algorithms: by collective, as `Comm` takes them.  The result is cached, so asking again
+        costs little.  Do not free it.
         """
         if (view := self._views.get(text := repr(algorithms))) is None:
             view = self._view(
@@ -104,7 +104,7 @@ class Inheritable(MPI.Intracomm):
         return view
 
     def _view(self, name: str, decision: Decision | None, way: Way = "blocking") -> Self:
-        """Another object for this communicator, kept by its name; without plans if None decides."""
+        """Another object for this communicator, cached by name.   decision: None for no plans."""
         if name not in self._views:
             view = type(self).__new__(type(self), self)
             view._record, view._learning = self._record, self._learning
@@ -115,9 +115,9 @@ class Inheritable(MPI.Intracomm):
         return made
 
     def Set_info(self, info: MPI.Info) -> None:  # noqa: N802
-        """As mpi4py's; the key `collwise_algorithms` chooses by hand, equally on all ranks.
+        """As mpi4py's.  The key `collwise_algorithms` chooses algorithms; equal on all ranks.
 
-        Its value is like COLLWISE_ALGORITHMS'.   Collective.
+        Its value has the form of COLLWISE_ALGORITHMS.   Collective.
         """
         super().Set_info(info)
         self._take_hint(info)
@@ -133,7 +133,7 @@ class Inheritable(MPI.Intracomm):
     ) -> MPI.Intracomm:
         """A communicator that MPI made of this one, as one of ours.
 
-        later: as `_serve` takes it; it has the same ranks.   hint: of its `MPI.Info`.
+        later: see `_serve`; such a communicator has the same ranks.   hint: from its `MPI.Info`.
         """
         if (kind := _kinds.get(type(made))) is not None:
             made = kind.__new__(kind, made)
@@ -145,7 +145,7 @@ class Inheritable(MPI.Intracomm):
             made._serve(decision, self._world, self.Get_rank(), later=True)
         elif made != MPI.COMM_NULL:
             part, whole = made.Get_group(), self.Get_group()
-            # Of a smaller Cartcomm, MPICH 5.0 gives the group of the whole.
+            # MPICH 5.0 may return the whole group for a smaller Cartcomm, so count its ranks.
             places = part.Translate_ranks(range(made.Get_size()), whole)
             part.Free()
             whole.Free()
@@ -155,13 +155,13 @@ class Inheritable(MPI.Intracomm):
 
 
 comms_by_handle: WeakValueDictionary[int, Inheritable] = WeakValueDictionary()
-"""By MPI's handles, communicators of ours."""
+"""Communicators of ours, by MPI's handle."""
 _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
-"""Which class of ours stands for one of mpi4py's."""
+"""Our classes, by the class of mpi4py's that they replace."""
 
 
 def stands_for(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
-    """A class of ours, for communicators that MPI makes of ours."""
+    """Register a class of ours for derived communicators of a class of mpi4py's."""
 
     def register(ours: type[Any]) -> type[Any]:
         _kinds[theirs] = ours
@@ -171,7 +171,7 @@ def stands_for(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
 
 
 def inherits(owner: type[Any], name: str) -> None:
-    """Give a class the method of mpi4py's that makes communicators, whose plans are inherited."""
+    """Wrap a method of mpi4py's that makes communicators, so that they inherit plans."""
     library = getattr(owner, name)
 
     @wraps(library)
@@ -179,7 +179,7 @@ def inherits(owner: type[Any], name: str) -> None:
         made = library(self, *arguments, **named)
         infos = [one for one in (*arguments, *named.values()) if isinstance(one, MPI.Info)]
         hint = _hint(infos[0]) if infos else ""
-        if isinstance(made, tuple):  # with a request: it may be used when that is complete
+        if isinstance(made, tuple):  # with a request, to be completed before it is used
             return self._derived(made[0], later=True, hint=hint), made[1]
         return self._derived(made, hint=hint)
 

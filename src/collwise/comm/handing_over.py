@@ -1,10 +1,9 @@
 """Calls that the library serves on a communicator with plans for others: one lookup and no more.
 
-An object has functions in the place of its methods.  Those that make requests are in C, if they can
-be: there the same table as for blocking calls, which begin in C anyway, says who serves, and the
-library's requests are made.  Where Python serves, each function makes a key of what is at hand; MPI
-guarantees that all of it is equal on all ranks, and it decides who serves.  An unknown call goes to
-the method, and what that found out is remembered.
+A communicator gets functions in the place of its methods.  With the compiled engine they make
+requests, and look calls up in a table in C, as blocking calls do anyway.  Otherwise each function
+makes a key of its arguments, from what MPI requires to be equal on all ranks.  A call with a new
+key goes to the method, and who served it is remembered.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -24,9 +23,9 @@ from collwise.mpi.runtime.progress import ENGINE
 
 Call: TypeAlias = Callable[..., Any]
 Known: TypeAlias = dict[Hashable, bool]
-"""By key, whether the library serves; nothing where nobody asked yet."""
+"""By key, whether the library serves; no entry for calls not made yet."""
 Latest: TypeAlias = dict[Hashable, Any]
-"""By size, the last call that the library served: types, operator and root, or MPI's type alone."""
+"""The last call of each size that the library served: types, operator and root, or MPI's type."""
 _SUM, _IN_PLACE, _RUNNING = MPI.SUM, MPI.IN_PLACE, ENGINE.running
 _NO_ARRAY = AttributeError, IndexError, TypeError, ValueError
 _UNKNOWN = KeyError, *_NO_ARRAY
@@ -36,10 +35,10 @@ _ARRAY, _NOTHING = np.ndarray, (None,) * 4
 def quick_methods(
     comm: Any, ours: type[Any], dispatch: Dispatch, forms: Collection[tuple[str, str, Way]]
 ) -> dict[str, Call]:
-    """Functions for an object to have in the place of its methods.
+    """Functions for a communicator to have in the place of its methods, by name.
 
-    ours: the class whose methods they replace, but not those of a user's subclass.
-    forms: the name of each, the blocking method, and how it is called.
+    ours: the class whose methods are replaced; those of a user's subclass are not.
+    forms: as `request_forms.forms_of` returns them.
     """
     own = [one for one in forms if getattr(type(comm), one[0]) is getattr(ours, one[0])]
     if COMPILED is not None:
@@ -74,15 +73,15 @@ def _asking(slow: Call, known: Known, dispatch: Dispatch, method: str, way: Way)
     return ask
 
 
-# `info` is what METHOD_init takes besides; with one, and beside running schedules, methods serve.
-# Every ten nanoseconds count, and an exception takes a thousand: hence the looks at types, and that
-# root 0 is left out of keys.  A key of a reduction or of counts takes too long to make: what is
-# compared first is `latest`, the last call that the library served, of vectors of this size.  Told
-# the type of an array, mpi4py need not find it out, which takes longer than to make the tuple.
+# `info`: METHOD_init's last argument.  With one, or while schedules are running, the method serves.
+# Every ten nanoseconds count, and an exception takes a thousand.  So types are compared first, and
+# keys leave out root 0.  The key of a reduction or of counts takes too long to make, so a call is
+# first compared with `latest`, the last one of its size that the library served.  Passing the type
+# of an array in a tuple is faster than letting mpi4py find it.
 
 
 def _listed(known: Known, spec: Any, *more: Hashable) -> tuple[Hashable, bool]:
-    """The key of [array, type] or [array, count, type], and what is known of it."""
+    """The key of [array, type] or [array, count, type], and whether the library serves it."""
     try:
         count = spec[1] if len(spec) == 3 else None
         key = spec[0].nbytes, spec[-1].handle, count, more

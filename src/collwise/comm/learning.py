@@ -1,8 +1,8 @@
 """Learning while a program runs: candidates serve its own calls in turn, for a share of its time.
 
-Calls of a kind have the same numbers on all ranks, since MPI orders collectives.  So whatever
-changes does so at a number: who serves next, and when the ranks agree, by one small allreduce
-inside of a blocking call, on how long each call took the slowest rank and whether they may go on.
+MPI orders collectives, so the n-th call of a kind is the same on all ranks.  At numbers of calls
+that all ranks know, another candidate serves, or the ranks agree on how long each call took the
+slowest rank and whether to go on, by one small allreduce inside of a blocking call.
 """
 
 import atexit
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("collwise")
 
 BLOCKS = (2, 8, 8, 8)
-"""How many calls in a row a candidate serves, round by round; the first of them is not judged."""
+"""Calls in a row that a candidate serves, by round; the first of them is not counted."""
 MAX_TRIALS = 256
-"""Kinds of calls on a communicator that are learned about."""
+"""Most kinds of calls on a communicator that have trials."""
 AGREEMENT_S, PLANNING_S = 20e-6, 0.02
-"""About what an agreement takes; what the first planning is expected to."""
+"""Seconds that an agreement takes, and the first planning, about."""
 HOPELESS = 3
-"""Who takes so many times as long as the library's own is not tried again."""
+"""A candidate that takes so many times as long as the library's own is not tried again."""
 _HEAD = 3
-"""Numbers on which ranks agree, besides times."""
+"""Numbers in an agreement before the times of calls."""
 
 
 class Learning:
-    """What this process may spend on learning, on all communicators; and what was learned.
+    """The budget of this process for learning, on all communicators, and what was learned.
 
-    share: of the time since it was made.   results: of communicators whose rank 0 this is.
+    share: of the time since it was made.   results: on communicators whose rank 0 this process is.
     """
 
     def __init__(self, share: float) -> None:
@@ -75,7 +75,7 @@ class Learning:
 
     @property
     def lines(self) -> list[str]:
-        """What it took, and what was learned, for people."""
+        """A summary for people: the time it took, and what was learned."""
         share = self.spent_s / self.elapsed_s
         most = f"at most {self.share:.1%} are allowed"
         lines = [f"learning took {formatting.time(self.spent_s)}, {share:.1%} of the time; {most}"]
@@ -88,7 +88,7 @@ class Learning:
 
 
 class Trial(Tally):
-    """Calls of one kind, about which is learned."""
+    """A tally of calls of one kind, on which candidates are tried."""
 
     def __init__(
         self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
@@ -99,7 +99,7 @@ class Trial(Tally):
         self._dispatch, self._learning, self.problem = dispatch, learning, asked.problem
         self._round = 0
         self._turns: list[str] = []
-        """Who serves this round: the first now, the others later."""
+        """Labels of those that still serve in this round, the current one first."""
         self._block: dict[str, Any] = {}
         """By label, the starts and ends, on this rank, of this round's calls."""
         self._samples: dict[str, list[float]] = {}
@@ -112,19 +112,19 @@ class Trial(Tally):
         # By then the calls have taken so long that an agreement is within the share.
         self.numbers[UNTIL] = max(2, ceil(AGREEMENT_S / (learning.share * least_s)))
 
-    def worth(self, told: Calls) -> Worth:
-        """Nothing more, once it is over."""
-        return Worth() if self.numbers[UNTIL] == FOREVER else super().worth(told)
+    def worth(self, calls: Calls) -> Worth:
+        """What tuning would save; nothing once the trial is over."""
+        return Worth() if self.numbers[UNTIL] == FOREVER else super().worth(calls)
 
     @property
     def executor(self) -> Executor | None:
-        """Who serves the next call; None: the library."""
+        """What serves the next call; None for the library."""
         return self._executors[self._turns[0]] if self._turns else None
 
     def proceed(self, op: MPI.Op | None) -> bool:
-        """Do what is to be done before the next call; False when the trial is over.
+        """Prepare for the next call; False when the trial is over.
 
-        op: of the call, predefined.   Collective where something is to be done.
+        op: of the call, predefined.   Collective when a block of calls ends.
         """
         if self.numbers[TIMES] < self.numbers[UNTIL]:
             return True
@@ -172,20 +172,20 @@ class Trial(Tally):
         return self._go_on(BLOCKS[self._round])
 
     def _go_on(self, calls: int) -> bool:
-        """Serve so many calls without looking here."""
+        """Let the current candidate serve so many calls."""
         self.numbers[UNTIL] = self.numbers[TIMES] + calls
         return True
 
     def _last(self, calls: int) -> Any:
-        """Starts and ends of the last calls, in nanoseconds; without a common clock from 0 on."""
+        """Starts and ends of the last calls, in ns; without a common clock each starts at 0."""
         pairs = np.array(self.numbers[NUMBERS:]).reshape(-1, 2)
         times = pairs[np.arange(self.numbers[TIMES] - calls, self.numbers[TIMES]) % len(pairs)]
         return times if self._dispatch.common_clock else times - times[:, :1]
 
     def _agree(self) -> tuple[float, float, float]:
-        """What was spent, how long the program runs, and what planning takes, on all ranks alike.
+        """Seconds spent, elapsed, and for planning, the same on all ranks.  Collective.
 
-        Afterwards the starts and ends of this round are those of the slowest rank, too.
+        The starts and ends of this round become those of the slowest rank.
         """
         learning = self._learning
         own = learning.spent_s, -learning.elapsed_s, learning.planning_s
@@ -200,7 +200,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Take the times of a round; what candidates took longer than the library was spent."""
+        """Keep the times of a round, and count as spent what candidates took beyond the library."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

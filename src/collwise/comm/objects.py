@@ -1,11 +1,11 @@
-"""Collectives of Python objects, by way of planned buffers.
+"""Collectives of Python objects, by means of those of buffers, which have plans.
 
-mpi4py tells sizes first and sends pickles then.  Here small pickles travel with their sizes, in one
+mpi4py sends sizes first and then pickles.  Here small pickles travel with their sizes, in one
 collective instead of two.  Large buffers of a broadcast object (pickle's protocol 5) travel as they
-are, without being copied into a pickle.  Whether a rank's object is small, all ranks learn in the
-first collective, so all go on alike.
+are, without being copied into a pickle.  In the first collective all ranks learn which objects are
+small, so all go on alike.
 
-That costs a few microseconds more in Python, so it is done where a collective takes much longer.
+This takes a few microseconds more in Python, so it is done only where collectives take much longer.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,22 +18,22 @@ from collwise.comm.family import Inheritable
 from collwise.comm.recording import Way
 
 FIRST_BYTES, SLOT_BYTES = 512, 256
-"""Of the first broadcast; of each rank's part in the first allgather."""
+"""Bytes of the first broadcast, and of each rank's slot in the first allgather."""
 MAX_RANKS = 64
-"""Beyond these an allgather of slots would take longer than one of sizes."""
+"""With more ranks, an allgather of slots takes longer than one of sizes."""
 MAX_COMBINING = 8
-"""Ranks of a reduction in which each combines everything by itself."""
+"""Most ranks of a reduction in which every rank combines everything by itself."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
-"""Bytes of the pickle, and how many buffers follow; of a slot, the first only."""
+"""Heads: bytes of the pickle and number of buffers that follow; a slot has only the first."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
-"""What there is room for."""
+"""Bytes of a pickle that fit behind the head."""
 _OBJECT: Way = "object"
 _OUT_OF_BAND = 5
-"""The protocol of pickle with buffers."""
+"""The first protocol of pickle with out-of-band buffers."""
 
 
 class ObjectForms(Inheritable):
-    """A communicator whose collectives of objects call those of buffers, where that is faster."""
+    """A communicator whose collectives of objects use those of buffers where that is faster."""
 
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
@@ -74,25 +74,25 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """Where to call: this object, or a view of it that counts calls as those of objects."""
+        """The communicator, or, with a record, a view that counts calls as those of objects."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
-        """Whether an `Allgather` carries objects of up to so many ranks; equal on all ranks."""
+        """Whether to use `allgather`, with at most so many ranks; equal on all ranks."""
         if "Allgather" not in self._served:
             return False
         does = self.Get_size() <= most and self._dispatch.slow("Allgather", SLOT_BYTES)
         return does or self._leave(name)
 
     def _leave(self, name: str) -> Literal[False]:
-        """Have mpi4py's own method from now on, as long as the same plans serve."""
+        """Use mpi4py's own method from now on, until plans change."""
         if self._record is None and getattr(type(self), name) is getattr(ObjectForms, name):
             setattr(self, name, getattr(MPI.Intracomm, name).__get__(self))
         return False
 
 
 def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
-    """The root's object, on all ranks; on the root a copy, too, as mpi4py has it."""
+    """The root's object, on all ranks.  The root gets a copy, as from mpi4py."""
     buffers: Sequence[Any] = ()
     if rank == root:
         pickled, buffers = _pickled(obj)
@@ -120,7 +120,7 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def allgather(comm: MPI.Intracomm, obj: Any, *, small: bool = False) -> list[Any]:
-    """The objects of all ranks.   small: none if one of them is not, after the first collective."""
+    """The objects of all ranks.   small: empty, after one collective, if one of them is large."""
     pickled = MPI.pickle.dumps(obj)
     slots, lengths = _first(comm, pickled)
     if small and max(lengths) > _SLOT:
@@ -159,13 +159,13 @@ def _first(comm: MPI.Intracomm, pickled: bytes) -> tuple[memoryview, list[int]]:
 
 
 def _pickled(obj: Any) -> tuple[bytes, Sequence[Any]]:
-    """A pickle, and the buffers that are not in it, if the program's pickling knows of such."""
+    """A pickle, and the buffers that are not in it, if the program's pickler supports those."""
     protocol = MPI.pickle.PROTOCOL
     if protocol is not None and protocol >= _OUT_OF_BAND:
         try:
             return MPI.pickle.dumps_oob(obj)
         except TypeError:
-            pass  # of a function of the program's that takes no callback, or of the object
+            pass  # the program's own pickler takes no callback, or the object cannot be pickled so
     return MPI.pickle.dumps(obj), ()
 
 

@@ -1,7 +1,7 @@
-"""Which collectives a program calls, how long they take and who serves them: for summaries.
+"""Which collectives a program calls, how long they take and what serves them: for summaries.
 
-Equal calls share a tally.  What the caches hold for such calls counts there, in the compiled
-engine, too, so a recorded call costs next to nothing more.
+Equal calls share a tally.  The caches, the compiled engine's too, hold the tally beside what serves
+such calls, so recording a call costs next to nothing.
 """
 
 from collections.abc import Callable, Hashable
@@ -18,7 +18,7 @@ from collwise.planner.worth import Worth
 from collwise.profiles.records import Form
 
 FORMAT = "collwise calls"
-"""Of the document in which `collwise run --json` tells them."""
+"""The format of the document that `collwise run --json` writes."""
 Way: TypeAlias = Literal["blocking", "nonblocking", "persistent", "object"]
 _OTHERS = (
     "Barrier", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall", "Alltoallv", "Alltoallw",
@@ -27,7 +27,7 @@ _OTHERS = (
 )  # fmt: skip
 """Collectives that only the library serves."""
 OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
-"""Collectives of objects that may go by way of those of buffers."""
+"""Collectives of objects that may use those of buffers."""
 
 # The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
@@ -35,18 +35,19 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way) -> Form:
-    """As which kind of calls those of a way are planned, and raced."""
+    """The form whose plans and races count for such calls."""
     return "persistent" if way == "persistent" else "blocking"
 
 
 class Calls(NamedTuple):
     """Equal calls.
 
-    way: of persistent ones `times` counts starts; "object": made for one of objects.   asked: None
-    for what is never planned.   algorithm: who serves them, or LIBRARY.   why: in a sentence.
-    saved_s: seconds that all of them saved, by the race that decided; None where none did.
+    way: for "persistent", `times` counts starts; "object" means made by a collective of objects.
+    asked: None for collectives that are never planned.   algorithm: what serves them, or LIBRARY.
+    why: the reason, in a sentence.
+    saved_s: seconds that all of them saved, by the race that decided; None if no race did.
     spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
-    worth: of a tuning, for all of them, if somebody asked.
+    worth: what tuning would save on all of them, if that was asked for.
     """
 
     method: str
@@ -64,9 +65,9 @@ class Calls(NamedTuple):
 class Tally:
     """How often equal calls were made, and for how long.
 
-    numbers: TIMES, UNTIL which number of calls the compiled engine serves, NANOSECONDS in all, the
-    LAST start on the monotonic clock; then starts and ends of the last calls, if some are kept.
-    memory: the same, for the compiled engine.
+    numbers: TIMES, the number of calls; UNTIL, the number up to which the compiled engine serves;
+    NANOSECONDS, of all calls; LAST, the last start on the monotonic clock.  Starts and ends of the
+    last `kept` calls follow.   memory: the same numbers as bytes, for the compiled engine.
     """
 
     def __init__(
@@ -95,18 +96,18 @@ class Tally:
         numbers[LAST] = begin_ns
 
     def start(self) -> None:
-        """Count a call that is completed elsewhere."""
+        """Count the start of a call that is completed elsewhere."""
         self.numbers[TIMES] += 1
         self.numbers[LAST] = monotonic_ns()
 
-    def told(self, times: int) -> Calls:
-        """So many of these calls."""
-        told = self.method, self.way, self.ranks, self.asked, times
+    def calls(self, times: int) -> Calls:
+        """So many of these calls, with what serves them."""
+        kind = self.method, self.way, self.ranks, self.asked, times
         spent_s = None
         if self.way not in ("nonblocking", "persistent"):
             spent_s = times * self.numbers[NANOSECONDS] / self.numbers[TIMES] / 1e9
         if self.asked is None:
-            return Calls(*told, LIBRARY, "no plan is made for such calls", None, spent_s)
+            return Calls(*kind, LIBRARY, "no plan is made for such calls", None, spent_s)
         form = form_of(self.way)
         plan, why = self.decision.explained(self.asked, form)
         race = self.decision.race(self.asked, form)
@@ -114,38 +115,38 @@ class Tally:
         if plan is not None and race is not None:
             saved_s = times * (race.library_s - race.ours_s)
         algorithm = LIBRARY if plan is None else plan.algorithm
-        return Calls(*told, algorithm, why, saved_s, spent_s)
+        return Calls(*kind, algorithm, why, saved_s, spent_s)
 
-    def worth(self, told: Calls) -> Worth:
-        """What a tuning would be worth for these calls."""
-        if self.asked is None or told.algorithm != LIBRARY:
+    def worth(self, calls: Calls) -> Worth:
+        """What tuning would save on these calls."""
+        if self.asked is None or calls.algorithm != LIBRARY:
             return Worth()
-        took_s = None if told.spent_s is None else told.spent_s / told.times
+        took_s = None if calls.spent_s is None else calls.spent_s / calls.times
         one = self.decision.worth(self.asked, form_of(self.way), took_s)
-        return one if one.seconds is None else one._replace(seconds=one.seconds * told.times)
+        return one if one.seconds is None else one._replace(seconds=one.seconds * calls.times)
 
 
 class Record:
-    """Of the calls on a communicator and on those made of it, as this rank makes them."""
+    """The calls that this rank makes on a communicator and on those derived from it."""
 
     def __init__(self) -> None:
         self._tallies: dict[Hashable, Tally] = {}
 
     def add(self, tally: Tally) -> None:
-        """Tell of its calls, too."""
+        """Include the calls of a tally that was made elsewhere."""
         self._tallies[id(tally)] = tally
 
     def tally(
         self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
     ) -> Tally:
-        """Where such calls are counted, on all communicators that decide alike."""
+        """The tally of such calls, shared by all communicators with the same decision."""
         key = method, way, ranks, asked, id(decision)
-        if (known := self._tallies.get(key)) is None:  # it keeps the decision
+        if (known := self._tallies.get(key)) is None:  # a tally keeps its decision alive
             known = self._tallies[key] = Tally(method, way, ranks, asked, decision)
         return known
 
     def watch(self, comm: MPI.Comm, ranks: int, decision: Decision) -> None:
-        """From now on count the collectives of a communicator that no plan serves."""
+        """Count the collectives of a communicator that no plan serves, from now on."""
         for name in (*_OTHERS, *OBJECTS):
             called = f"_library_{name}" if name in OBJECTS else name
             call = getattr(type(comm), called).__get__(comm)
@@ -155,12 +156,13 @@ class Record:
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """All calls, equal ones together, in the order of their first.
 
-        worth: of so many, those that this rank spent most time in, what a tuning would be worth.
+        worth: for how many of them, those that took this rank most time, to say what tuning would
+        save.
         """
         every: dict[Calls, Calls] = {}
         tallies: dict[Calls, Tally] = {}
         for tally in [tally for tally in self._tallies.values() if tally.numbers[TIMES]]:
-            one = tally.told(tally.numbers[TIMES])
+            one = tally.calls(tally.numbers[TIMES])
             same = one._replace(times=0, saved_s=None, spent_s=None)
             if (other := every.get(same)) is not None:  # of communicators that decide alike
                 one = one._replace(
@@ -176,7 +178,7 @@ class Record:
     def last(self) -> Calls | None:
         """The last call; None before the first."""
         latest = max(self._tallies.values(), key=lambda tally: tally.numbers[LAST], default=None)
-        return None if latest is None or not latest.numbers[TIMES] else latest.told(1)
+        return None if latest is None or not latest.numbers[TIMES] else latest.calls(1)
 
 
 def _counted(call: Callable[..., Any], tally: Tally) -> Callable[..., Any]:
@@ -191,12 +193,12 @@ def _counted(call: Callable[..., Any], tally: Tally) -> Callable[..., Any]:
 
 
 class CountingStarts:
-    """What a persistent request has whose starts are counted."""
+    """A mixin for persistent requests whose starts are counted."""
 
     tally: Tally
 
     def Start(self) -> None:  # noqa: N802
-        """Start it; it is counted."""
+        """Start it and count that."""
         super().Start()  # type: ignore[misc]
         self.tally.start()
 
@@ -211,7 +213,7 @@ def _counting(kind: Any) -> type[Any]:
 
 
 def counting_starts(request: Any, tally: Tally) -> Any:
-    """The same persistent request, ours or the library's, whose starts are counted."""
+    """The same persistent request, ours or the library's; from now on its starts are counted."""
     if isinstance(request, PersistentCollective):
         request.__class__ = _counting(type(request))  # type: ignore[arg-type]
     else:

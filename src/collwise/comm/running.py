@@ -16,10 +16,12 @@ def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> 
         cw.run(schedule, comm, x)
 
     buffers: as the MPI method takes them (`Bcast`, `Reduce`, `Allreduce`, `Allgatherv`,
-    `Reduce_scatter_block`), the same bytes as in the schedule's problem.   op: what combines.
-    Collective: all ranks run the same schedule.  A schedule that is used again should be kept.
-    Raises as the method does, InvalidArgument for other ranks or bytes than the schedule's, or for
-    what is no schedule or no communicator of collwise.
+    `Reduce_scatter_block`), with the bytes that the schedule's problem says.   op: the operator of
+    collectives that combine.
+    Collective: all ranks run the same schedule.  Keep a schedule that is run again: its executor is
+    cached with it.
+    Raises as the method does, and InvalidArgument if ranks or bytes are not the schedule's, or if
+    an argument is no schedule or no communicator of collwise.
     """
     asked = "run a schedule"
     if not isinstance(schedule, Schedule):

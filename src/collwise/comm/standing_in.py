@@ -1,7 +1,7 @@
 """A collwise communicator in the place of `MPI.COMM_WORLD`, for scripts that know nothing of it.
 
-`MPI.COMM_SELF` is one, too; `MPI.Request` takes lists that hold requests of ours, and
-`MPI.Comm.fromhandle` finds communicators of ours.  Classes stay the same objects, since programs
+`MPI.COMM_SELF` becomes one of ours, too.  `MPI.Request` takes lists that hold requests of ours, and
+`MPI.Comm.fromhandle` returns communicators of ours.  Classes stay the same objects, since programs
 compare and pickle them.
 """
 
@@ -21,7 +21,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
 
 COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF
-"""mpi4py's own: pickle looks for them by these names, in any module."""
+"""mpi4py's own, under the names by which pickle looks for them in every module."""
 _LISTS = [
     name
     for name in dir(MPI.Request)
@@ -30,7 +30,7 @@ _LISTS = [
 
 
 def stand_in(ours: Comm) -> None:
-    """Put a communicator in the place of COMM_WORLD, which it wraps."""
+    """Replace COMM_WORLD by `ours`, which wraps it."""
     vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):
         names = [name for name in (*_LISTS, "Startall") if name in vars(kind)]
@@ -43,26 +43,26 @@ def stand_in(ours: Comm) -> None:
 
 
 def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
-    """Replace methods of a class that is compiled, and says that it cannot be changed."""
+    """Replace methods of a compiled class, whose attributes Python refuses to set."""
     (namespace,) = (one for one in gc.get_referents(vars(kind)) if isinstance(one, dict))
     namespace.update({name: staticmethod(method) for name, method in methods.items()})
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
 def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
-    """For a handle: the communicator of ours that has it, if one does."""
+    """Wrap a function of handles, to return the communicator of ours with that handle, if any."""
 
     @wraps(theirs)
-    def found(handle: int) -> MPI.Comm:
+    def by_handle(handle: int) -> MPI.Comm:
         made = theirs(handle)
         ours = comms_by_handle.get(made.handle)
         return made if ours is None or ours != made else copy.copy(ours)
 
-    return found
+    return by_handle
 
 
 def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """A method for lists of requests: mpi4py's, unless there is one of ours among them."""
+    """Wrap a method for lists of requests, to serve lists in which there is one of ours."""
     name: str = theirs.__name__
 
     @wraps(theirs)
@@ -79,8 +79,8 @@ def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
         if name.lower() not in ("testall", "waitall"):
             raise InvalidArgument(
                 f"MPI.Request.{name}",
-                "the list holds a request of collwise's, which is none of MPI's",
-                "complete it by its own Wait or Test, or all by collwise.waitall",
+                "the list holds a request of collwise's, which is not an MPI.Request",
+                "complete that by its own Wait or Test, or all of them by collwise.waitall",
             )
         if not name.islower():
             waitall(every)

@@ -2,8 +2,8 @@
 
     broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = ring
 
-Of a collective's choices, from left to right, the first counts whose size is not exceeded; where
-none is left, who serves is decided as if nothing had been said.
+For a call, the first choice from the left whose size is not exceeded counts.  If there is none, the
+call is decided as if nothing had been chosen.
 """
 
 import re

@@ -1,11 +1,11 @@
-"""Trying what applies: what is known beforehand says what to simulate, and in which order.
+"""Candidates and their times: which to simulate, and in which order.
 
 Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound: its
-time if messages met nowhere.  With levels that says little; there it is a rough time, the sum of
-those of its parts.  Candidates are simulated in this order.  What cannot be the fastest (with
-levels: is hardly so) is skipped, unless little has been simulated yet, since the runners-up are
-worth knowing.  A simulation ends when it is later than the best time so far.  With levels, what is
-too long to be simulated is chosen by its rough time, and says so.
+time if messages never met.  With levels that bound is too low to help, so each has a rough time,
+the sum of those of its parts.  Candidates are simulated in the order of these times.  One that
+cannot be the fastest (with levels: that hardly can) is skipped, unless little has been simulated
+yet, since the runners-up are worth knowing.  A simulation ends when it passes the best time so far.
+With levels, candidates too long to be simulated keep their rough times, and are shown with ≈.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ MAX_LOOKS = 256
 
 @dataclass
 class Tried:
-    """What came of the candidates: the best of each algorithm, and why others are not there.
+    """The result of trying: the best candidate of each algorithm, and why others are not there.
 
     simulated, of: how many schedules, if they had to be, out of how many.
     unknown: how many of the others might be faster, but have too many messages.

@@ -1,4 +1,4 @@
-"""What planning gives: a plan that can be read, printed and sent, and does nothing by itself."""
+"""The result of planning: a plan that can be read, printed and sent, and does nothing by itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ MESH_SHOWN = 16, 32
 
 
 def source_lines(problem: Problem) -> list[str]:
-    """Who has data, for people: a picture of a small mesh, the first few ranks of a large one."""
+    """Which ranks have data, for people: a picture of a small mesh, or the first few ranks."""
     ranks = [source.rank for source in problem.sources]
     if not ranks:
         return []

@@ -1,4 +1,4 @@
-"""Race results looked up: who serves a call, and why.  `Comm` and `plan` share the wording.
+"""Looks up race results: what serves a call, and why.  `Comm` and `plan` share the wording.
 
 A race counts only for the number of ranks that it was run with.  It decides sizes up to REACH times
 larger or smaller.  Two races with the same winner also decide all sizes between theirs.  Everywhere
@@ -25,7 +25,7 @@ REACH = 4
 
 
 class Verdict(NamedTuple):
-    """Who serves a call.
+    """What serves a call.
 
     algorithm: its full name, or LIBRARY for the library's own.   because: a clause.
     race: the nearest race that decided; None if no race did, and the library's own serves.
@@ -50,22 +50,22 @@ def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[Race
     return tuple(race for race in races if race.algorithm in ALGORITHMS)
 
 
-def settled(estimate: Plan, said: Verdict) -> Plan:
+def settled(estimate: Plan, decided: Verdict) -> Plan:
     """The plan with the choice that a race made; unchanged if no race decided."""
-    if said.race is None:
+    if decided.race is None:
         return estimate
-    because = f"chosen: {said.because}"
+    because = f"chosen: {decided.because}"
     least = replace(estimate.choice, verdict="the least predicted time, but a race decided")
     candidates = (least, *estimate.candidates[1:])
-    if said.algorithm == LIBRARY:
-        own = said.race.library_s
+    if decided.algorithm == LIBRARY:
+        own = decided.race.library_s
         choice = Candidate(LIBRARY, {}, exact(own), because, own)
         return replace(estimate, choice=choice, candidates=(choice, *candidates))
     every = tuple(
-        replace(c, verdict=because) if c.name == said.algorithm else c for c in candidates
+        replace(c, verdict=because) if c.name == decided.algorithm else c for c in candidates
     )
     for choice in every:
-        if choice.name == said.algorithm:
+        if choice.name == decided.algorithm:
             return replace(estimate, choice=choice, candidates=every)
     return estimate  # it does not apply at this size
 
@@ -100,7 +100,7 @@ def race_result(
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """Who serves a call, according to races.
+    """What serves a call, according to races.
 
     The distance of a race is the ratio of the sizes times the ratio of the numbers of sources, each
     at most REACH.  The nearest race decides; of equally near ones that of the smaller size, then

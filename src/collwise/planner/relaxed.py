@@ -1,4 +1,4 @@
-"""What one schedule takes at least, if messages met nowhere; with levels, roughly what it takes."""
+"""Lower bounds of a schedule's time, as if messages never met; with levels, rough times."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
-"""Which candidates of a plan are worth a race: the fastest by the model, and two that err less.
+"""Which candidates of a plan are worth a race: the fastest by the model, and two safer ones.
 
-Laws charge nothing for many messages but their t0, and in ideal time every message comes when it
-should.  Real hosts get tired of many short messages; and where a rank waits for many others in
-turn, whoever is late holds up all.  So a race also has a candidate with fewer messages, and one in
-which every rank depends on one other only.
+In the model a message costs no more than its t0, and is never late.  On real hosts many short
+messages take longer than that, and where a rank waits for many others in turn, one late rank delays
+all.  So a race also has a candidate with fewer messages, and one in which every rank depends on one
+other only.
 """
 
 from dataclasses import replace

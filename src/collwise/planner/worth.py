@@ -1,4 +1,4 @@
-"""What a tuning for calls that occurred would be worth, and on what evidence."""
+"""What tuning would save on calls that a program made, and on what evidence."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

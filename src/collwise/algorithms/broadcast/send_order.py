@@ -3,7 +3,7 @@
 Ranks become free one after another.  Whoever is free first decides whom to serve, or to serve
 nobody any more; as-early-as-possible execution follows from these decisions.  A rule decides at
 first: outermost groups before inner ones [Kielmann1999], but not before so many of one's own node
-are told.  On few ranks all other decisions are tried as well, as far as the work allows.
+have the data.  On few ranks all other decisions are tried as well, as far as the work allows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,8 +72,8 @@ class _Run:
     """One order, decision by decision.
 
     groups: of every level, the number of each rank's group; parts: of every level, `_parts`.
-    rule: outer groups are served when so many ranks of one's own node are told.   searched: whether
-    all options are told.
+    rule: outer groups are served when so many ranks of the sender's node have the data.
+    searched: whether to return all options.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class _Run:
         self.groups, self.costs, self.rule, self.searched = groups, costs, rule, searched
         self.least = min(cost.latency for cost in costs)
         self.ranks, self.nodes = len(groups[0]), groups[0]
-        self.told = [False] * self.ranks
+        self.informed = [False] * self.ranks
         self.counts = [[0] * (max(row) + 1) for row in groups]
-        """For every level, how many ranks of its groups are told."""
+        """For every level, how many ranks of its groups have the data."""
         self.fresh = [[[*rows] for rows in level] for level in parts]
         self.out = [[0] * len(counts) for counts in self.counts]
         self.into = [
@@ -145,21 +145,21 @@ class _Run:
             if (target := self._next(level, rank)) is not None:
                 nodes.add(self.nodes[target])
                 yield target, level
-        if self.searched:  # those, too, who are in a node where somebody is told
-            for target, (told, node) in enumerate(zip(self.told, self.nodes, strict=True)):
-                if not told and node not in nodes:
+        if self.searched:  # also those in a node in which some rank has the data
+            for target, (informed, node) in enumerate(zip(self.informed, self.nodes, strict=True)):
+                if not informed and node not in nodes:
                     nodes.add(node)
                     rows = enumerate(self.groups, 1)
                     yield target, next(n for n, row in rows if row[rank] == row[target])
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """The first rank of the largest group of the level below in which nobody is told."""
+        """The first rank of the largest group of the level below in which no rank has the data."""
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
-        told = self.told if level == 1 else self.counts[level - 2]
+        informed = self.informed if level == 1 else self.counts[level - 2]
         while parts:
             part, first = parts[-1]
-            if not told[part]:
+            if not informed[part]:
                 return first
             parts.pop()
         return None
@@ -178,7 +178,7 @@ class _Run:
         return start, arrival
 
     def _tell(self, rank: int) -> None:
-        self.told[rank] = True
+        self.informed[rank] = True
         for row, counts in zip(self.groups, self.counts, strict=True):
             counts[row[rank]] += 1
 

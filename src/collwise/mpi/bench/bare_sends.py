@@ -1,4 +1,4 @@
-"""The messages of a schedule, sent and received by mpi4py alone, as programs do by hand."""
+"""The messages of a schedule, sent and received by plain calls of mpi4py."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from collwise.schedule.operations import Operation, Recv, Send
 
 
 class BareSends:
-    """One rank's part of a collective that only moves data; types are made beforehand.
+    """One rank's part of a collective that only moves data.  Types are made beforehand.
 
-    operations: what this rank does.   result: where all blocks come to stand; this rank's own are
-    there already.   places: by owner, where in it its blocks begin, bytes.
-    Where a rank sends to whom it receives from next, it calls `Sendrecv`.
+    operations: this rank's.   result: the buffer for all blocks, in which this rank's own already
+    are.   places: by owner, the offset of its blocks in the result, in bytes.
+    A send to the rank that the next receive is from becomes a `Sendrecv` with it.
     """
 
     def __init__(

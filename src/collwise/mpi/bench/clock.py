@@ -1,8 +1,8 @@
 """A clock that all ranks share, and common starts by it.
 
-On one kernel the monotonic clock is common to all processes, in containers and on emulated hosts,
-too.  Between kernels its offset to rank 0's is taken from the fastest of some exchanges, half a
-round trip each way.
+All processes on one kernel share the monotonic clock, also in containers and on emulated hosts.  On
+another kernel, the offset to rank 0's clock is taken from the fastest of some exchanges, assuming
+half a round trip each way.
 """
 
 import os
@@ -15,17 +15,17 @@ from mpi4py import MPI
 
 _EXCHANGES = 25
 _SPIN_S = 100e-6
-"""Where ranks share cores, waits longer than this sleep first: who spins keeps others from it."""
+"""Where ranks share cores, longer waits sleep first: a spinning rank keeps the core from others."""
 _LONGEST_NOTICE_S = 2e-3
-"""On one host; between hosts the news of a start travels first, perhaps behind other messages."""
+"""On one host.  Between hosts it takes longer to tell the start, perhaps behind other messages."""
 _LONGEST_TRIPS = 20
 
 
 class CommonClock:
     """Rank 0's clock, as every rank can read it.  Making one is collective over `comm`.
 
-    offset_s: what to add to this rank's own clock.   uncertainty_s: of that, half of the fastest
-    round trip (0 on rank 0's own kernel).   trip_s: one way from rank 0 (0 on its own host).
+    offset_s: to add to this rank's own clock.   uncertainty_s: of the offset, half of the fastest
+    round trip (0 on rank 0's kernel).   trip_s: one way from rank 0 (0 on its host).
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -70,12 +70,13 @@ class CommonClock:
 
 
 class StartingLine:
-    """Common starts: who comes to the line last names a moment a little ahead; all wait for it.
+    """Common starts: the last rank at the line sets a moment a little ahead, and all wait for it.
 
-    So nobody starts while others, or the network, are busy with what was timed before: who has only
-    sent is done long before its messages have arrived.
+    So nobody starts while other ranks or the network are busy with what was timed before: a rank
+    that only sends is done long before its messages have arrived.
 
-    The notice doubles when more than a tenth of the arrivals were late, and shrinks below 2 %.
+    The time until the start, the notice, doubles if more than a tenth of the arrivals were late,
+    and shrinks if fewer than 2 % were.
     """
 
     def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, oversubscribed: bool) -> None:
@@ -93,8 +94,8 @@ class StartingLine:
     def line_up(self) -> tuple[float, bool]:
         """Wait for the next common moment.
 
-        Returns when this rank left the wait, which may be later (it may have lost its core while it
-        waited); and whether it came to the line in time.
+        Returns when this rank stopped waiting, which may be later, if it lost its core meanwhile;
+        and whether it was at the line in time.
         """
         now = self._clock.now
         self._named[0] = now() + self.notice_s

@@ -44,7 +44,7 @@ _TAG = 0
 _SETTLING_S = 20e-6
 
 Report = Callable[[float], None]
-"""Called on rank 0 with the share that is done, from 0 to 1."""
+"""Called on rank 0 with the share of the work that is done, from 0 to 1."""
 
 
 def run_campaign(
@@ -60,9 +60,9 @@ def run_campaign(
 ) -> Profile:
     """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
-    budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of a
-    message; the usual ones, up to `largest`, if not given.   levels: where the ranks are; every
-    level is measured by a team of its own.
+    budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of
+    messages; by default the usual ones, up to `largest`.   levels: where the ranks are; each level
+    is measured by a team of its own.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = None if sizes is None else tuple(sizes)
@@ -150,7 +150,7 @@ class _Run:
 
 
 class Prober:
-    """Times probes on a communicator, which should be private, by the engine that runs plans.
+    """Times probes on a private communicator, on the engine that runs plans.
 
     As in the execution of a plan, receives are posted and sends are prepared as persistent requests
     before the clock is read.

@@ -1,4 +1,4 @@
-"""Finds where ranks are: their nodes from MPI, groups of nodes from the times between them."""
+"""Finds where ranks are: MPI tells their nodes, and message times tell groups of nodes."""
 
 import time
 from collections.abc import Sequence

@@ -52,10 +52,10 @@ def race(
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
-    op, dtype: what vectors are combined with, and their elements.   budget_s: seconds for this
-    race.   repetitions: the most of them.   by_hand: race the same messages without us, too.
-    Raises WrongResult, on all ranks, if any competitor leaves a wrong byte on any rank, and
-    UnknownName for an operator that cannot be raced with.
+    op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
+    repetitions: at most.   by_hand: race the same messages by plain calls of mpi4py, too.
+    Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
+    UnknownName for an operator that races do not support.
     """
     workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
@@ -91,9 +91,9 @@ def time_competitors(
     repetitions: int,
     seed: int,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
-    """Slowest rank's seconds by repetition and competitor, of those in which all began together.
+    """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
-    Times count from the first rank's start, so that nobody looks faster because another was late.
+    Times count from the first rank's start, so nobody looks faster because another was late.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     order = list(range(len(competitors)))

@@ -25,7 +25,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
-"""Operators whose results races know, with NumPy's functions for them."""
+"""Operators that races support, with NumPy's functions that check them."""
 _Values: TypeAlias = NDArray[Any]
 
 
@@ -40,10 +40,10 @@ class Competitor(NamedTuple):
 class Workload:
     """Buffers for one problem, and the competitors that run on them.
 
-    op, dtype: with what vectors are combined, and their elements; everything else moves bytes.
-    buffers: as the MPI method takes them.   result: this rank's, of which every value is compared
-    with `expected`; None if it has none.
-    Raises UnknownName for an operator whose result is not known.
+    op, dtype: the operator and the elements of vectors; other collectives move bytes.
+    buffers: as the MPI method takes them.   result: this rank's, to be compared with `expected`;
+    None if it has none.
+    Raises UnknownName for an operator that races do not support.
     """
 
     def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
@@ -127,9 +127,9 @@ class Workload:
         ]
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A blocking call as `Comm` makes it: C learns from the first one, where it can serve.
+        """A blocking call as `Comm` makes it: from the second on C serves it, if it can.
 
-        planned: `run` executes a plan, and is no call of the library's.
+        planned: whether `run` executes a plan, rather than the library's call.
         """
         if COMPILED is None:
             return run
@@ -153,7 +153,7 @@ class Workload:
         return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
     def by_hand(self, label: str, schedule: Schedule) -> Competitor:
-        """The same messages without us, of a schedule that gathers what sources have."""
+        """The same messages by plain calls of mpi4py, for an allgather."""
         places = dict(
             zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)
         )
@@ -169,7 +169,7 @@ class Workload:
         return Competitor(label + BY_HAND, run, bare.free)
 
     def check(self, competitor: Competitor) -> None:
-        """Run it once and compare the result on every rank; raise WrongResult, on all, if wrong."""
+        """Run it once and compare results; raises WrongResult on all ranks if one is wrong."""
         self.fill(sum(competitor.label.encode()))
         competitor.run()
 
@@ -198,4 +198,4 @@ def _persistent(label: str, request: Any) -> Competitor:
 
 
 def _nothing() -> None:
-    """There is nothing to free."""
+    """For competitors that hold nothing to free."""

@@ -1,5 +1,5 @@
-"""Users' buffers as mpi4py takes them, and what is done to the bytes in them.
+"""Users' buffers as mpi4py takes them, and the operators that combine their elements.
 
-`memory` says where the bytes of a slot lie, `buffer` reads a user's buffer, `vector_layout` one
-that has a part for every rank, `mpi_operators` combines elements.
+`memory` says where the bytes of a slot are, `buffer` reads a user's buffer, `vector_layout` reads
+one with a part for every rank, and `mpi_operators` combines elements.
 """

@@ -1,7 +1,7 @@
 """A user's buffer, as mpi4py takes it: where it begins, and how many elements of which type.
 
-What mpi4py takes is read here alike, and what it refuses raises an error of the same type: whether
-a call is ours must not depend on one rank's memory.
+Everything that mpi4py takes is read alike, and what it refuses raises an error of the same type:
+whether a plan serves a call must not depend on one rank's memory.
 """
 
 import ctypes
@@ -62,11 +62,11 @@ class Buffer:
 
 _SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
 _NATIVE: dict[str, ElementType] = {}
-"""By NumPy's code, elements that arrays were found to have (MPI may start after this import)."""
+"""Elements of arrays, by NumPy's code; filled when used, since MPI may start after this import."""
 
 
 class Place(NamedTuple):
-    """Where a buffer's memory is.   keep: what must live as long as requests use it.
+    """Where a buffer's memory is.   keep: what must stay alive while requests use it.
 
     address, length: in bytes; both 0 for `MPI.BOTTOM` and None.   unit: its elements.
     """
@@ -78,9 +78,9 @@ class Place(NamedTuple):
 
 
 def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
-    """Where the memory of a buffer is; without a type, its elements are what it says they are.
+    """Where the memory of a buffer is.
 
-    counted: the user says how many there are.
+    datatype: None to take the type of its own elements.   counted: whether the user passed a count.
     """
     if datatype == MPI.DATATYPE_NULL and not counted:
         raise ValueError("message: cannot infer count, datatype is null")
@@ -98,7 +98,7 @@ def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
 
 
 def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
-    """The memory of an object, contiguous in whichever order."""
+    """The memory of an object that is contiguous in C or Fortran order."""
     try:
         return MPI.buffer.frombuffer(data, readonly=not writable)
     except Exception:
@@ -142,7 +142,7 @@ def _native(code: str) -> str:
 
 
 def _format(data: Any, memory: MPI.buffer) -> str:
-    """The code of a buffer's elements; bytes, where nothing says what they are."""
+    """The format code of a buffer's elements; bytes if it does not tell."""
     try:
         return memoryview(data).format
     except TypeError:
@@ -175,7 +175,7 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _check_absolute(data: Any, count: int, unit: ElementType) -> None:
-    """Elements at no address must have a type that says where they are."""
+    """Raise for elements without an address, unless their type has absolute addresses."""
     if data is None:
         raise ValueError(f"message: buffer is None but count is {count}")
     if not unit.datatype.Get_true_extent()[0]:
@@ -183,14 +183,14 @@ def _check_absolute(data: Any, count: int, unit: ElementType) -> None:
 
 
 def is_in_place(sendbuf: Any) -> bool:
-    """Whether the input lies where the output will be; mpi4py takes None for it, too."""
+    """Whether a send buffer means MPI.IN_PLACE; mpi4py takes None for that, too."""
     return sendbuf is MPI.IN_PLACE or sendbuf is None
 
 
 def combined_buffers(
     sendbuf: Any, recvbuf: Any, *, has_output: bool
 ) -> tuple[Buffer, Buffer | None]:
-    """What a collective that combines sends and receives; one buffer if it is in place."""
+    """The send and receive buffers of a collective that combines; the same one if in place."""
     received = Buffer(recvbuf, writable=True) if has_output else None
     if received is not None and is_in_place(sendbuf):
         return received, received
@@ -224,7 +224,7 @@ def _index(name: str, value: Any) -> int:
 
 
 def checked_index(value: Any) -> int:
-    """An integer that MPI can count to."""
+    """An integer that fits MPI's counts."""
     number = index(value)
     if abs(number) > _LARGEST:
         raise OverflowError(f"message: {number} is too large")

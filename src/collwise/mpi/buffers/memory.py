@@ -1,8 +1,8 @@
-"""Where the bytes of a schedule's slots lie, and blocks of them as messages.
+"""Where the bytes of a schedule's slots are, and blocks of them as messages.
 
 An offset in a schedule counts bytes of *packed* data, equal on all ranks.  Memory is measured in
-whole units: bytes where they lie in the order in which they are sent, otherwise elements of the
-user's type, with their gaps.
+whole units.  A unit is a byte if the bytes are in the order in which they are sent, otherwise an
+element of the user's type, with its gaps.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
 Action: TypeAlias = Callable[[], Any]
-"""Something ready to be done."""
+"""A call without arguments."""
 _ALIGNMENT = 64
 UFUNC_COPY_FROM = 1024
 """Bytes from which on a ufunc copies as fast as memcpy: some processors take 10 times as long for
@@ -28,16 +28,16 @@ USER_INPUT = USER + 1
 _WORD = np.dtype(np.uint64)
 _ALL = slice(None)
 PREDEFINED: "dict[int, ElementType]" = {}
-"""Predefined types that were met before, by their handles."""
+"""Predefined types that were used before, by their handles."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
 
 
 class ElementType(NamedTuple):
-    """What memory is measured in: packed bytes of one, and its extent in memory in bytes.
+    """The unit of memory.   size: its packed bytes.   extent: its bytes in memory.
 
-    contiguous: its bytes lie in the order in which they are sent, without gaps, where the host may
-    read and write them.   on_host: it may, instead of leaving that to MPI.
+    contiguous: its bytes are in the order in which they are sent, without gaps, in memory of the
+    host.   on_host: the host can read and write it; otherwise only MPI can.
     """
 
     datatype: MPI.Datatype
@@ -50,8 +50,8 @@ class ElementType(NamedTuple):
     def of(datatype: MPI.Datatype) -> "ElementType":
         """The elements of a type.
 
-        Raises MPI.Exception for one that was never committed: here, before anything is sent of it,
-        and not half-way through a collective.
+        Raises MPI.Exception for a type that was never committed: here, rather than in the middle
+        of a collective.
         """
         if (known := PREDEFINED.get(datatype.handle)) is not None:
             return known
@@ -80,15 +80,15 @@ def _bytes_in_order(datatype: MPI.Datatype) -> bool:
 
 
 IN_SCRATCH = {USER: Slot.OUTPUT, USER_INPUT: Slot.INPUT}
-"""Which slot is scratch where there is memory for another one."""
+"""For each slot of a user's buffer, the slot that is scratch instead."""
 BYTES = ElementType(MPI.BYTE, 1, 1, True)
 PACKED = ElementType(MPI.PACKED, 1, 1, True)
 
 
 class Region(NamedTuple):
-    """Part of a slot's memory, whatever its address.
+    """A part of a slot's memory, relative to the slot's address.
 
-    offset, span: where it begins, and its length, in bytes of memory.   elements: how many.
+    offset, span: its beginning and length, in bytes of memory.   elements: how many.
     derived: the type is ours, to be freed after the last use.
     """
 
@@ -105,10 +105,10 @@ class Region(NamedTuple):
 
 
 class Memory:
-    """A slot's memory, of which position 0 is, or would be, at `address`.
+    """A slot's memory, with position 0 at `address`, which may be outside of it.
 
-    starts: where every rank has data of its own, at what distance from `address` it begins.
-    The address may change from call to call; regions stay.
+    starts: by rank, the displacement of its data from `address` in bytes, if not all begin there.
+    The address may change from call to call; regions stay the same.
     """
 
     __slots__ = ("address", "starts", "unit")
@@ -151,7 +151,7 @@ class Memory:
         return [_fromaddress(address, max(span, 0)) if address else MPI.BOTTOM, elements, datatype]
 
     def aligned(self, dtype: np.dtype[Any]) -> bool:
-        """Whether elements of a NumPy type lie as that type demands."""
+        """Whether elements of a NumPy type are aligned."""
         return self.address % dtype.alignment == 0
 
 
@@ -180,7 +180,7 @@ def allocate(nbytes: int) -> NDArray[np.uint8]:
 
 
 class SharedScratch:
-    """Scratch memory of all blocking calls on a communicator, of which only one runs at a time."""
+    """Scratch memory for blocking calls on a communicator, of which one runs at a time."""
 
     def __init__(self) -> None:
         self.memory, self._address = allocate(0), 0
@@ -188,17 +188,17 @@ class SharedScratch:
     def at_least(self, nbytes: int) -> int:
         """The address of so many bytes, valid until more are asked for or `memory` is gone."""
         if len(self.memory) < nbytes:
-            # Twice as many, so that old pieces, where plans still hold them, add up to no more.
+            # Twice as many, so that the old pieces that plans still hold add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))
             self._address = self.memory.ctypes.data
         return self._address
 
 
 class ScratchLayout:
-    """How the scratch slots that a list of operations uses lie in one piece of memory.
+    """Where the scratch slots of a list of operations are in one piece of memory.
 
-    more: other slots that are to lie in scratch.   nbytes: of that memory.
-    begins: where every rank's data begins in a slot, if not at position 0.
+    more: other slots to place in scratch.   nbytes: of that memory.
+    begins: by rank, where its data begins in a slot, if not all at position 0.
     """
 
     def __init__(
@@ -227,5 +227,5 @@ class ScratchLayout:
             self.nbytes += -(-needed // _ALIGNMENT) * _ALIGNMENT
 
     def placed_at(self, address: int) -> dict[int, int]:
-        """Where position 0 of every slot is, or would be, if the memory begins at an address."""
+        """The address of position 0 of every slot, for memory that begins at an address."""
         return {slot: address + start for slot, start in self._starts.items()}

@@ -30,8 +30,8 @@ _FITTING: dict[tuple[int, int], bool] = {}
 def exact_types(name: str) -> str:
     """NumPy's codes of the types for which the ufunc has the bits of `MPI_Reduce_local`.
 
-    Tested on MPICH and Open MPI.  None are floating: of two NaNs the libraries keep the right
-    operand's bits, and NumPy keeps one or the other, depending on the position.
+    Tested on MPICH and Open MPI.  No floating type is among them: of two NaNs the libraries keep
+    the right operand's bits, and NumPy keeps the left's or the right's, depending on the position.
     """
     if (
         name == "sum"
@@ -41,7 +41,7 @@ def exact_types(name: str) -> str:
 
 
 def planning_name(op: MPI.Op) -> str:
-    """The name that planning uses for an operator; of a user's it knows whether it commutes."""
+    """The name that planning uses for an operator; a user's is named by whether it commutes."""
     if (name := _NAMES.get(op.handle)) is not None:
         return name
     return "commutative" if op.Is_commutative() else "noncommutative"
@@ -60,9 +60,9 @@ def planning_type(datatype: MPI.Datatype) -> str:
 
 
 def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
-    """Whether an operator fits a type; if not, the library's own call says what is wrong.
+    """Whether an operator fits a type; if not, the library's own call raises.
 
-    Equal on all ranks.  A user's operator is believed to fit; it is not called.
+    Equal on all ranks.  A user's operator is assumed to fit.
     """
     if not op.is_predefined:
         return datatype.Get_size() > 0 and datatype.Get_extent()[1] > 0
@@ -96,7 +96,7 @@ class BoundOperator(NamedTuple):
 
     @property
     def three_places(self) -> bool:
-        """Whether the result may come to a third place; `MPI_Reduce_local` overwrites the right."""
+        """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
         return self.ufunc is not None or bool(self.loop[0])
 
     @staticmethod
@@ -108,8 +108,8 @@ class BoundOperator(NamedTuple):
     ) -> "BoundOperator":
         """The operator for a type.
 
-        memory: the user's, which may not be aligned for a ufunc.   has_loop: where the compiled
-        engine combines, whether it has a loop for an operator and an element, wherever they lie.
+        memory: of the slots; a user's may not be aligned for a ufunc.   has_loop: of the compiled
+        engine, whether it has a loop for an operator and an element; None if Python combines.
         """
         name, datatype = _NAMES.get(op.handle), unit.datatype
         if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
@@ -123,7 +123,7 @@ class BoundOperator(NamedTuple):
         return BoundOperator(op, None, np.dtype("V1"))
 
     def act(self, left: Any, right: Any, into: Any) -> Action:
-        """An act that combines two buffers into a third; without a ufunc, that is the right one."""
+        """A call that combines two buffers into a third, which without a ufunc is the right one."""
         if self.user_type is not None:
             return partial(self._reduce_user_type, left, right, self.user_type)
         if self.ufunc is None:

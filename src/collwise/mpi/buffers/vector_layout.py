@@ -1,7 +1,7 @@
 """Receive buffers with a part for every rank: counts and displacements, in any of mpi4py's forms.
 
-Allgatherv names the elements of every rank and where they go; Allgather has equally many of each
-rank, one after another.  By MPI's rules, only the bytes of every rank are equal on all ranks.
+An Allgatherv has counts and displacements by rank; an Allgather has equally many elements from each
+rank, one after another.  MPI requires only the bytes of every rank to be equal on all ranks.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -27,10 +27,7 @@ _ASKED = "a receive buffer with a part for every rank"
 
 
 class VectorSpec(NamedTuple):
-    """A receive buffer as it was passed; None for what was left out.
-
-    Itself one of the forms that mpi4py takes.
-    """
+    """A receive buffer as passed, in a form that mpi4py takes; None for what was left out."""
 
     data: Any
     counts: Any
@@ -59,30 +56,30 @@ def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
 
 
 def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
-    """The buffer of an Allgather: its count is that of one rank."""
-    data, given, first, datatype = simple_parts(spec)
-    if given is None:
+    """The buffer of an Allgather, whose count is that of one rank."""
+    data, count, first, datatype = simple_parts(spec)
+    if count is None:
         _, _, length, unit = locate(data, datatype, False, writable=True)
         elements = elements_in(length - first * unit.extent, unit)
-        given, left = divmod(elements, ranks)
+        count, left = divmod(elements, ranks)
         if left:
-            raise ValueError(f"message: the elements are no multiple of {ranks} ranks")
-    displacements = [first + rank * given for rank in range(ranks)] if first else None
-    return VectorSpec(data, given, displacements, datatype)
+            raise ValueError(f"message: {elements} elements are no multiple of {ranks} ranks")
+    displacements = [first + rank * count for rank in range(ranks)] if first else None
+    return VectorSpec(data, count, displacements, datatype)
 
 
 SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
     "Allgather": allgather_spec,
     "Allgatherv": allgatherv_spec,
 }
-"""How MPI's methods take their receive buffers: each is read, for so many ranks."""
+"""By MPI's method, the function that reads its receive buffer, for so many ranks."""
 
 
 def vector_key(method: str, spec: Any) -> Hashable:
     """A cheap cache key that determines the layout of a receive buffer; None for unusual forms.
 
-    An array is in it by its type and bytes, all else as it is.  Types of the user's have no key:
-    their handles may come to mean other types.
+    It holds an array's type and bytes, and everything else as it is.  A user's types have no key,
+    since their handles may be reused for other types.
     """
     if type(spec) is np.ndarray:
         return method, spec.dtype, spec.nbytes
@@ -120,7 +117,7 @@ def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
 
 
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
-    """A rank's send buffer, which must have as many bytes as its receive buffer says."""
+    """A rank's send buffer; raises unless it has the bytes of the receive buffer."""
     buffer = Buffer(sendbuf, writable=False)
     if buffer.nbytes != lengths[rank]:
         raise InvalidArgument(
@@ -131,12 +128,12 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
     return buffer
 
 
-def _counts(given: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
-    """Elements by rank; without counts, divided evenly, and the first ranks get what is left."""
-    if given is None:
+def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
+    """Elements by rank; without counts, divided evenly, the first ranks getting the remainder."""
+    if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
-    counts = _numbers(given, [1] * ranks)
+    counts = _numbers(spec, [1] * ranks)
     if min(counts) < 0:
         rank = next(rank for rank, count in enumerate(counts) if count < 0)
         seen = f"the count of rank {rank} is {counts[rank]}"
@@ -144,12 +141,12 @@ def _counts(given: Any, ranks: int, length: int, unit: ElementType) -> list[int]
     return counts
 
 
-def _numbers(given: Any, times: Sequence[int]) -> list[int]:
-    """One number for each rank; a single number stands for these multiples of it."""
-    if not hasattr(given, "__len__"):
-        one = checked_index(given)
+def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
+    """A number for each rank; a single number stands for these multiples of it."""
+    if not hasattr(spec, "__len__"):
+        one = checked_index(spec)
         return [one * time for time in times]
-    numbers = [checked_index(number) for number in given]
+    numbers = [checked_index(number) for number in spec]
     if len(numbers) != len(times):
         raise ValueError(f"expecting {len(times)} items, got {len(numbers)}")
     return numbers
@@ -157,7 +154,7 @@ def _numbers(given: Any, times: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class VectorLayout:
-    """Where every rank's part lies, whatever the buffer's address.
+    """Where every rank's part is, relative to the buffer's address.
 
     lengths: bytes by rank.   starts: by rank that has any, where its part begins, in bytes from
     the address.   low, high: the range of memory in use, in bytes from the address.
@@ -203,7 +200,7 @@ class VectorLayout:
     def fit(self, length: int) -> None:
         """Raise InvalidArgument if it reaches beyond a buffer of so many bytes.
 
-        Before the buffer there may be more of the user's: MPI knows negative displacements.
+        Parts may begin before the buffer: MPI allows negative displacements.
         """
         if self.high > length:
             raise InvalidArgument(
@@ -214,7 +211,7 @@ class VectorLayout:
 
 
 class VectorBuffer(NamedTuple):
-    """A receive buffer in memory.   keep: what must live as long as requests use it."""
+    """A receive buffer in memory.   keep: what must stay alive while requests use it."""
 
     keep: Any
     address: int
@@ -222,12 +219,12 @@ class VectorBuffer(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """It as the memory of a slot."""
+        """Its memory, as a slot's."""
         return Memory(self.address, self.layout.unit, self.layout.starts)
 
     @staticmethod
     def read(spec: VectorSpec, ranks: int) -> "VectorBuffer":
-        """Find out where every rank's part lies.
+        """Read where every rank's part is.
 
         Raises as mpi4py does, and InvalidArgument for parts that overlap or reach beyond the end.
         """

@@ -1,4 +1,4 @@
-"""A rank's plan on the compiled engine: the interpreter's `BoundPlan`, as a program in C."""
+"""A rank's plan on the compiled engine: what `BoundPlan` is for Python, as a program in C."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -93,7 +93,7 @@ class CompiledPlan:
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         if nbytes := self._scratch.nbytes:
-            # Calls that C serves by itself find the scratch where it was at the last call of this.
+            # Calls that C serves by itself use the scratch addresses that were set here last.
             address = scratch.at_least(nbytes)
             if self._keep is not scratch.memory:
                 self._keep = scratch.memory
@@ -117,7 +117,7 @@ class CompiledPlan:
         return self.program.interrupted()
 
     def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
-        """Prepare a plan with memory of its own for another call.   keep: what lives until then."""
+        """Prepare a plan with memory of its own for another call.   keep: what it keeps alive."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         self.program.retag(tag)

@@ -1,8 +1,8 @@
 """Which engine serves in this process: the compiled one if it can, otherwise Python, and why.
 
-The extension knows no MPI library.  It is told at run time what mpi4py knows: the width of handles,
-where they lie in its objects, and where MPI's functions are.  Whatever is not as expected, Python
-serves.
+The extension is not compiled for an MPI library.  At run time it gets what mpi4py knows: the width
+of handles, where they are in its objects, and where MPI's functions are.  If anything is not as
+expected, the Python engine serves.
 """
 
 import ctypes
@@ -30,10 +30,10 @@ _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "
 
 
 class Serving(NamedTuple):
-    """The engine that serves.   module: the extension; None where Python walks.   why: it does.
+    """The engine that serves.   module: the extension; None for Python.   why: Python serves.
 
-    wrong: the error of this rank's environment.  All ranks raise it when they next meet: who raises
-    it at import leaves the others waiting.
+    wrong: the error in this rank's environment.  All ranks raise it at their next collective: a
+    rank that raised it at import would leave the others waiting.
     """
 
     module: ModuleType | None
@@ -69,7 +69,7 @@ def _extension() -> ModuleType:
     """The extension, connected to the MPI library of this process."""
     spec = find_spec("collwise.mpi.engine._engine")
     if spec is not None and spec.origin and _cut_off(spec.origin):
-        raise _Unusable(f"{spec.origin} is not whole: install collwise anew")
+        raise _Unusable(f"{spec.origin} is incomplete: install collwise anew")
     try:
         import collwise.mpi.engine._engine as _engine
     except ImportError as problem:
@@ -99,19 +99,19 @@ def _extension() -> ModuleType:
 
 
 def _handles() -> tuple[int, int]:
-    """Bytes of a handle, and where it lies in an object of mpi4py's."""
+    """Bytes of a handle, and its offset in an object of mpi4py's."""
     objects = (MPI.COMM_WORLD, MPI.COMM_SELF, MPI.BYTE, MPI.SUM, MPI.Request())
     widths = {MPI._sizeof(one) for one in objects}
     offsets = {MPI._addressof(one) - id(one) for one in objects}
     if len(widths) != 1 or not widths <= {4, 8}:
-        raise _Unusable(f"handles have {sorted(widths)} bytes, and only 4 or 8 are known")
+        raise _Unusable(f"handles have {sorted(widths)} bytes, and only 4 or 8 are supported")
     if len(offsets) != 1 or not 0 < max(offsets) < 256:
         raise _Unusable("mpi4py keeps handles in several places")
     return widths.pop(), offsets.pop()
 
 
 def _held() -> int:
-    """Where in a request of mpi4py's what must live as long lies; -1 if that is not to be seen."""
+    """The offset in a request of mpi4py's of the object it keeps alive; -1 if that is not clear."""
     request = MPI.COMM_SELF.Irecv(bytearray(1), MPI.PROC_NULL)
     held = {id(one) for one in gc.get_referents(request)}
     words = (ctypes.c_ssize_t * (MPI.Request.__basicsize__ // 8)).from_address(id(request))
@@ -161,4 +161,4 @@ def _line(problem: Exception) -> str:
 
 SERVING = _load()
 COMPILED = SERVING.module
-"""The extension; None where Python walks."""
+"""The extension; None for the Python engine."""

@@ -3,7 +3,7 @@
 `instructions`  the plan of one rank: a list of instructions over slots, plain data
 `interpreter`   the plan bound to buffers, and run
 `persistent`    requests that start and complete it, and lists of requests
-`executor`      what all collectives share: buffers in, plan chosen, bound, run
-`broadcast_executor`, `combine_executor`, `gather_executor`: what differs between them
+`executor`      what all collectives share: reads buffers, then chooses, binds and runs a plan
+`broadcast_executor`, `combine_executor`, `gather_executor`: what differs between collectives
 `executor_choice`   which of them serves a schedule
 """

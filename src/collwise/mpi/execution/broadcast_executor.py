@@ -19,8 +19,8 @@ from collwise.schedule.program import Schedule
 class BroadcastExecutor(Executor):
     """Executes one rank's part of a broadcast.
 
-    Segments are bytes of the buffer, or of a packed copy where its bytes are not in order.  Where
-    every message is the whole buffer, nothing is cut, and nothing has to be packed.
+    Segments are bytes of the buffer, or of a packed copy if its bytes are not in order.  If every
+    message is the whole buffer, nothing has to be packed.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
@@ -35,7 +35,7 @@ class BroadcastExecutor(Executor):
             return super().run(*buffers)
         if array.nbytes != self.problem.nbytes:  # a schedule that is run by hand
             return super().run(*buffers)
-        # mpi4py reads it for every message: faster, and an array that it took, it takes again.
+        # mpi4py reads the array for every message: faster, and what it took once, it takes again.
         if self.private.broken:
             self.private.check()
         if self._unread is None:

@@ -28,18 +28,18 @@ from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
 
 SHORT = 32768
-"""Vectors of up to so many bytes are copied to and from memory of ours, for which persistent
-requests exist: cheaper than new requests."""
+"""Vectors of up to so many bytes are copied to and from memory with persistent requests, which is
+cheaper than new requests."""
 _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.items()}
-"""Where the user's memory is, if the host cannot reach it."""
+"""The slots of user's memory that the host cannot access."""
 
 
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
-    in_place: the input lies where the output will be.   three_places: a combine may leave its
-    result in a third place, since it is no `MPI_Reduce_local`.   on_host: in the user's memory;
-    otherwise MPI copies it from there and back.
+    in_place: the input is where the output will be.   three_places: a combine may write to a third
+    place, unlike `MPI_Reduce_local`.   on_host: it combines in the user's memory; otherwise MPI
+    copies vectors from there and back.
     """
 
     in_place: bool
@@ -50,8 +50,8 @@ class _Variant(NamedTuple):
 class _Staging(NamedTuple):
     """Memory of ours for short vectors of one type, and the plan bound to it.
 
-    words: unsigned integers of the elements' size, if vectors are long enough to be copied by a
-    ufunc (see `UFUNC_COPY_FROM`).
+    words: unsigned integers of the elements' size, if vectors are long enough for a ufunc to copy
+    them (see `UFUNC_COPY_FROM`).
     """
 
     vector: NDArray[Any]
@@ -72,7 +72,7 @@ class _Staging(NamedTuple):
 class CombineExecutor(Executor):
     """Executes one rank's part of a collective that combines.
 
-    op: an operator that fits the elements; it must live as long as this and its requests.
+    op: an operator that fits the elements; it must not be freed before this and its requests.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator, op: MPI.Op) -> None:
@@ -82,7 +82,7 @@ class CombineExecutor(Executor):
         self._owed = bool(outputs)
         self._result = outputs[0] if outputs else Block(self.problem.root, 0, 0)
         self._is_part = self._owed and self._result != self.problem.whole
-        # The list for an input in the output's place, if there can be one.
+        # The operations for an input in the output's place, if that is possible.
         self._in_place = None if self._is_part else in_place(self._operations)
         self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
 
@@ -94,7 +94,7 @@ class CombineExecutor(Executor):
         return super().run(sendbuf, recvbuf)
 
     def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
-        """Run it by way of memory of ours; False if these are no ordinary arrays of its size."""
+        """Run it in memory of ours; False unless these are ordinary arrays of its size."""
         owed = self._owed
         shared = owed and is_in_place(sendbuf)
         vector = recvbuf if shared else sendbuf
@@ -141,7 +141,7 @@ class CombineExecutor(Executor):
             length = nbytes if shared else self._result.length
             received = self._fitting(recvbuf, length, writable=True)
             keep.append(received.keep)
-            # The result's first byte comes to the beginning of the receive buffer.
+            # The result's first byte goes to the beginning of the receive buffer.
             address = received.address - (received.unit.span(start) if start else 0)
             slots[Slot.OUTPUT] = Memory(address, received.unit)
         sent = received if shared else self._fitting(sendbuf, nbytes, writable=False)

@@ -1,7 +1,7 @@
-"""What executes one rank's part of a schedule, on the buffers of each call: `run` and `persistent`.
+"""Executors: one rank's part of a schedule, on the buffers of each call.
 
-What differs between collectives is how buffers become the memory of slots, and which list of
-operations suits them; executors of single collectives say only that.
+Collectives differ in how buffers become the memory of slots, and in which list of operations suits
+the buffers.  The executor of a collective defines only that.
 """
 
 import contextlib
@@ -35,13 +35,13 @@ from collwise.schedule.program import Schedule
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 LAYOUTS = 64
-"""Layouts of buffers that an executor remembers."""
+"""Most layouts of buffers for which an executor keeps a bound plan."""
 IDLE, IDLE_BYTES = 8, 1 << 20
-"""Plans of non-blocking calls that an executor keeps for later ones; scratch of each at most."""
+"""Most plans that an executor keeps for later non-blocking calls, and most scratch of each."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
-"""A rank's plan on memory, on either engine."""
+"""A rank's plan bound to memory, on either engine."""
 Started: TypeAlias = tuple[MPI.Request | PersistentCollective, tuple[Any, ...] | None]
-"""A request, and what the compiled engine can do next time, for buffers of the same kind."""
+"""A request, and what the compiled engine needs to serve the next call of this kind itself."""
 
 
 def bound_plan(
@@ -56,18 +56,21 @@ def bound_plan(
     rebindable: bool = False,
     keep: Any = None,
 ) -> Bound:
-    """A rank's plan on memory, on the compiled engine if it can; parameters: see `BoundPlan`."""
-    given = plan, slots, scratch, comm, tag, operator, types
+    """Bind a rank's plan, on the compiled engine if it can.   Parameters: `BoundPlan`'s."""
     if COMPILED is not None and (operator is None or operator.user_type is None):
         with contextlib.suppress(OverflowError):  # more than its functions can count
-            return CompiledPlan(*given, rebindable=rebindable, keep=keep)
-    return BoundPlan(*given, rebindable=rebindable, keep=keep)
+            return CompiledPlan(
+                plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
+            )
+    return BoundPlan(
+        plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
+    )
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most so many entries; it starts anew when it is full.
+    """A dict of at most so many entries, emptied when it is full.
 
-    What it holds is freed then, and by `forget`.
+    Values that have a `Free` are freed when they are removed.
     """
 
     def __init__(self, most: int) -> None:
@@ -91,14 +94,14 @@ class BoundedCache(dict[K, V]):
 
 @dataclass(slots=True)
 class CallBuffers:
-    """What the buffers of one call are to a rank's plan.
+    """The buffers of one call, as a rank's plan uses them.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: with the variant, identifies a bound plan that can serve again at other addresses.
-    None: it cannot, since the handle of a user's datatype may come to mean another type. keep: what
-    must live as long as requests use the buffers.   unit: of scratch (see `IN_SCRATCH`). starts:
-    where in such scratch the data of every rank begins, if not all at its position 0. types: to be
-    freed in the end.   displacements: see `CompiledPlan.fast_call`.
+    layout: with the variant, the key of a bound plan that can serve again at other addresses; None
+    if none can, since the handle of a user's type may be reused for another type.
+    keep: what must stay alive while requests use the buffers.   unit: of scratch (see
+    `IN_SCRATCH`).   starts: by rank, where its data begins in such scratch, if not all at position
+    0.   types: to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
     """
 
     slots: dict[int, Memory]
@@ -112,7 +115,7 @@ class CallBuffers:
     displacements: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
 
     def own_types(self) -> None:
-        """Duplicate the user's types, who may free them while persistent requests live."""
+        """Duplicate the user's types: the user may free them before persistent requests."""
         owned: dict[int, ElementType] = {}
         holders: list[Any] = [self, *self.slots.values()]
         datatype = self.unit.datatype
@@ -149,18 +152,18 @@ class Executor(ABC):
 
     @abstractmethod
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
-        """What the buffers of a call are to the plan; raises if they do not fit."""
+        """Read the buffers of a call; raises if they do not fit."""
 
     @abstractmethod
     def _plan(self, variant: Any) -> RankPlan:
-        """The rank's plan for buffers of some kind."""
+        """The rank's plan for buffers of a variant."""
 
     def run(self, *buffers: Any) -> FastCall | None:
         """Run it once, on buffers as the MPI method takes them.
 
-        Returns what the compiled engine can do next time, for buffers of the same kind.
-        Raises as mpi4py does for buffers that it cannot read, InvalidArgument for other sizes than
-        the schedule's, BrokenCommunicator after an interrupted collective.
+        Returns what the compiled engine needs to serve the next call of this kind itself.
+        Raises as mpi4py does for buffers that it cannot read, InvalidArgument for sizes that are
+        not the schedule's, BrokenCommunicator after an interrupted collective.
         """
         if self.private.broken:
             self.private.check()
@@ -180,8 +183,8 @@ class Executor(ABC):
     def nonblocking(self, *buffers: Any) -> Started:
         """Start it on these buffers.  All ranks, in the same order.
 
-        A request of MPI's where the library executes it whenever it makes progress.  There, Python
-        cannot be called, so operators of the user's need ours.   Raises as `run`.
+        Returns a request of MPI's if the library can execute it whenever it makes progress.  Python
+        cannot be called there, so a user's operator needs a request of ours.   Raises as `run`.
         """
         self.private.check()
         call_buffers = self._read_buffers(*buffers)
@@ -208,7 +211,7 @@ class Executor(ABC):
         return request_of(self.private, self._bind(call_buffers, tag), once=True), None
 
     def _idle_plan(self, key: Hashable, call_buffers: CallBuffers, tag: int) -> Bound:
-        """A plan with memory of its own that nobody executes: an earlier call's, or a new one."""
+        """A plan with memory of its own that is not running: an earlier call's, or a new one."""
         if idle := self._idle.get(key):
             bound = idle.pop()
             bound.reuse(call_buffers.slots, call_buffers.keep, tag)
@@ -254,8 +257,8 @@ class Executor(ABC):
     ) -> Bound:
         """Bind the plan.
 
-        rebindable: addresses are set before each execution, for any buffers of such a layout; these
-        are not kept alive.   alone: with scratch of its own, and these are.
+        rebindable: for all buffers of this layout, whose addresses are set before each execution;
+        these buffers are not kept alive.   alone: has scratch of its own, and keeps them alive.
         """
         shared = rebindable and not alone
         if (plan := self._plans.get(call_buffers.variant)) is None:
@@ -269,11 +272,13 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         operator, types = call_buffers.operator, call_buffers.types
         keep = None if shared else (call_buffers.keep, memory)
-        given = plan, slots, scratch, self.private.comm, tag, operator, types
-        return bound_plan(*given, rebindable=rebindable, keep=keep)
+        comm = self.private.comm
+        return bound_plan(
+            plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
+        )
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
-        """A user's buffer, which must have so many bytes."""
+        """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""
         buffer = Buffer(spec, writable=writable)
         if buffer.nbytes != nbytes:
             raise InvalidArgument(
@@ -284,7 +289,7 @@ class Executor(ABC):
         return buffer
 
     def Free(self) -> None:  # noqa: N802
-        """Give back what MPI holds for it; the next call makes it anew."""
+        """Free what MPI holds for it; the next call makes it anew."""
         self._bound.forget()
         while self._idle:
             _, idle = self._idle.popitem()

@@ -1,4 +1,4 @@
-"""The executor for a schedule, whatever its kind."""
+"""Chooses the executor for a schedule, by its collective."""
 
 from mpi4py import MPI
 
@@ -18,9 +18,9 @@ def executor_for(
 ) -> Executor:
     """The executor for this rank's part of a schedule.
 
-    op: for collectives that combine, an operator that fits the elements.   method: MPI's, where
-    several are served by the schedule; the most general one if not given.
-    Raises InvalidArgument for a schedule for another number of ranks.
+    op: for collectives that combine, an operator that fits the elements.   method: MPI's, if the
+    schedule serves several; by default the most general one.
+    Raises InvalidArgument if the schedule is for another number of ranks.
     """
     kind = schedule.problem.kind
     if kind.combines:

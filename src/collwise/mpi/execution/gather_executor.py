@@ -1,9 +1,8 @@
 """Allgatherv and Allgather: contributions of some ranks, into a receive buffer with parts.
 
 A rank sends its own contribution from its send buffer, and copies it into place while messages are
-on their way.  What others contributed is sent on out of the receive buffer.  Nothing is packed,
-unless a schedule cuts contributions, and the receive buffer's elements are not bytes in order: then
-everything goes through a packed copy.
+on their way.  Other contributions are forwarded from the receive buffer.  Data is packed only
+if the schedule cuts contributions and the bytes of the receive buffer's elements are not in order.
 """
 
 from collections.abc import Hashable
@@ -30,10 +29,10 @@ from collwise.schedule.program import Schedule
 
 
 class _Variant(NamedTuple):
-    """What buffers mean to the plan.
+    """What a rank's plan depends on besides the schedule.
 
-    in_place: this rank's contribution is in the receive buffer.   packed: all goes through a packed
-    copy of that.   from_input: the contribution can be sent from the send buffer.
+    in_place: this rank's contribution is in the receive buffer.   packed: messages use a packed
+    copy of the receive buffer.   from_input: the contribution is sent from the send buffer.
     """
 
     in_place: bool
@@ -44,9 +43,9 @@ class _Variant(NamedTuple):
 class GatherExecutor(Executor):
     """Executes one rank's part of an s-to-p broadcast.
 
-    method: whose receive buffers it takes, "Allgather" or "Allgatherv".  Contributions land where
-    displacements say, in elements of the receive buffer's type; gaps stay as they are.
-    Raises InvalidArgument also for parts of a receive buffer that overlap or reach beyond it.
+    method: "Allgather" or "Allgatherv", for the form of receive buffers.  Gaps between the parts of
+    a receive buffer are not written to.
+    Raises InvalidArgument, too, if parts of a receive buffer overlap or reach beyond its end.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class GatherExecutor(Executor):
         return CallBuffers(slots, variant, layout, keep, displacements=displacements)
 
     def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
-        """The receive buffer, which must have the schedule's bytes of every rank."""
+        """Read the receive buffer; raises unless it has the schedule's bytes of every rank."""
         layout = None if key is None else self._layouts.get(key)
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:
@@ -111,11 +110,11 @@ class GatherExecutor(Executor):
 
     def _plan(self, variant: _Variant) -> RankPlan:
         rank, own = self.private.rank, () if self._own is None else (self._own,)
-        given = USER if variant.in_place else Slot.INPUT
+        contributed = USER if variant.in_place else Slot.INPUT
         places: list[int] = [Slot.OUTPUT] if variant.packed or not variant.in_place else []
         if variant.packed and not variant.in_place:
             places.append(USER)
-        operations: list[Operation] = [Copy(given, place, own) for place in places if own]
+        operations: list[Operation] = [Copy(contributed, place, own) for place in places if own]
         for op in self._operations:
             mine = variant.from_input and {block.owner for block in op.blocks} == {rank}
             if mine and isinstance(op, Send):
@@ -128,7 +127,7 @@ class GatherExecutor(Executor):
 
     @property
     def derived_types(self) -> int:
-        """How many derived types MPI holds for blocking calls."""
+        """The number of derived types kept for blocking calls."""
         return sum(len(bound.types) for bound in self._bound.values())
 
     def Free(self) -> None:  # noqa: N802, D102

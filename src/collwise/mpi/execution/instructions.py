@@ -1,8 +1,8 @@
 """The plan of one rank: a list of instructions, plain data, to be bound to buffers and executed.
 
-The schedule says in which order a rank's operations come; here it is worked out what each of them
-has to wait for.  All receives are posted at once.  Sends keep their order.  A combine or a copy is
-done when the next send needs its result, or else after the last send.
+The schedule has the order of a rank's operations; the plan adds what each of them waits for.  All
+receives are posted at once.  Sends keep their order.  A combine or a copy is done when the next
+send needs its result, or else after the last send.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,9 +43,9 @@ Instruction: TypeAlias = Start | Await | Combine | Copy
 class RankPlan(NamedTuple):
     """What one rank does, in order.
 
-    messages: its sends and receives.   instructions: each is done when the one before is done.
-    forwarding: so many of them have to be executed promptly, even while the program is elsewhere,
-    since other ranks wait for the sends among them; nobody waits for the rest.
+    messages: its sends and receives.   instructions: executed one after the other.
+    forwarding: the number of instructions up to the last send.  Other ranks wait for these, so they
+    are executed promptly, even while the program is elsewhere; nobody waits for the rest.
     """
 
     messages: tuple[Message, ...]
@@ -60,9 +60,9 @@ class RankPlan(NamedTuple):
 
 
 def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> RankPlan:
-    """Work out the instructions of one rank.
+    """The plan of one rank.
 
-    operations: its list in the schedule.   after: what is done when everything else is complete.
+    operations: its list in the schedule.   after: operations to execute when all else is complete.
     """
     messages = [(place, op) for place, op in enumerate(operations) if isinstance(op, Send | Recv)]
     number = {place: n for n, (place, _) in enumerate(messages)}
@@ -119,10 +119,10 @@ def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]
 
 
 def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
-    """The list for a rank whose input lies in OUTPUT already.
+    """The operations of a rank whose input is in OUTPUT from the start.
 
-    None where that cannot be: bytes of the input are still read after output has been written over
-    them.  Receives count from the start, since they are all posted at once.
+    None if bytes of the input would be read after output was written over them.  Receives may write
+    from the start, since they are all posted at once.
     """
     inputs, outputs = Writers(), Writers()
     renamed: list[Operation] = []
@@ -145,11 +145,11 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
 
 
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:
-    """The list for combining by `MPI_Reduce_local`, which overwrites its right operand.
+    """The operations for `MPI_Reduce_local`, which overwrites its right operand.
 
-    A right operand in scratch is used up anyway, so the result is copied from there.  The user's
-    is copied first to where the result will be; that waits for no message, so it is done while
-    messages are on their way.
+    A right operand in scratch is not needed any more, so the result is copied from there.  One in
+    the user's buffer is first copied to where the result will be.  That copy waits for no message,
+    so it is done while messages are on their way.
     """
     for op in operations:
         if not isinstance(op, Combine) or op.right == op.into:

@@ -26,7 +26,7 @@ from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
 
 class _LateMessage:
-    """A message of a blocking call.   spec: what it is about, as mpi4py takes it."""
+    """A message of a blocking call.   spec: its buffer, as mpi4py takes it."""
 
     __slots__ = ("_begin", "_block", "_memory", "_peer", "_region", "_tag", "request", "spec")
 
@@ -56,7 +56,7 @@ class _LateMessage:
 
 
 class _RebindableAction:
-    """A combine or a copy of a blocking call.   act: does it, where `set_addresses` says."""
+    """A combine or a copy of a blocking call.   act: executes it, at the addresses set last."""
 
     __slots__ = ("_make", "_places", "act")
 
@@ -74,7 +74,7 @@ class _RebindableAction:
 
 
 class Phase(NamedTuple):
-    """Messages to wait for, and what is done then.  `wait` waits for them."""
+    """Messages to wait for, and what to do then.  `wait` waits for them."""
 
     awaited: Sequence[Any]
     wait: Action
@@ -82,7 +82,7 @@ class Phase(NamedTuple):
 
 
 def _too_long(problem: BaseException) -> bool:
-    """Whether a message had more bytes than the user's buffer: nothing is under way then."""
+    """Whether a message was longer than its buffer; it is not pending any more then."""
     longer = MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() in longer
 
@@ -90,13 +90,13 @@ def _too_long(problem: BaseException) -> bool:
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    rebindable: for blocking calls: addresses are set before every execution (see `set_addresses`).
-    keep: what must live as long, such as the owners of the memory.   types: derived types that are
-    freed in the end.
+    rebindable: for blocking calls; `set_addresses` is called before every execution.
+    keep: what must stay alive as long, such as the owners of the memory.   types: derived types to
+    free in the end.
 
-    An error before the first message is started leaves nothing behind.  After a message that was
-    too long the rest is executed nevertheless, since others wait for it, and the error is raised in
-    the end, as by MPI libraries.   interrupted: whether another error interrupted it half-way.
+    An error before the first message is started changes nothing.  After a message that was too long
+    the rest is executed, since other ranks wait for it, and the error is raised in the end, as MPI
+    libraries do.   interrupted: whether another error ended it while messages were pending.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class BoundPlan:
             self._addresses_set = True
 
     def pass_on(self, spec: Any) -> None:
-        """Let all messages of a rebindable plan be about one buffer, as mpi4py takes it."""
+        """Use one buffer, as mpi4py takes it, for all messages of a rebindable plan."""
         for message in self._messages:
             message.spec = spec
 
@@ -176,21 +176,21 @@ class BoundPlan:
             ENGINE.remove(self)  # where it was interrupted
 
     def start(self) -> None:
-        """Execute what waits for nothing; `advance` or `wait` goes on from there."""
+        """Execute everything up to the first wait; `advance` or `wait` continues from there."""
         self._do(self._open)
         if self.phases:
             self._at = 0
             ENGINE.add(self)
 
     def advance(self) -> bool:
-        """Execute what waited for messages that are complete now (called by the engine)."""
+        """Continue as far as messages are complete; called by the progress engine."""
         while self._at < len(self.phases):
             phase = self.phases[self._at]
             try:
                 if not all(message.Test() for message in phase.awaited):
                     return False
                 phase.act()
-            except BaseException as problem:  # whoever waits for it shall see it
+            except BaseException as problem:  # `wait` raises it
                 if self._note(problem):
                     return True
             else:
@@ -198,7 +198,7 @@ class BoundPlan:
         return True
 
     def complete(self) -> bool:
-        """Whether all messages are complete, or none will be, after `start`.  Never blocks."""
+        """Whether, after `start`, all messages are complete or it failed.  Never blocks."""
         try:
             return self._at == len(self.phases) and all(m.Test() for m in self._messages)
         except MPI.Exception as problem:
@@ -229,7 +229,7 @@ class BoundPlan:
             raise kept
 
     def _do(self, acts: Sequence[Action], *, begun: bool = False) -> None:
-        """Do these in turn.   begun: whether messages were started before."""
+        """Execute these one after the other.   begun: whether messages were started before."""
         number = 0
         try:
             for number, act in enumerate(acts):  # noqa: B007  (how far it came)
@@ -242,7 +242,7 @@ class BoundPlan:
             raise
 
     def _note(self, problem: BaseException) -> bool:
-        """Keep an error for the end; whether nothing can be done any more."""
+        """Keep an error for the end; return whether the plan is interrupted."""
         self._problem = self._problem or problem
         self.interrupted = self.interrupted or not _too_long(problem)
         return self.interrupted
@@ -304,9 +304,9 @@ class BoundPlan:
         return [partial(_wait_for_all, list(messages))]
 
     def _straight(self, phases: Iterable[tuple[Sequence[Any], list[Action]]]) -> tuple[Action, ...]:
-        """Everything in turn, to be executed while nothing else is running.
+        """All phases as one list, to be executed while nothing else is running.
 
-        A message that is awaited right after it was started is one blocking call.
+        A message that is awaited right after its start becomes one blocking call.
         """
         everything: list[Action] = []
         for awaited, acts in phases:
@@ -321,7 +321,7 @@ class BoundPlan:
 
 
 def _in_turn(acts: Sequence[Action]) -> Action:
-    """One call that does them all; of two, faster than a loop."""
+    """One function that calls them all; of two, faster than a loop."""
     if len(acts) <= 1:
         return acts[0] if acts else _nothing
     first, second, *more = acts
@@ -347,4 +347,4 @@ def _wait_for_all(requests: list[MPI.Request]) -> None:
 
 
 def _nothing() -> None:
-    """Done where there is nothing to do."""
+    """The action where there is none."""

@@ -12,15 +12,15 @@ from collwise.mpi.runtime.private_communicator import Executable, PrivateCommuni
 from collwise.mpi.runtime.progress import advance, wait_with_progress
 
 _NAME = "a request of collwise's (lists need collwise.startall and collwise.waitall)"
-"""mpi4py's methods for lists raise a TypeError that names the class, which so says what to do."""
+"""mpi4py's methods for lists raise a TypeError with the name of the class: it says what to do."""
 
 
 class PersistentCollective:
     """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
 
-    Made on all ranks in the same order.  It has the methods of mpi4py's persistent requests, and is
-    none: use `collwise.startall` and `collwise.waitall` on lists that hold both kinds.  The status
-    that they take stays as it is.
+    Made on all ranks in the same order.  It has the methods of mpi4py's persistent requests but is
+    not one of them: use `collwise.startall` and `collwise.waitall` on lists that hold both kinds.
+    A status passed to its methods is not changed.
     """
 
     def __init_subclass__(cls) -> None:
@@ -58,7 +58,7 @@ class PersistentCollective:
             raise
 
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
-        """Return when this rank's part is complete; at once if it is not started, or was freed."""
+        """Return when this rank's part is complete; at once if it is not active."""
         if self._active:
             try:
                 self._end()
@@ -82,9 +82,9 @@ class PersistentCollective:
             raise
 
     def Free(self) -> None:  # noqa: N802
-        """Give the requests back to MPI; a running collective is completed first.
+        """Free MPI's requests; a running collective is completed first.
 
-        Freeing it again changes nothing.
+        Freeing it again has no effect.
         """
         try:
             if not self._private.broken:
@@ -94,22 +94,22 @@ class PersistentCollective:
             self._active = None
 
     def wait(self, status: MPI.Status | None = None) -> None:
-        """`Wait`; no object arrives."""
+        """`Wait`, and return None for the object."""
         self.Wait()
 
     def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
-        """`Test`, and no object."""
+        """`Test`, with None for the object."""
         return self.Test(), None
 
     get_status, free = Get_status, Free
 
     def __del__(self) -> None:
-        """Give back what MPI holds, if nobody did; a running collective goes on, as MPI's do."""
+        """Free it if nobody did; a running collective continues, as MPI's do."""
         if self._active is not None and not MPI.Is_finalized():
             self._private.leave(self._bound, running=self.active)
 
     def refuse(self) -> None:
-        """The communicator is broken; `Start` asks it anyway."""
+        """Do nothing: `Start` itself asks whether the communicator is broken."""
 
     def _failed(self, problem: BaseException) -> None:
         self._active = False
@@ -130,7 +130,7 @@ PersistentCollective.__name__ = _NAME
 
 
 class _Completing:
-    """Gives a request back when it is complete."""
+    """A mixin that frees a request when it is complete."""
 
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
         """Return when this rank's part is complete."""
@@ -148,19 +148,19 @@ class _Completing:
 
 
 class Once(_Completing, PersistentCollective):
-    """A non-blocking collective, where the library has no hooks; no `MPI.Request`.
+    """A non-blocking collective where the library has no hooks.  It is not an `MPI.Request`.
 
     Use `collwise.waitall` on lists that hold both kinds.
     """
 
 
 _compiled: tuple[type[PersistentCollective], type[PersistentCollective]] | None = None
-"""The same two on the compiled engine."""
+"""The same two classes on the compiled engine."""
 if COMPILED is not None:
     _Persistent: Any = COMPILED.Persistent
 
     class CompiledCollective(_Persistent, PersistentCollective):  # type: ignore[misc]
-        """The same, whose `Start`, `Wait` and `Test` are in C."""
+        """The same, with `Start`, `Wait` and `Test` in C."""
 
         _freed = False
 
@@ -189,7 +189,7 @@ def request_of(
 ) -> PersistentCollective:
     """A persistent request, on the engine of its plan.
 
-    once: it is started, and given back when it is complete.
+    once: it is started now, and freed when it is complete.
     """
     compiled = isinstance(bound, CompiledPlan) and _compiled
     request = (compiled or (PersistentCollective, Once))[once](private, bound)

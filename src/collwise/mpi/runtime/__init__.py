@@ -2,5 +2,5 @@
 
 `world` loads MPI and describes it, `private_communicator` keeps our messages apart from the user's,
 `progress` advances started schedules, `agreement` makes all ranks decide and fail alike, and
-`script` runs a user's script when it has loaded MPI.
+`script` runs a user's script.
 """

@@ -1,4 +1,4 @@
-"""Agreement between ranks: results and errors reach all of them, so that none waits in vain."""
+"""Agreement of ranks: all of them get the same results and errors, so none waits for ever."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ _NAP_S = 0.01
 
 
 def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = False) -> T:
-    """What `decide` returns on rank 0, on all ranks; what it raises there, all ranks raise.
+    """Run `decide` on rank 0; all ranks return what it returns, or raise what it raises.
 
-    Collective.  The value travels as a pickled object.   takes_long: the other ranks sleep
-    meanwhile; MPI libraries would spin and take the cores from rank 0.
+    Collective.  The value is pickled.   takes_long: the other ranks sleep meanwhile; in a
+    broadcast they would spin and take the cores from rank 0.
     """
     outcome: tuple[T | None, Exception | None] | None = None
     if comm.Get_rank() == 0:
@@ -38,17 +38,18 @@ def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = 
 
 
 def wait_asleep(comm: MPI.Intracomm) -> None:
-    """A barrier in which ranks sleep: MPI libraries would spin and take the cores from others."""
+    """A barrier in which ranks sleep; MPI's own would spin and take the cores from others."""
     reached = comm.Ibarrier()
     while not reached.Test():
         time.sleep(_NAP_S)
 
 
 def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intracomm], T]) -> T:
-    """What `act` returns on the first member, on all ranks; the others sleep.  Collective.
+    """Run `act` on some ranks while the others sleep.  Collective.
 
-    members: ranks; `act` gets their communicator, in this order.  If it raises on the first member,
-    all ranks raise the same.  It has to fail on all members or on none.
+    members: the ranks; `act` gets a communicator of them, in this order.  All ranks return what it
+    returns on the first member, or raise what it raises there.  It has to fail on all members or
+    on none.
     """
     mine = comm.Get_rank() in members
     colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)
@@ -70,9 +71,9 @@ def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intr
 
 
 def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
-    """What `act` returns on this rank; if it raises on any rank, every rank raises.  Collective.
+    """Run `act` on all ranks and return its result; if it raises on one, all raise.  Collective.
 
-    All ranks raise the error of the lowest rank that has one.
+    The error is that of the lowest rank that has one.
     """
     value: T | None = None
     problem: Exception | None = None
@@ -88,7 +89,7 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
 
 
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
-    """The ranks that have data, with their bytes, in rank order: one allgather of 8 bytes.
+    """The ranks that have data and their bytes, in rank order, by an allgather of 8 bytes each.
 
     Collective.   nbytes: of this rank, >= 0.
     Raises InvalidArgument, on all ranks, for any other value.

@@ -1,11 +1,10 @@
 """Progress of started schedules while the program does something else.
 
 A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
-in `Wait`, legal programs would deadlock that complete with the library's own persistent
-collectives.  So every collwise call advances all running schedules, and a helper thread advances
-those that no call came back to for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE;
-without it the library's own collectives serve.  The compiled engine does the same in C, with a
-helper thread of its own.
+in `Wait`, some legal programs would deadlock that complete with the library's own collectives.  So
+every collwise call advances all running schedules.  A helper thread advances them if there is no
+such call for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE; without it the library's
+own collectives serve.  The compiled engine does the same in C, with a helper thread of its own.
 """
 
 import atexit
@@ -28,15 +27,16 @@ class Running(Protocol):
     """A started schedule that still has to forward data."""
 
     def advance(self) -> bool:
-        """Do what can be done now; True when nobody waits for this rank any more.
+        """Execute what can be executed now; True when no other rank waits for this one any more.
 
-        Never blocks, and keeps errors for whoever waits for it.
+        Never blocks, and keeps errors for `Wait` or `Test`.
         """
 
 
 class ProgressEngine:
-    """The running schedules of this process.  Whoever advances them holds `lock`, and never blocks
-    in MPI meanwhile.
+    """The running schedules of this process.
+
+    A thread that advances them holds `lock`, and never blocks in MPI meanwhile.
     """
 
     def __init__(self) -> None:
@@ -63,14 +63,14 @@ class ProgressEngine:
             self.running[:] = [one for one in self.running if not one.advance()]
 
     def take_back(self, schedule: Running) -> bool:
-        """Hand a schedule back to its caller if it is the only one running, and say so."""
+        """Remove a schedule if it is the only one running; return whether it was."""
         with self.lock:
             if alone := self.running == [schedule]:
                 self.running.clear()
             return alone
 
     def remove(self, schedule: Running) -> None:
-        """Forget a schedule that is complete or given up."""
+        """Remove a schedule that is complete or has failed."""
         with self.lock:
             if schedule in self.running:
                 self.running.remove(schedule)
@@ -102,7 +102,7 @@ class ProgressEngine:
 
 
 ENGINE = ProgressEngine()
-"""What Python walks."""
+"""The schedules that the Python engine runs."""
 
 
 def running() -> bool:
@@ -119,7 +119,7 @@ def advance() -> None:
 
 
 def wait_with_progress(requests: Iterable[Any]) -> None:
-    """Complete requests, or messages with the same methods; running schedules advance meanwhile."""
+    """Complete requests, or objects with their methods, while running schedules advance."""
     for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
         while running() and not request.Test():
             advance()

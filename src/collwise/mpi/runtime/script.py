@@ -1,4 +1,4 @@
-"""A user's script, run as `python -m mpi4py` runs it; what it needs is done when it loads MPI."""
+"""Runs a user's script as `python -m mpi4py` does, and calls a function when it loads MPI."""
 
 import sys
 import traceback
@@ -15,13 +15,13 @@ _RUNNERS = (__name__, "mpi4py.run", "runpy")
 
 
 class _WhenLoaded(MetaPathFinder):
-    """Calls a function once, when mpi4py.MPI is loaded, before anybody sees it."""
+    """Calls a function once, when mpi4py.MPI is loaded, before its importer gets it."""
 
     def __init__(self, act: Callable[[], None]) -> None:
         self._act = act
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        """The specification that others find, with a loader that calls the function."""
+        """The specification of other finders, with a loader that also calls the function."""
         if name != _MPI:
             return None
         sys.meta_path.remove(self)
@@ -38,11 +38,11 @@ class _WhenLoaded(MetaPathFinder):
 
 
 def run_script(arguments: Sequence[str], loaded: Callable[[], None]) -> int | str | None:
-    """Run `SCRIPT …`, `-m MODULE …` or `-c COMMAND …`; return what the process shall exit with.
+    """Run `SCRIPT …`, `-m MODULE …` or `-c COMMAND …`; return the exit code of the process.
 
-    An exception that nobody catches is shown as Python shows it, and ends all ranks when this
-    process ends; so does an exit code other than 0, as with `python -m mpi4py`.
-    loaded: is called when the script loads MPI, or, if MPI does not run then, when it does.
+    An uncaught exception is shown as Python shows it.  It ends all ranks when this process ends,
+    and so does an exit code other than 0, as with `python -m mpi4py`.
+    loaded: called when the script loads MPI, or when it initializes MPI, if that is later.
     """
     from mpi4py.run import run_command_line, set_abort_status
 
@@ -64,7 +64,7 @@ def run_script(arguments: Sequence[str], loaded: Callable[[], None]) -> int | st
 
 
 def _when_running(mpi: Any, act: Callable[[], None]) -> None:
-    """Call a function as soon as MPI runs."""
+    """Call a function as soon as MPI is initialized."""
     if mpi.Is_initialized():
         act()
         return

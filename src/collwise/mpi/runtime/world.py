@@ -28,7 +28,7 @@ Communicator: TypeAlias = MPI.Intracomm
 
 
 class World(NamedTuple):
-    """What MPI says about itself."""
+    """The MPI library, and where a communicator's ranks are."""
 
     library: str
     """Name and version, one line."""
@@ -37,7 +37,7 @@ class World(NamedTuple):
     hosts: tuple[str, ...]
     """Processor names in rank order, as the communicator's ranks report them."""
     cores: int
-    """Cores that the ranks of the most oversubscribed node may use, all of them together."""
+    """How many cores the ranks of the most oversubscribed node share."""
     emulated: str = ""
     """The network that `collwise lab` emulates on one machine; empty on a real one."""
     engine: str = ""
@@ -45,7 +45,7 @@ class World(NamedTuple):
     nodes: tuple[int, ...] = ()
     """The number of each rank's node: ranks that share memory and a processor name."""
     level_placement: Placement | None = None
-    """Where the ranks are in the levels of a profile, once that is known."""
+    """Where the ranks are in the levels of a profile; None until that is known."""
 
     @property
     def layout(self) -> Layout:
@@ -54,12 +54,12 @@ class World(NamedTuple):
 
     @property
     def placement(self) -> str:
-        """How the ranks lie on nodes."""
+        """How many ranks each node has."""
         return placement_of(Counter(self.hosts).values())
 
     @property
     def oversubscribed(self) -> bool:
-        """More ranks on some node than cores that they may use.
+        """Whether a node has more ranks than cores that they may use.
 
         Emulated hosts share the cores of the machine they are on.
         """
@@ -67,7 +67,7 @@ class World(NamedTuple):
         return most > self.cores
 
     def part(self, ranks: Sequence[int]) -> "World":
-        """Of these ranks alone."""
+        """The world of some of the ranks."""
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),
@@ -75,11 +75,11 @@ class World(NamedTuple):
         )
 
     def fingerprint(self) -> Fingerprint:
-        """What a profile measured in this world belongs to."""
+        """The machine that a profile measured here belongs to."""
         return local_fingerprint(self.library, self.layout, self.emulated)
 
     def provenance(self) -> Provenance:
-        """Where, when and how a profile made now in this world was made."""
+        """Where, when and how a profile measured here and now was made."""
         import mpi4py
 
         return local_provenance(
@@ -100,9 +100,9 @@ def library_line() -> str:
 
 
 def describe(comm: MPI.Intracomm) -> World:
-    """Describe MPI; collective over `comm`.  Where ranks share cores, the engine learns of it.
+    """Describe MPI; collective over `comm`.  Tells the compiled engine if ranks share cores.
 
-    Raises UnknownName on all ranks if one of them asks for an engine that there is not.
+    Raises UnknownName on all ranks if the environment of one names an unknown engine.
     """
     from collwise.mpi.engine.loading import COMPILED, SERVING
 
@@ -143,7 +143,7 @@ def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
 
 
 def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
-    """Cores that the ranks of a node may use: those of all masks, as far as the container allows.
+    """How many cores the ranks of a node share: those in any mask, up to the container's limit.
 
     ranks: the affinity and the container's limit of each.
     """
@@ -154,8 +154,8 @@ def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
 def world() -> MPI.Intracomm:
     """COMM_WORLD, if it is the world that the launcher meant; raises NoMPI if it is not.
 
-    A launcher of another MPI leaves every rank in a world of its own: they would all do rank 0's
-    work and wait for nobody.
+    Under a launcher of another MPI every rank is in a world of its own, and all of them would do
+    rank 0's work.
     """
     launch = launched()
     comm = MPI.COMM_WORLD

@@ -10,11 +10,13 @@ import pytest
 import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.composition import part
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
+from collwise.planner.by_hand import Choice, planned
+from collwise.planner.choose import plan_for, unpredicted
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import tabulate
 from collwise.timing import ideal
@@ -185,6 +187,32 @@ def test_parts_are_written_as_they_are_read() -> None:
     )
     with_strategy = part("hybrid(strategy=(0, 1))", "allreduce")
     assert with_strategy.label == "hybrid(strategy=(0, 1))"
+
+
+@each
+def test_without_a_placement(algorithm: Algorithm) -> None:
+    """A problem gets none that nobody gave; the one that `schedule` takes instead can be seen."""
+    given: dict[str, Any] = {"sources": [3]} if algorithm.kind.has_sources else {}
+    settings = settings_of(algorithm, 16, algorithm="multilevel(algorithms=binomial)")
+    problem = Problem.of(algorithm.collective, 16, 640, **given)
+    with pytest.raises(NothingApplies, match=r"share a node.*; give a placement, or a mach"):
+        algorithm.solve(problem, settings)
+    with pytest.raises(NothingApplies):
+        planned(problem, ACROSS, Choice(algorithm.name), reason="", score=unpredicted)
+    if algorithm.kind.combines:
+        assert algorithm.order(problem) in ("same", "any")
+    made = algorithm.schedule(16, 640, **given, **settings)
+    assert made.problem.placement == Placement.regular(4, 4)
+    with pytest.raises(NothingApplies):
+        algorithm.schedule(16, 640, placement=Placement.regular(16), **given, **settings)
+
+
+def test_s_to_p_on_many_ranks() -> None:
+    machine = parse("64x64: 1us,2,2us; 9us,4")
+    problem = Problem.of("s_to_p", 4096, 64, sources=list(range(0, 4096, 64)))
+    plan = plan_for(problem, machine, "multilevel")
+    assert plan.problem.placement == machine.placement
+    assert cw.simulate(plan.schedule, machine=machine).completion == plan.choice.predicted
 
 
 def test_a_placement_of_other_ranks() -> None:

@@ -20,6 +20,7 @@ from collwise.algorithms.registry import (
 )
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
 from tests.algorithms.examples import root_of, settings_of, sources_for
 from tests.case import in_case
@@ -39,13 +40,14 @@ def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
     assert algorithm.source
     assert all(parameter.meaning for parameter in algorithm.parameters.values())
     root, settings = root_of(algorithm, 1), settings_of(algorithm, 5)
-    schedule = algorithm.schedule(
-        5, 1000, root, itemsize=8, **sources_for(algorithm, 5), **settings
-    )
+    given = sources_for(algorithm, 5)
+    if algorithm.levels:
+        given["placement"] = Placement.of([0, 0, 1, 0, 2])
+    schedule = algorithm.schedule(5, 1000, root, itemsize=8, **given, **settings)
     problem = schedule.problem
     order = algorithm.order(problem) if algorithm.kind.combines else "any"
     assert problem == Problem.of(
-        algorithm.collective, 5, 1000, root, itemsize=8, order=order, **sources_for(algorithm, 5)
+        algorithm.collective, 5, 1000, root, itemsize=8, order=order, **given
     )
     assert schedule.algorithm == describe(algorithm.name, algorithm.settings(settings))
 

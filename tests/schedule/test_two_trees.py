@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.case import in_case
 
+from collwise.algorithms import ALGORITHMS
+from collwise.errors import InvalidArgument
 from collwise.schedule.two_trees import TwoTrees
 
 RANKS = [*range(1, 24), 31, 32, 33, 34, 66, 127, 128, 257]
@@ -63,3 +65,13 @@ def test_nothing_to_send() -> None:
         assert rounds.every() == []
         assert not list(rounds.of(0))
     assert TwoTrees(1, 3, 1).later == 0
+
+
+@pytest.mark.parametrize("name", ["two_trees", "postal_rounds"])
+def test_a_latency_that_leaves_rounds_empty_is_refused(name: str) -> None:
+    """It would take minutes to pass 10^9 rounds."""
+    for collective in ("broadcast", "reduce"):
+        algorithm = ALGORITHMS[f"{collective}/{name}"]
+        with pytest.raises(InvalidArgument, match="give a latency of at most 64"):
+            algorithm.schedule(5, 40, latency=10**9, segment=8)
+        algorithm.schedule(5, 40, latency=64, segment=8).rank(1)

@@ -21,6 +21,8 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing, ideal, ideal_alike
 from collwise.timing.events import LinkWait
+from collwise.timing.rank_state import Costs, PastLimit
+from collwise.timing.wormhole import SimulatedNetwork
 from collwise.verifier import check_ports
 
 F = Fraction
@@ -151,6 +153,22 @@ def test_data_that_is_passed_on_comes_first() -> None:
         (0, 1): (0, 4, 6, 8, None),
         (1, 3): (8, 13, 15, 17, None),
     }
+
+
+@pytest.mark.parametrize("all_port", [False, True])
+def test_it_ends_as_soon_as_what_a_rank_still_receives_takes_too_long(all_port: bool) -> None:
+    """Ten messages from 0 to 1, each from its start on 7 ticks and 1 for the hop, one by one."""
+    made = messages(2, *[(0, 1)] * 10)
+    each = Costs({4: (0, 3, 1, 2, 2)}, {})
+    for limit, count in ((80, None), (71, 2), (70, 1)):
+        network = SimulatedNetwork(made, each, Mesh(1, 2), all_port=all_port)
+        if count is None:
+            network.run(limit)
+            assert network.transfers[-1].received == limit
+            continue
+        with pytest.raises(PastLimit):
+            network.run(limit)
+        assert len(network.transfers) == (9 if all_port else count)
 
 
 def test_hockney_holds_links_as_long_as_ports() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.model.level_notation import parse
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh, Topology
 from collwise.planner.choose import plan_for, problem_for
@@ -45,6 +46,13 @@ def test_the_same_times_as_planned(
     )
     assert all(one.bound == planned.bound for one in found)
     assert found[0].trace.completion == planned.choice.predicted
+
+
+def test_ranks_are_where_the_machine_has_them() -> None:
+    machine = parse("4x2: 1us,2; 5us,4")
+    problem = Problem.of("broadcast", 8, 64)
+    (one,), _ = simulations(problem, machine, algorithm="multilevel")
+    assert one.problem.placement == machine.placement
 
 
 def test_each_schedule_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:

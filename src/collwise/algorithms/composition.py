@@ -153,8 +153,12 @@ def check_order(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The ranks' own order where every group is a run of ranks, the first of which leads it."""
-    return "rank" if not problem.root and hierarchy_of(problem).lines_up else "same"
+    """The ranks' own order where every group is a run of ranks, the first of which leads it.
+
+    Without a placement nobody knows whether it is.
+    """
+    known = problem.placement is not None and not problem.root
+    return "rank" if known and hierarchy_of(problem).lines_up else "same"
 
 
 def simulated(build: Callable[[Problem, Settings], Program]) -> Any:

@@ -19,7 +19,7 @@ from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
+from collwise.schedule.rounds import MAX_LATENCY, DownRounds, Rounds, UpRounds
 from collwise.schedule.two_trees import TwoTrees
 from collwise.timing import ideal_completion
 
@@ -35,8 +35,6 @@ MAX_COMPARED = 4
 """Numbers of pieces that are compared by exact times."""
 MAX_FREE = 36
 """Ranks: rounds with free choice are not tried for more."""
-MAX_LATENCY = 64
-"""Rounds are for this latency at most, or for the number of ranks if that is more."""
 SAMPLED = 16
 """Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
 LARGEST_TICKS = 1 << 62

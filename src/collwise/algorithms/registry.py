@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import isqrt
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName, shown
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
-from collwise.model.placement import Placement
+from collwise.model.placement import MAX_RANKS, Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
@@ -133,8 +134,13 @@ class Algorithm:
     def problem(
         self, ranks: int, nbytes: int | Sequence[int], root: int = 0, **arguments: Any
     ) -> Problem:
-        """The problem of those arguments (as `Problem.of`), in the order that the algorithm has."""
+        """The problem of those arguments (as `Problem.of`), in the order that the algorithm has.
+
+        Without a placement, one that is made for levels has about √p nodes of as many ranks.
+        """
         problem = Problem.of(self.collective, ranks, nbytes, root, **arguments)
+        if self.levels and arguments.get("placement") is None:
+            problem = replace(problem, placement=_square(problem.ranks))
         return replace(problem, order=self.order(problem)) if self.kind.combines else problem
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
@@ -193,6 +199,13 @@ class Algorithm:
                 " or another algorithm",
             )
         return self.predicted(problem, machine, read)
+
+
+def _square(ranks: int) -> Placement:
+    """Ranks in a row on about √p nodes."""
+    side = isqrt(ranks - 1) + 1
+    nodes = [rank // side for rank in range(min(ranks, MAX_RANKS + 1))]
+    return Placement.of(nodes, ranks=ranks)
 
 
 _ALGORITHMS: dict[str, Algorithm] = {}

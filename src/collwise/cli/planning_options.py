@@ -1,7 +1,6 @@
 """What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -22,10 +21,9 @@ from collwise.cli.problem_options import (
     bytes_option,
     problem_options,
 )
-from collwise.model.levels import Levels
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, placed
 
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
@@ -91,8 +89,7 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
                 combined if COLLECTIVES[collective].combines else None,
             )
             problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
-            if isinstance(machine.machine, Levels):
-                problem = replace(problem, placement=machine.machine.placement)
+            problem = placed(problem, machine.machine)
             return command(question=PlanningQuestion(problem, reason, machine), **values)
 
         run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)

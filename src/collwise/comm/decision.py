@@ -224,6 +224,10 @@ class Decision:
             return self.profile.machine_on(self.level_placement)
         return self.profile.machine_on(self.level_placement, elements.op, elements.dtype)
 
+    def _placed(self, problem: Problem) -> Problem:
+        """The problem with its ranks where they are, as far as that is known."""
+        return replace(problem, placement=self.level_placement)
+
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
@@ -258,7 +262,7 @@ class Decision:
         by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
         if self.effort != "measure" or self.machine is not None or by_hand is not None:
             return None
-        return verdict(self._races(problem.ranks), problem, form).race
+        return verdict(self._races(problem.ranks), self._placed(problem), form).race
 
     def learnable(self, asked: CallProblem) -> bool:
         """Whether plans may be tried on such blocking calls: no race and no choice decides them."""
@@ -294,7 +298,7 @@ class Decision:
         self, asked: CallProblem, form: Form, *, timed: bool = True
     ) -> tuple[Plan | None, str]:
         """The plan as from `plan`, and a sentence on what serves and why."""
-        problem, _, reason = asked
+        problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""

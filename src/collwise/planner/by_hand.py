@@ -8,19 +8,18 @@ call is decided as if nothing had been chosen.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import find, parse_label
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
-from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.planner.candidates import Score
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import find_collective
-from collwise.schedule.problem import Problem
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.problem import Problem, placed
 from collwise.system.quantities import parse_size
 
 EXAMPLE = "broadcast=binomial<=4k,chain_segmented(segment=8k);allreduce=ring"
@@ -105,11 +104,13 @@ def planned(
 ) -> Plan:
     """The plan that runs an algorithm with the settings of a choice.
 
-    Raises InvalidArgument, when its schedule is made, for settings that do not suit the problem.
+    Raises NothingApplies for one that is made for levels where the problem has no placement, and
+    InvalidArgument, when its schedule is made, for settings that do not suit the problem.
     """
     algorithm, settings = find(choice.algorithm, problem.collective), dict(choice.settings)
-    if isinstance(machine, Levels):
-        problem = replace(problem, placement=machine.placement)
+    problem = placed(problem, machine)
+    if algorithm.levels:
+        hierarchy_of(problem)
     time = score(algorithm, problem, machine, settings, None)
     chosen = Candidate(algorithm.name, settings, time, "chosen: it was named")
     every, unsegmented = problem.lower_bounds(machine)

@@ -22,7 +22,7 @@ from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tr
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
-from collwise.schedule.problem import Order, Problem
+from collwise.schedule.problem import Order, Problem, placed
 from collwise.system import formatting
 
 
@@ -127,7 +127,7 @@ def plan_for(
             asked = f"{problem.collective} on a {topology.describe()}"
             seen = f"the law of the machine knows no links ({machine.kind})"
             raise InvalidArgument(asked, seen, "leave the topology out, or the levels")
-        problem = replace(problem, placement=machine.placement)
+        problem = placed(problem, machine)
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
     # Scores of somebody's own may hold on to much: they are not kept with the plan.

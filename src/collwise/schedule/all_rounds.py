@@ -59,6 +59,9 @@ class AllRounds(Program):
         lengths = np.array([s.nbytes for s in self.problem.sources], dtype=object)
         if self.problem.nbytes * (count + 1) < 1 << 62:
             lengths = lengths.astype(np.int64)
+        ends = np.multiply.outer(np.arange(count + 1), lengths) // count
+        bytes_of = np.vstack([np.zeros_like(ends[:1]), np.diff(ends, axis=0)])  # first: no piece
+        columns = np.arange(len(lengths))
         starts = np.array([s.rank for s in self.problem.sources], dtype=np.int64)
         virtual = np.subtract.outer(np.arange(1 if of_one else p), starts) % p
         came = np.full((p, count), -1)  # by virtual rank and piece: in which round
@@ -67,9 +70,7 @@ class AllRounds(Program):
             sent, waits = np.full(p, -1), np.full(p, -1)
             sent[source], waits[source] = piece, came[source, piece]
             came[target, piece] = number
-            pieces = sent[virtual]
-            sizes = lengths * (pieces + 1) // count - lengths * pieces // count
-            sizes = np.where(pieces >= 0, sizes, 0)
+            sizes = bytes_of[sent[virtual] + 1, columns]
             latest = np.where(sizes > 0, waits[virtual], -1).max(axis=1)
             step = int(target[0] - source[0]) % p if len(source) else 0
             rounds.append((step, sizes.sum(axis=1), latest))

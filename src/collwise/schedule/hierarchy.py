@@ -9,13 +9,12 @@ teams: one across the leaders, then one inside each group.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from collwise.errors import InvalidArgument
-from collwise.model.placement import MAX_RANKS, Placement
+from collwise.errors import NothingApplies
+from collwise.model.placement import Placement
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, Slot, reads, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program, tabulate
@@ -78,15 +77,14 @@ def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
 
 
 def hierarchy_of(problem: Problem) -> Hierarchy:
-    """The teams of a problem; without a placement, of groups of about √p ranks in a row."""
-    placement = problem.placement
-    if placement is None:
-        if problem.ranks > MAX_RANKS:
-            asked, seen = f"teams of {problem.ranks:,} ranks", f"there are more than {MAX_RANKS:,}"
-            raise InvalidArgument(asked, seen, "choose an algorithm that knows no levels")
-        side = isqrt(problem.ranks - 1) + 1
-        placement = Placement.of([rank // side for rank in range(problem.ranks)])
-    return hierarchy(placement, problem.root)
+    """The teams of a problem; raises NothingApplies where it has no placement."""
+    if problem.placement is None:
+        raise NothingApplies(
+            f"{problem.collective} by an algorithm for levels",
+            "nothing says which ranks share a node, a rack, …",
+            "give a placement, or a machine with levels",
+        )
+    return hierarchy(problem.placement, problem.root)
 
 
 def within(

@@ -71,6 +71,7 @@ class PostalRounds(Rounds):
     """
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.ranks * (self.count + 64) > MAX_PLAYED:
             asked = f"rounds for a latency of {self.latency} on {self.ranks:,} ranks"
             seen = f"{self.count:,} pieces would be played on all of them"

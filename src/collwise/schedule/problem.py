@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import Literal, NamedTuple, TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.bounds import Bound
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement, checked_placement
 from collwise.model.sources import checked
@@ -277,3 +278,10 @@ class Problem:
         amount = [source.nbytes for source in self.sources] if kind.has_sources else self.nbytes
         arguments = machine, self.ranks, amount
         return kind.bound(*arguments), kind.unsegmented_bound(*arguments)
+
+
+def placed(problem: Problem, machine: Machine) -> Problem:
+    """The problem with its ranks where a machine with levels has them."""
+    if not isinstance(machine, Levels):
+        return problem
+    return replace(problem, placement=machine.placement)

@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from collwise.errors import InvalidArgument
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.program import Columns, Program, tabulate
 from collwise.system.integers import Ints
+
+MAX_LATENCY = 64
+"""Rounds are for this latency at most, or for the number of ranks if that is more."""
 
 
 class Round(NamedTuple):
@@ -28,11 +32,18 @@ class Rounds(ABC):
     """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
 
     latency: what is received in a round is sent on so many rounds later, at the earliest.
+    Raises InvalidArgument for one so high that empty rounds are most of what there is.
     """
 
     ranks: int
     count: int
     latency: int
+
+    def __post_init__(self) -> None:
+        if self.latency > (most := max(self.ranks, MAX_LATENCY)):
+            asked = f"rounds for a latency of {self.latency:,} on {self.ranks:,} ranks"
+            seen = "almost all of them would be empty"
+            raise InvalidArgument(asked, seen, f"give a latency of at most {most:,}")
 
     @abstractmethod
     def of(self, rank: int) -> Iterator[Round]:

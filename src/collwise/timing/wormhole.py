@@ -120,14 +120,25 @@ class SimulatedNetwork:
         Where nothing can go on, a combine goes before earlier sends, whose receivers wait likewise.
         """
         active = list(range(len(self.ranks)))
+        left = [0] * len(self.ranks) if limit is None else self._least_receiving()
         while active:
             for number in active:
                 self._request(number)
             while self.requests:
-                received = self._serve(*heappop(self.requests))
-                if limit is not None and received > limit:
-                    raise PastLimit
+                request = heappop(self.requests)
+                received = self._serve(*request)
+                if limit is not None:
+                    _, source, target, step, _ = request
+                    left[target] -= self._least[self.ranks[source].sizes[step]]
+                    if received + left[target] > limit:
+                        raise PastLimit
             active = [n for n, rank in enumerate(self.ranks) if rank.combine_before_sends()]
+
+    def _least_receiving(self) -> list[int]:
+        """By rank, the least ticks that its receive port is busy; 0 where it has several."""
+        self._least = {n: 0 if self.all_port else c[1] + c[3] + c[4] for n, c in self.costs.items()}
+        rows = [zip(rank.operations, rank.sizes, strict=True) for rank in self.ranks]
+        return [sum(self._least[n] for op, n in row if isinstance(op, Recv)) for row in rows]
 
     def _port_keys(self, number: int, operations: Sequence[Operation]) -> list[int]:
         """For every operation of a rank, its port; finds the routes of its messages."""

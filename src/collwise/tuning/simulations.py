@@ -18,7 +18,7 @@ from collwise.model.topology import Topology
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for
 from collwise.schedule.operations import Combine, Operation
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, placed
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 from collwise.system.integers import Ints
@@ -146,6 +146,7 @@ def simulations(
     Raises UnknownName or InvalidArgument for what is no algorithm, setting or machine for it, or
     for too many messages.
     """
+    problem = placed(problem, machine)
     several = algorithm is None and problem.ranks <= LARGEST_COMPARED
     simulator = _Simulator(problem, machine, topology, reason, COMPARED_SHARE if several else 1)
     if algorithm is not None:

@@ -66,6 +66,27 @@ def by_size_and_with_settings(comm: MPI.Intracomm) -> None:
 
 
 @check
+def by_levels(comm: MPI.Intracomm) -> None:
+    """What is made for levels serves where it is known which ranks share a node."""
+    algorithms = dict.fromkeys(("broadcast", "reduce"), "multilevel(algorithms=binomial)")
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms=algorithms)
+    works(ours)
+    for collective in algorithms:
+        assert ours.plan(collective, 64) is None
+    assert comm.size == 1 or "give a placement" in ours.explain("broadcast", 64)
+    if comm.size > 1:
+        placement = cw.Placement.of([rank % 2 for rank in range(comm.size)])
+        other = cw.Comm(comm.Dup(), profile=False, algorithms=algorithms, placement=placement)
+        works(other)
+        for collective in algorithms:
+            plan = other.plan(collective, 64)
+            assert plan is not None
+            assert plan.schedule.problem.placement == placement
+        other.Free()
+    ours.Free()
+
+
+@check
 def by_the_environment(comm: MPI.Intracomm) -> None:
     if comm.rank == 0:
         os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"

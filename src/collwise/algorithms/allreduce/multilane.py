@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms import in_lanes
-from collwise.algorithms.composition import one_part, part, register_multilevel
+from collwise.algorithms.composition import (
+    in_order_of_placement,
+    one_part,
+    part,
+    register_multilevel,
+)
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
 from collwise.schedule.hierarchy import hierarchy_of, moved
@@ -54,8 +59,8 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
 
 def _order(problem: Problem) -> Order:
     """That of the ranks where nodes are runs of at most two; of more, the last come first."""
-    teams = hierarchy_of(problem)
-    return "rank" if teams.lines_up and teams.largest(1) <= 2 else "same"
+    in_order = in_order_of_placement(problem) == "rank"
+    return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
 
 
 register_multilevel(

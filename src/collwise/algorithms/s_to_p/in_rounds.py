@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.in_rounds import MAX_LATENCY, MAX_PIECES, MAX_RANKS, MAX_TABLED
+from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.algorithms.s_to_p.round_recurrence import rounds_time
@@ -20,6 +20,7 @@ from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
+from collwise.schedule.rounds import MAX_LATENCY
 
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
 MAX_WORK = 1 << 20

@@ -14,7 +14,6 @@ from collwise.algorithms.composition import (
 )
 from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.algorithms.s_to_p.joined import Joined, across
-from collwise.algorithms.s_to_p.spreading import simulable
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import hierarchy_of
@@ -31,8 +30,6 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
-    if not list(simulable(problem, machine)):
-        return []
     teams = hierarchy_of(problem)
     whole = tuple(one.short_name for one in algorithms_for("s_to_p") if not one.segmented)
     outer = best_parts(across(problem, teams), OneLevel(machine, teams.depth), whole)

@@ -165,6 +165,15 @@ def test_rounds_over_levels_that_are_refused() -> None:
     settings: dict[str, Any] = {"placement": Placement.regular(2, 4), "inside": "binomial"}
     with pytest.raises(InvalidArgument, match="500,000 pieces would be played on all of them"):
         algorithm.schedule(8, 500000, latencies="1 2", segment=1, **settings).lists  # noqa: B018
+    with pytest.raises(
+        InvalidArgument, match="messages travel for 1,000,000,000 rounds; give 4,096"
+    ):
+        algorithm.schedule(8, 64, latencies="1 1000000000", segment=8, **settings).lists  # noqa: B018
+    far = Machine.levels(
+        [Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=1, lam=10**9)], Placement.regular(2, 4)
+    )
+    problem = algorithm.problem(8, 64, placement=Placement.regular(2, 4))
+    assert not list(algorithm.choices(problem, far))
 
 
 def test_only_trees_are_joined() -> None:

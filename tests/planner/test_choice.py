@@ -239,3 +239,5 @@ def test_two_trees_carry_long_messages_of_many_ranks_where_latency_is_high() -> 
         assert made.candidates[1].predicted > made.choice.predicted * Fraction(105, 100)
     many = plan("broadcast", ranks=5000, nbytes=9, machine=machine)
     assert "broadcast/two_trees" in many.excluded
+    near = plan("broadcast", ranks=320, nbytes=10**6, machine=Machine.postal(t0_s="1e-6", lam=1))
+    assert "broadcast/two_trees" in near.excluded

@@ -141,7 +141,12 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces, and the latency of their rounds, by a rough time."""
+    """The best number of pieces, and the latency of their rounds, by a rough time.
+
+    None where λ is 1: rounds of a circulant graph, k − 1 + ⌈log2 p⌉ of them, are never more.
+    """
+    if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
+        return ()
 
     def later(work: int, latency: int) -> int | None:
         if work > MAX_PLAYED or problem.ranks > MAX_RANKS:

@@ -30,6 +30,8 @@ from collwise.schedule.problem import Problem
 
 MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to play all of them."""
+MAX_LATENCY = 1 << 12
+"""Rounds of a message's way: with more, hardly anything happens in most of the rounds played."""
 EVEN = 4
 """Rounds span levels whose t0 is at least that of the outermost over this."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
@@ -69,6 +71,9 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
         asked = f"rounds over the levels of {len(team):,} ranks"
         seen = f"{len(pieces):,} pieces would be played on all of them"
         raise InvalidArgument(asked, seen, "choose longer pieces, or another algorithm")
+    if max(latencies) > MAX_LATENCY:
+        asked, seen = "rounds over levels", f"messages travel for {max(latencies):,} rounds"
+        raise InvalidArgument(asked, seen, f"give {MAX_LATENCY:,} at most, or longer pieces")
     inner = range(teams.depth - len(latencies) + 1, teams.depth)
     groups = tuple(tuple(teams.placement.group(level, rank) for rank in team) for level in inner)
     return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))
@@ -94,8 +99,10 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         latencies = [max(ceil(cost.latency / gap - Fraction(1, 8)), 1) for cost in costs[-levels:]]
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
-        if levels == 1 or ranks > MAX_FREE or count * ranks > MAX_TABLED:
+        if levels == 1 or max(latencies) > MAX_LATENCY:
             continue  # over one level it is what `multilevel` tries across
+        if ranks > MAX_FREE or count * ranks > MAX_TABLED:
+            continue
         outer = range(teams.depth - levels + 1, teams.depth + 1)
         later = sum(
             broadcast_time(teams.largest(level), latency)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
-from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import distinct
@@ -44,11 +43,12 @@ def the_library(comm: MPI.Intracomm, pairs: list[int], salt: int = 0) -> Ints:
 
 def schedules(comm: MPI.Intracomm, pairs: list[int]) -> list[Schedule]:
     """Of every algorithm, for so many pairs of the ranks; a schedule that two make, once."""
-    ranks = comm.size
-    sources = tuple(Source(rank, PAIR * count) for rank, count in enumerate(pairs) if count)
-    problem = Problem("s_to_p", ranks, PAIR * sum(pairs), sources=sources)
-    every = algorithms_for("s_to_p")
-    return distinct(comm, (one.solve(problem, settings_of(one, ranks)) for one in every))
+    ranks, every = comm.size, algorithms_for("s_to_p")
+    each = [PAIR * count for count in pairs]
+    made = (
+        one.schedule(ranks, each, sources=range(ranks), **settings_of(one, ranks)) for one in every
+    )
+    return distinct(comm, made)
 
 
 class Received(NamedTuple):

@@ -5,6 +5,7 @@ long messages take less time.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -38,8 +39,8 @@ def collection(lanes: Lanes, ranks: int) -> Problem:
     return Problem("s_to_p", ranks, lanes.nbytes, sources=sources)
 
 
-def collected(lanes: Lanes, label: str, *, root_has_all: bool) -> list[Program]:
-    """Every rank gets all parts from those of its node.   root_has_all: rank 0 had them before."""
+def _in_nodes(lanes: Lanes, label: str) -> Callable[[int], OfOneVector]:
+    """The collection of all parts, by the ranks of a node."""
     one = part(label, "s_to_p")
     if one.algorithm.segmented:
         seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
@@ -51,12 +52,21 @@ def collected(lanes: Lanes, label: str, *, root_has_all: bool) -> list[Program]:
         built = one.algorithm.build(collection(lanes, ranks), dict(one.settings))
         return OfOneVector(built, begins)
 
-    if not root_has_all:
-        return [InTeams(lanes.teams, 1, program)]
-    nodes = [(node, program(len(node))) for node in lanes.nodes if len(node) > 1]
+    return program
+
+
+def collection_in_nodes(lanes: Lanes, label: str) -> InTeams:
+    """Every rank gets all parts from those of its node."""
+    return InTeams(lanes.teams, 1, _in_nodes(lanes, label))
+
+
+def collected_from_root(lanes: Lanes, label: str) -> list[InTeam]:
+    """The same where rank 0 had all parts before."""
+    program = _in_nodes(lanes, label)
     return [
-        InTeam(node, OfOneVector(inner.program, begins, has_all=not node[0]))
-        for node, inner in nodes
+        InTeam(node, replace(program(len(node)), has_all=not node[0]))
+        for node in lanes.nodes
+        if len(node) > 1
     ]
 
 

@@ -244,7 +244,7 @@ def _tries(
         schedule = algorithm.solve(problem, settings)
         lists = sampled(schedule)
         work = messages(lists, problem.ranks)
-        work *= ONE_BY_ONE if (problem.kind.combines or levels) and not at_once(schedule) else 1
+        work *= ONE_BY_ONE if (problem.kind.combines or levels) and not at_once(schedule, machine) else 1
         if levels is None:
             least = max(bound.time, load(lists, machine))
             least = least_time(algorithm, schedule, machine, settings, least)

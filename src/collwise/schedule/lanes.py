@@ -3,17 +3,19 @@
 So several ranks of a node send at the same time, where one alone cannot fill the node's card.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from collwise.schedule.data_movement import pieces
-from collwise.schedule.hierarchy import Hierarchy, within
+from collwise.schedule.hierarchy import Hierarchy, InTeams, moved, within
 from collwise.schedule.operations import (
     Block,
     Combine,
+    Copy,
     Operation,
     Recv,
     Send,
@@ -125,19 +127,78 @@ class ReduceScatter(Program):
         """The list, the slot of the rank's part in the end, and the next unused scratch."""
         seat = self.lanes.teams.seat(1, rank)
         assert seat is not None
-        (node, own), parts = seat, self.lanes.parts
-        operations: list[Operation] = []
-        value = int(Slot.INPUT)
-        for step in range(1, len(node)):
-            to, source = (own + step) % len(node), (own - step) % len(node)
+        operations, value = self.in_node(seat.place, len(seat.team))
+        return within(operations, seat.team), value, len(seat.team)
+
+    def in_node(self, own: int, size: int) -> tuple[list[Operation], int]:
+        """The list by the place in a node of so many ranks, and the slot of its part in the end."""
+        parts, operations, value = self.lanes.parts, list[Operation](), int(Slot.INPUT)
+        for step in range(1, size):
+            to, source = (own + step) % size, (own - step) % size
             if to < len(parts):
-                operations.append(Send(node[to], (parts[to],), Slot.INPUT))
+                operations.append(Send(to, (parts[to],), Slot.INPUT))
             if own < len(parts):
                 part, received = (parts[own],), scratch(step)
-                operations.append(Recv(node[source], part, received))
+                operations.append(Recv(source, part, received))
                 left, right, into = value, received, received
                 if source < own:
                     left, right, into = received, value, scratch(0)
                 operations.append(Combine(left, right, into, part))
                 value = into
-        return operations, value, len(node)
+        return operations, value
+
+
+TeamsAlike: TypeAlias = tuple[Sequence[Sequence[Operation]], Sequence[tuple[int, ...]]]
+"""Lists by the place in a team, and the teams of which they are."""
+
+
+@dataclass(frozen=True)
+class InLanes(Program):
+    """Reduce-scatter in the nodes, allreduce the parts across, collect in every node.
+
+    across: by lane; none if there is one node only.
+    """
+
+    lanes: Lanes
+    across: Sequence[InTeam]
+    collect: InTeams
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations, value, unused = ReduceScatter(self.lanes).with_value(rank)
+        seat = self.lanes.teams.seat(1, rank)
+        assert seat is not None
+        if seat.place < len(self.across):
+            lane = self.across[seat.place].operations(rank)
+            operations += moved(lane, value, Slot.OUTPUT, unused)[0]
+        elif seat.place < len(self.lanes.parts):
+            operations.append(Copy(value, Slot.OUTPUT, (self.lanes.parts[seat.place],)))
+        return operations + self.collect.operations(rank)
+
+    def phases(self) -> Iterator[list[TeamsAlike]]:
+        """The lists of the three steps, each once for all teams that do alike."""
+        scatter, sizes = ReduceScatter(self.lanes), dict[int, list[tuple[int, ...]]]()
+        for node in self.lanes.nodes:
+            sizes.setdefault(len(node), []).append(node)
+        yield [
+            ([scatter.in_node(place, size)[0] for place in range(size)], nodes)
+            for size, nodes in sizes.items()
+        ]
+        lanes: dict[int, list[InTeam]] = {}
+        for lane, part in zip(self.across, self.lanes.parts, strict=True):
+            lanes.setdefault(part.length, []).append(lane)
+        yield [
+            (
+                [
+                    moved(alike[0].program.operations(place), value, Slot.OUTPUT, unused)[0]
+                    for place, rank in enumerate(alike[0].team)
+                    for _, value, unused in [scatter.with_value(rank)]
+                ],
+                [lane.team for lane in alike],
+            )
+            for alike in lanes.values()
+        ]
+        yield [
+            (self.collect.program(size).every(size), nodes)
+            for size, nodes in sizes.items()
+            if size > 1
+        ]

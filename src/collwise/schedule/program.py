@@ -66,6 +66,11 @@ class Program(ABC):
         """All messages at once, where that is quicker than going through the lists; or None."""
         return None
 
+    @property
+    def timed_as(self) -> "Program":
+        """A program with the same messages and combines, in other slots: itself, or simpler."""
+        return self
+
     def is_alike(self) -> bool:
         """Whether all ranks do the same, each relative to its own place: one stands for all."""
         return False

@@ -11,7 +11,7 @@ import numpy as np
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange
 from collwise.system.integers import Ints
-from collwise.timing.port_queues import LARGEST, Messages
+from collwise.timing.port_queues import LARGEST, Messages, Rows
 from collwise.timing.vectorised_laws import Ticks, in_ticks
 
 
@@ -244,6 +244,45 @@ class _Part:
         digits[among] = digit
         some: Ints = self.length(digits)[among]
         return some
+
+
+class _Waits(_Play):
+    """What waits for what: a moment is how many receipts, and combines, its rank has behind it.
+
+    combines: whether they take time.
+    """
+
+    def __init__(self, exchange: Exchange, *, combines: bool) -> None:
+        super().__init__(exchange, None)
+        self.combines, self.done = combines, np.zeros(len(self.place), np.int64)
+
+    def move(
+        self, source: Ints, target: Ints, nbytes: Ints, at_source: Ints, ready: Ticks
+    ) -> Ticks:
+        moments, some = np.zeros_like(ready), np.flatnonzero(nbytes)
+        source, target = source[some], target[some]
+        self.done[target] += 1
+        moments[some] = self.done[target]
+        places = at_source[some], self._next_place(target)
+        self.rows.append((source, target, *places, nbytes[some], ready[some]))
+        return moments
+
+    def combine(self, ranks: Ints, nbytes: Ints, left: Ticks, right: Ticks) -> Ticks:
+        moments, some = np.maximum(left, right), np.flatnonzero(nbytes)
+        ranks = ranks[some]
+        place = self._next_place(ranks)
+        if self.combines:
+            self.done[ranks] += 1
+            moments[some] = self.done[ranks]
+            self.rows.append((ranks, ranks, place, place, nbytes[some], moments[some] - 1))
+        return moments
+
+
+def exchange_rows(exchange: Exchange, *, combines: bool) -> Rows:
+    """The messages of the virtual ranks, and what each waits for."""
+    play = _Waits(exchange, combines=combines)
+    play.run()
+    return Rows(*(np.concatenate(column) for column in zip(*play.rows, strict=True)))
 
 
 def exchange_times(exchange: Exchange, machine: Machine) -> tuple[ExchangeTimes, Fraction]:

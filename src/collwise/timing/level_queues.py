@@ -1,7 +1,7 @@
 """The law of machines with levels on the queues of the ports: where messages meet at shared ports.
 
-The law is that of `level_law`, for schedules that only send and receive, and for whole vectors that
-are combined up a tree; some microseconds for each message.  Times are ticks, as Python's integers.
+The law is that of `level_law`; some microseconds for each message.  Times are ticks, as Python's
+integers.  A combine is a message of a rank to itself.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,12 @@ def with_ports(
     costs: Sequence[Ticks],
     placement: Placement,
     limit: int | None = None,
-    adding: int = 0,
 ) -> Times | None:
     """When each message is sent and when it is received; None if ranks wait in a circle.
 
     costs: per message: to the next send, to the receipt, until the sender is free, and for each
     level but the last how long it keeps a port busy (0: it does not pass one).
     limit: PastLimit is raised once anything happens after this tick.
-    adding: for how long every receipt then keeps both ports busy, where each rank sends once, after
-    all that it receives.
     """
     step, reach, _, *ports = (column.tolist() for column in costs)
     source, target = queues.source.tolist(), queues.target.tolist()
@@ -47,20 +44,31 @@ def with_ports(
 
     def advance(rank: int) -> None:
         """Receive what has arrived and is next; then request the next send."""
-        here, end = next_receive[rank], receive_begins[rank + 1]
-        while here < end and (time := passage[here]) is not None:
-            if here > receive_begins[rank]:
-                time = max(time, received[here - 1] + adding + step[at[here]])
-            received[here] = time
+        here, begin, end = next_receive[rank], receive_begins[rank], receive_begins[rank + 1]
+        while here < end:
+            message = at[here]
+            if source[message] == rank:
+                if next_send[rank] != message:
+                    break
+                start[message] = max(send_free[rank], received[here - 1] if here > begin else 0)
+                received[here] = send_free[rank] = start[message] + step[message]
+                next_send[rank] += 1
+            elif (time := passage[here]) is not None:
+                after = received[here - 1] + step[message] if here > begin else 0
+                received[here] = max(time, after)
+            else:
+                break
             here += 1
         next_receive[rank] = here
         message = next_send[rank]
         if requested[rank] or message >= send_ends[rank] or ready_at[message] > here:
             return
+        if target[message] == rank:  # a combine, which waits for a receipt
+            return
         requested[rank] = True
         ready = send_free[rank]
         if waits[message]:
-            ready = max(ready, received[ready_at[message] - 1] + adding)
+            ready = max(ready, received[ready_at[message] - 1])
         heappush(events, (ready, REQUEST, rank, target[message], message))
 
     def arrive(time: int, outermost: int, message: int) -> None:

@@ -32,6 +32,17 @@ class Messages:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows(Messages):
+    """The same in any order, with what they wait for, and combines that take time.
+
+    A combine is a row whose source is its target: it stands in both queues of its rank.
+    after: how many rows a message's source has to have received (or combined) before it sends it.
+    """
+
+    after: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class PortQueues(Messages):
     """The same in send order, and the queues.
 
@@ -98,11 +109,10 @@ def port_queues(schedule: Schedule) -> PortQueues | None:
     )
 
 
-def up_tree_queues(schedule: Schedule) -> PortQueues:
-    """The queues of a schedule in which every rank sends once, after all that it receives."""
-    columns, ranks = schedule.columns(), schedule.ranks
-    order = np.argsort(columns.source)
-    columns = Columns(*(column[order] for column in vars(columns).values()))
+def queues_of(rows: Rows, ranks: int) -> PortQueues:
+    """The queues of messages of which it is known what they wait for."""
+    order = _ordered(rows.source, rows.place_at_source)
+    columns = Rows(*(column[order] for column in vars(rows).values()))
     receive_order = _ordered(columns.target, columns.place_at_target)
     receive_position = np.empty_like(receive_order)
     receive_position[receive_order] = np.arange(len(receive_order))
@@ -112,12 +122,12 @@ def up_tree_queues(schedule: Schedule) -> PortQueues:
         columns.target,
         columns.place_at_source,
         columns.place_at_target,
-        columns.length,
+        columns.nbytes,
         _begins(columns.source, ranks),
         receive_begins,
         receive_order,
         receive_position,
-        receive_begins[columns.source + 1],
+        np.maximum.accumulate(receive_begins[columns.source] + columns.after),
     )
 
 

@@ -14,21 +14,26 @@ import numpy as np
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
+from collwise.model.placement import Placement
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing import vectorised_laws
+from collwise.timing.combining_queues import combining_queues, quickly_known
 from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
 from collwise.timing.exchange_times import exchange_times
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
 from collwise.timing.pipelined_up_trees import pipelined_times
-from collwise.timing.port_queues import Messages, PortQueues, port_queues, up_tree_queues
+from collwise.timing.port_queues import Messages, PortQueues, port_queues
 from collwise.timing.rank_state import PastLimit
-from collwise.timing.vectorised_laws import Ticks, in_ticks
+from collwise.timing.vectorised_laws import Ticks, Times, in_ticks
+from collwise.timing.waves import Sparse, Waves
 
+MANY = 1 << 13
+"""Messages from which on those at shared ports are served many at once."""
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float, and the quotient of two is the nearest float."""
 
@@ -162,41 +167,56 @@ def vectorised_timing(
     limit: of levels, PastLimit is raised where they take longer, and that is known early.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
-    whatever its depth; otherwise as `vectorised_laws` says: chains and rings of very many ranks
-    with several messages each are slow.  Some hundred bytes of memory per message.
-    Combining: up a tree with whole vectors, and, without levels, in segments, in exchanges and
-    wherever all ranks do the same.
+    whatever its depth; otherwise as `waves` says: chains and rings of very many ranks with several
+    messages each are slow.  Some hundred bytes of memory per message.
+    Combining: up a tree with whole vectors or in segments, in exchanges and wherever all ranks do
+    the same; with levels, any schedule.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
     that a rank receives twice, more than int64 counts, LogGP other than down a tree (there messages
     are processed in the order in which they arrive); also if ranks wait for each other in a circle.
     """
-    if schedule.problem.kind.combines:
-        return _combining(schedule, machine, limit)
-    most = LARGEST_IN_COLUMNS >> 6 * isinstance(machine, Levels)  # numbers its levels beside bytes
+    levels = isinstance(machine, Levels)
+    combines = schedule.problem.kind.combines
+    if combines and not levels:
+        return _combining(schedule, machine)
+    most = LARGEST_IN_COLUMNS >> 6 * levels  # numbers its levels beside bytes
     if schedule.problem.nbytes > most or machine.law in ("wormhole", "one partner"):
         return None
-    if (messages := port_queues(schedule)) is None:
+    if combines and not schedule.problem.nbytes:
         return None
-    costs, unit, which = _costs_in_ticks(machine, messages)
+    if combines:
+        queues = combining_queues(schedule, combines=machine.combine(1) is not None)
+    else:
+        queues = port_queues(schedule)
+    if queues is None:
+        return None
+    costs, unit, which = _costs_in_ticks(machine, queues)
     last = None if limit is None else int(limit / unit)
     try:
         columns = [np.array(row, np.int64)[which] for row in costs]
-        times = _times(messages, machine, columns, last)
+        times = _times(queues, machine, columns, last)
     except OverflowError:
         columns = [np.array(row, object)[which] for row in costs]
-        times = _times(messages, machine, columns, last)
+        times = _times(queues, machine, columns, last)
     if times is None:
         return None
-    return VectorisedTiming(messages, *times, _finish(messages, *times[1:]), unit)
+    finish = _finish(queues, *times[1:])
+    messages: Messages = queues
+    if len(apart := np.flatnonzero(queues.source != queues.target)) < len(queues):
+        own = [getattr(queues, name)[apart] for name in Messages.__dataclass_fields__]
+        messages, times = Messages(*own), (times[0][apart], times[1][apart], times[2][apart])
+    return VectorisedTiming(messages, *times, finish, unit)
 
 
-def at_once(schedule: Schedule) -> bool:
+def at_once(schedule: Schedule, machine: Machine) -> bool:
     """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
     program = schedule.program
-    if schedule.problem.kind.combines:
-        few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS
-        return isinstance(program, UpTree) and program.is_whole() and few
-    return type(program).columns is not Program.columns
+    if not schedule.problem.kind.combines:
+        return type(program).columns is not Program.columns
+    few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS >> 6
+    if not isinstance(machine, Levels):
+        return few and isinstance(program, UpTree) and program.is_whole()
+    return few and quickly_known(program)
 
 
 def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
@@ -210,21 +230,17 @@ def _finish(queues: PortQueues, sent: Ticks, received: Ticks) -> Ticks:
     return done
 
 
-def _combining(schedule: Schedule, machine: Machine, limit: Fraction | None) -> Vectorised | None:
-    """The times of a schedule that combines, on a machine with independent ports or levels."""
+def _combining(schedule: Schedule, machine: Machine) -> Vectorised | None:
+    """The times of a schedule that combines, on a machine with independent ports."""
     program = schedule.program
-    levels = machine if isinstance(machine, Levels) else None
-    if not machine.independent_ports and levels is None:
+    if not machine.independent_ports:
         return None
-    if program.is_alike() and levels is None:
+    if program.is_alike():
         return AlikeTiming(schedule, machine)
-    if isinstance(program, Exchange) and schedule.problem.nbytes and levels is None:
+    if isinstance(program, Exchange) and schedule.problem.nbytes:
         return _exchange(schedule, program, machine)
-    few = 0 < schedule.problem.nbytes <= LARGEST_IN_COLUMNS
-    if not isinstance(program, UpTree) or not few or (levels and not program.is_whole()):
+    if not isinstance(program, UpTree) or not 0 < schedule.problem.nbytes <= LARGEST_IN_COLUMNS:
         return None
-    if levels is not None:
-        return _up_levels(schedule, levels, limit)
     rows, nbytes = schedule.columns(), program.nbytes
     messages = Messages(
         rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.length
@@ -253,23 +269,6 @@ def _exchange(schedule: Schedule, program: Exchange, machine: Machine) -> Vector
     return VectorisedTiming(messages, *moments, np.roll(times.finish, root), unit)
 
 
-def _up_levels(schedule: Schedule, machine: Levels, limit: Fraction | None) -> VectorisedTiming:
-    """The times of whole vectors combined up a tree on a machine with levels."""
-    queues = up_tree_queues(schedule)
-    adding = machine.combine(schedule.problem.nbytes) or Fraction(0)
-    costs, unit, which = _costs_in_ticks(machine, queues, adding)
-    columns = [np.array(row, object)[which] for row in costs]
-    add = int(adding / unit)
-    last = None if limit is None else int(limit / unit)
-    times = with_ports(queues, columns, machine.placement, last, add)
-    assert times is not None  # in a tree nobody waits in a circle
-    start, received = times
-    sent = start + columns[2]
-    return VectorisedTiming(
-        queues, start, sent, received, _finish(queues, sent, received + add), unit
-    )
-
-
 def _meet_at_ports(
     messages: PortQueues, machine: Levels, start: Ticks, costs: Sequence[Ticks]
 ) -> bool:
@@ -291,25 +290,27 @@ def _meet_at_ports(
     return False
 
 
-def _costs_in_ticks(
-    machine: Machine, messages: Messages, *others: Fraction
-) -> tuple[list[list[int]], Fraction, Ints]:
+def _costs_in_ticks(machine: Machine, messages: Messages) -> tuple[list[list[int]], Fraction, Ints]:
     """For each kind: from a send to the next one, until it is received, until its sender is free.
 
     Kinds are the level at which messages meet (0 where there are no levels) with the bytes; the
     last result is that of each message.
-    With levels, also how long each port is busy that groups of a level share.
-    In ticks of the second result, in exact seconds: as few as possible, and whole for `others`.
+    With levels, also how long each port is busy that groups of a level share; a rank and itself
+    meet at level 0, in a combine.
+    In ticks of the second result, in exact seconds: as few as possible.
     """
     levels = np.zeros_like(messages.nbytes)
     if isinstance(machine, Levels):
         levels = machine.placement.meetings(messages.source, messages.target)
+        levels[messages.source == messages.target] = 0
     width = int(messages.nbytes.max(initial=0)) + 1
     kinds, which = np.unique(levels * width + messages.nbytes, return_inverse=True)
     rows: list[tuple[Fraction, ...]] = []
     for level, size in (divmod(kind, width) for kind in kinds.tolist()):
         if isinstance(machine, Levels):
-            gap, latency = machine.at(level, size)
+            gap, latency = (
+                machine.at(level, size) if level else (machine.combine(size) or Fraction(0),) * 2
+            )
             depth = machine.placement.depth
             ports = [machine.port(j, size) if j < level else Fraction(0) for j in range(1, depth)]
             rows.append((gap, latency, gap, *ports))
@@ -321,27 +322,43 @@ def _costs_in_ticks(
         else:
             gap, latency = numbers
             rows.append((gap, latency, gap))
-    return *in_ticks(rows, others), which
+    return *in_ticks(rows), which
 
 
 def _times(
-    messages: PortQueues, machine: Machine, costs: list[Ticks], limit: int | None
+    queues: PortQueues, machine: Machine, costs: list[Ticks], limit: int | None
 ) -> tuple[Ticks, Ticks, Ticks] | None:
     """Per message: its start, when its sender is free, its receipt; None if no law settles them."""
-    if not len(messages):
+    if not len(queues):
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
-    step, reach, busy = costs[:3]
-    times = vectorised_laws.down_trees(messages, step, reach)
-    if times is None and not isinstance(machine, LogGP):
-        law = vectorised_laws.hockney if machine.law == "hockney" else vectorised_laws.postal
-        times = law(messages, step, reach)
-    if times is not None and isinstance(machine, Levels):
-        if limit is not None and times[1].max() > limit:
-            raise PastLimit
-        if _meet_at_ports(messages, machine, times[0], costs):
-            times = with_ports(messages, costs, machine.placement, limit)
+    step, reach, busy, *ports = costs
+    times = vectorised_laws.down_trees(queues, step, reach)
+    if any(passing.any() for passing in ports):
+        assert isinstance(machine, Levels)
+        if times is None or _meet_at_ports(queues, machine, times[0], costs):
+            times = _with_ports(queues, machine.placement, costs, limit)
+    elif times is None and machine.law == "hockney":
+        times = vectorised_laws.hockney(queues, step, reach)
+    elif times is None and not isinstance(machine, LogGP):
+        times = Waves(queues, step, reach).times()
     if times is None:
         return None
     start, received = times
+    if limit is not None and received.max() > limit:
+        raise PastLimit
     return start, start + busy, received
+
+
+def _with_ports(
+    queues: PortQueues, placement: Placement, costs: list[Ticks], limit: int | None
+) -> Times | None:
+    """The times where groups share ports: one event after another, or many at once."""
+    step, reach, _, *ports = costs
+    passing = sum(ports) > 0
+    if len(queues) < MANY or not (step[passing] > 0).all():
+        return with_ports(queues, costs, placement, limit)
+    try:
+        return Waves(queues, step, reach, ports, placement).times(limit)
+    except Sparse:
+        return with_ports(queues, costs, placement, limit)

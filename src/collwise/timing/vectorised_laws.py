@@ -49,10 +49,10 @@ def down_trees(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
         return None
     if (queues.ready_at[queues.send_begins[both]] == queues.receive_begins[both]).any():
         return None
-    _check_overflow(step, _longest(queues) * int(step.max()) + int(reach.max()))
+    check_overflow(step, longest(queues) * int(step.max()) + int(reach.max()))
     senders = np.flatnonzero(sends)
     steps_before = np.roll(step, 1)
-    after = _chained(np.zeros_like(step), steps_before, queues.send_begins[senders], sends[senders])
+    after = chained(np.zeros_like(step), steps_before, queues.send_begins[senders], sends[senders])
     # When each message is received, counted from the receipt of the one `above` it in the tree.
     time, above = after + reach, np.full(len(queues), -1, dtype=np.int64)
     below = np.flatnonzero(queues.forwards)
@@ -60,7 +60,7 @@ def down_trees(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
     for _ in range(len(queues).bit_length() + 1):
         if not len(below):
             return time - reach, time
-        _check_overflow(time, 2 * int(time.max()))
+        check_overflow(time, 2 * int(time.max()))
         time[below] += time[above[below]]
         above[below] = above[above[below]]
         below = below[above[below] >= 0]
@@ -94,70 +94,13 @@ def up_tree(
         edges = order[begin:end]
         begins = np.flatnonzero(np.diff(parent[edges], prepend=-1))
         lengths = np.diff(begins, append=len(edges))
-        combined = _chained(ready[child[edges]] + (reach + adding), gap[edges], begins, lengths)
+        combined = chained(ready[child[edges]] + (reach + adding), gap[edges], begins, lengths)
         received[edges] = combined - adding
         ready[parent[edges[begins]]] = combined[begins + lengths - 1]
     start = received - reach if rendezvous else ready[child]
     finish = ready.copy()
     finish[child] = np.maximum(finish[child], start + step)
     return start, start + step, received, finish
-
-
-def postal(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
-    """In each iteration all ranks send all that they have, and receive all that has arrived.
-
-    The number of iterations is about that of ranks that forward a message one to the next: the
-    depth of a tree, p for a ring or a segmented chain (some 0.2 ms each).  None if ranks wait for
-    each other in a circle.
-    """
-    start = np.zeros_like(step)
-    arrival = np.zeros_like(step)  # in receive order: when it arrives, then when it is received
-    arrived = np.zeros(len(queues), dtype=bool)
-    waiting = np.zeros(len(queues.send_begins) - 1, dtype=np.int64)  # arrived, but not received
-    next_send, next_receive = queues.send_begins[:-1].copy(), queues.receive_begins[:-1].copy()
-    free = np.zeros(len(waiting), dtype=step.dtype)
-    waits = queues.forwards
-    rise = 2 * _longest(queues) * int(step.max()) + int(reach.max())  # at most, in an iteration
-    ranks = np.arange(len(waiting))
-    latest = 0
-    while True:
-        low = next_send[ranks]
-        stop = np.searchsorted(queues.ready_at, next_receive[ranks], side="right")
-        stop = np.minimum(stop, queues.send_begins[ranks + 1])
-        able = stop > low
-        ranks, low, stop = ranks[able], low[able], stop[able]
-        if not len(ranks):
-            break
-        _check_overflow(step, latest + rise)
-        m, begins = _runs(low, stop - low)
-        held = np.where(waits[m], arrival[queues.ready_at[m] - 1], 0)
-        held[begins] = np.maximum(held[begins], free[ranks])
-        start[m] = begun = _chained(held, step[m - 1], begins, stop - low)
-        free[ranks] = start[stop - 1] + step[stop - 1]
-        next_send[ranks] = stop
-        arrival[queues.receive_position[m]] = arriving = begun + reach[m]
-        arrived[queues.receive_position[m]] = True
-        latest = max(latest, int(arriving.max()))
-
-        targets, counts = np.unique(queues.target[m], return_counts=True)
-        waiting[targets] += counts
-        ranks = targets[arrived[next_receive[targets]]]
-        if not len(ranks):
-            break
-        low = next_receive[ranks]
-        lengths = _until_missing(arrived, low, waiting[ranks])
-        positions, begins = _runs(low, lengths)
-        receipt, gap = arrival[positions], step[queues.receive_order[positions]]
-        again = low > queues.receive_begins[ranks]
-        since = np.maximum(receipt[begins], arrival[low - 1] + gap[begins])
-        receipt[begins] = np.where(again, since, receipt[begins])
-        arrival[positions] = received = _chained(receipt, gap, begins, lengths)
-        latest = max(latest, int(received.max()))
-        next_receive[ranks] += lengths
-        waiting[ranks] -= lengths
-    if (next_receive < queues.receive_begins[1:]).any():
-        return None
-    return start, arrival[queues.receive_position]
 
 
 def hockney(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
@@ -181,7 +124,7 @@ def hockney(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
         m = np.unique(m[able & (queues.ready_at[m] <= next_receive[source])])
         if not len(m):
             break
-        _check_overflow(step, latest + rise)
+        check_overflow(step, latest + rise)
         source, target = queues.source[m], queues.target[m]
         held = np.where(waits[m], end[queues.receive_order[queues.ready_at[m] - 1]], 0)
         begun = np.maximum(np.maximum(held, send_free[source]), receive_free[target])
@@ -196,31 +139,24 @@ def hockney(queues: PortQueues, step: Ticks, reach: Ticks) -> Times | None:
     return start, end
 
 
-def _check_overflow(ticks: Ticks, largest: int) -> None:
+def check_overflow(ticks: Ticks, largest: int) -> None:
     """Raise OverflowError if these ticks cannot hold a number."""
     if ticks.dtype != object and largest > LARGEST:
         raise OverflowError(f"{largest} is too large for int64")
 
 
-def _longest(queues: PortQueues) -> int:
+def longest(queues: PortQueues) -> int:
     """The number of messages in the longest queue."""
     return int(max(np.diff(queues.send_begins).max(), np.diff(queues.receive_begins).max()))
 
 
-def _runs(low: Ints, lengths: Ints) -> tuple[Ints, Ints]:
+def runs(low: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """The numbers low[i] … low[i] + lengths[i] − 1 of all i, and where those of each i begin."""
     begins = np.cumsum(lengths) - lengths
     return np.repeat(low - begins, lengths) + np.arange(int(lengths.sum())), begins
 
 
-def _until_missing(arrived: NDArray[np.bool_], low: Ints, most: Ints) -> Ints:
-    """How many in a row have arrived, from each of `low` on: at least one, at most `most`."""
-    places, begins = _runs(low, most)
-    missing = np.where(arrived[places], len(places), np.arange(len(places)))
-    return np.minimum(most, np.minimum.reduceat(missing, begins) - begins)
-
-
-def _chained(least: Ticks, gap: Ticks, begins: Ints, lengths: Ints) -> Ticks:
+def chained(least: Ticks, gap: Ticks, begins: Ints, lengths: Ints) -> Ticks:
     """In every run, one after another: at `least`, and `gap` after the one before."""
     times = least
     long = lengths > min(LONG_RUN, len(lengths))

@@ -1,6 +1,5 @@
 """Allreduces in lanes: reduce-scatter in the nodes, allreduce each part across, collect inside."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms import in_lanes
@@ -12,32 +11,11 @@ from collwise.algorithms.composition import (
 )
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
-from collwise.schedule.hierarchy import hierarchy_of, moved
-from collwise.schedule.lanes import InTeam, Lanes, ReduceScatter
-from collwise.schedule.operations import Copy, Operation, Slot
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.lanes import InLanes
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
-
-
-@dataclass(frozen=True)
-class InLanes(Program):
-    """The three steps."""
-
-    lanes: Lanes
-    across: dict[int, InTeam]
-    """By lane."""
-    collect: tuple[Program, ...]
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        operations, value, unused = ReduceScatter(self.lanes).with_value(rank)
-        seat = self.lanes.teams.seat(1, rank)
-        assert seat is not None
-        if lane := self.across.get(seat.place):
-            operations += moved(lane.operations(rank), value, Slot.OUTPUT, unused)[0]
-        elif seat.place < len(self.lanes.parts):  # there is one node only
-            operations.append(Copy(value, Slot.OUTPUT, (self.lanes.parts[seat.place],)))
-        return operations + [op for phase in self.collect for op in phase.operations(rank)]
 
 
 def _build(problem: Problem, settings: Settings) -> Program:
@@ -45,8 +23,8 @@ def _build(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1 or not problem.nbytes:
         return SingleRank(problem)
     across = made.in_every_lane(in_lanes.across(made, problem, one))
-    collect = in_lanes.collected(made, settings["gather"], root_has_all=False)
-    return InLanes(made, dict(enumerate(across)), tuple(collect))
+    collect = in_lanes.collection_in_nodes(made, settings["gather"])
+    return InLanes(made, across, collect)
 
 
 def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:

@@ -27,7 +27,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
         return ProgramSequence([], problem.ranks)
     phases: list[Program] = [_scattered(made)]
     phases += made.in_every_lane(in_lanes.across(made, problem, one))
-    phases += in_lanes.collected(made, settings["gather"], root_has_all=True)
+    phases += in_lanes.collected_from_root(made, settings["gather"])
     return ProgramSequence(phases, problem.ranks)
 
 

@@ -32,6 +32,10 @@ class OwnBlock(Program):
     problem: Problem
     allreduce: Program
 
+    @property
+    def timed_as(self) -> Program:  # noqa: D102
+        return self.allreduce.timed_as
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         if not (operations := self.allreduce.operations(rank)):
             return []

@@ -80,8 +80,8 @@ class Inheritable(MPI.Intracomm):
     ) -> None:
         """Start serving calls by this decision.
 
-        later: MPI has not finished making this communicator.   like: an object with the same
-        handle.   way: blocking calls are counted as calls of this way.
+        later: MPI has not finished making this communicator.   like: another object for the same
+        communicator.   way: the kind of call that blocking calls count as.
         """
         raise NotImplementedError
 

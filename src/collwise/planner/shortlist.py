@@ -28,7 +28,7 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """Up to three candidates, the best one first; and the plan with the one of fewer messages.
+    """Up to three candidates, the best one first; and the plan, with one of fewer messages added.
 
     algorithm: the only one to be raced.
     """
@@ -63,7 +63,7 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 
 
 def _with_fewer_messages(estimate: Plan, algorithm: str | None) -> Candidate | None:
-    """The best, if every message took half of the t0 of the choice's messages longer.
+    """The best if every message took t0 / 2 longer, with the t0 of the choice's messages.
 
     On emulated hosts a message was measured to take up to 0.4 t0 more than its law says.
     """

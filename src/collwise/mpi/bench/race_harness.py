@@ -137,7 +137,7 @@ def time_competitors(
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
-    A few good repetitions are timed whatever the budget (half of all are good enough).
+    A few repetitions are timed whatever the budget.
     """
     if have >= repetitions or (have >= _FEWEST and each_s > left_s):
         return 0

@@ -127,7 +127,7 @@ class Workload:
         ]
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A blocking call as `Comm` makes it: from the second on C serves it, if it can.
+        """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.
 
         planned: whether `run` executes a plan, rather than the library's call.
         """

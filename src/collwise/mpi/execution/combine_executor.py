@@ -94,7 +94,7 @@ class CombineExecutor(Executor):
         return super().run(sendbuf, recvbuf)
 
     def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
-        """Run it in memory of ours; False unless these are ordinary arrays of its size."""
+        """Run it in buffers of our own; False unless these are ordinary arrays of its size."""
         owed = self._owed
         shared = owed and is_in_place(sendbuf)
         vector = recvbuf if shared else sendbuf

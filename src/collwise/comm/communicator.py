@@ -13,7 +13,7 @@ from collwise.comm.call_keys import broadcast_key, combine_key
 from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch
-from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, stands_for
+from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, replaces_class
 from collwise.comm.handing_over import quick_methods
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
@@ -44,7 +44,7 @@ FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: the key to teach it by.   None: it cannot."""
 
 
-@stands_for(MPI.Intracomm)
+@replaces_class(MPI.Intracomm)
 class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
@@ -347,7 +347,7 @@ class Comm(ObjectForms):
         are freed, and the library's own collectives serve from then on.  A communicator that
         replaces MPI.COMM_WORLD raises, as MPI.COMM_WORLD does.
         """
-        if self._stands_in():
+        if self._replaces_world():
             super().Free()  # which raises
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
@@ -358,11 +358,11 @@ class Comm(ObjectForms):
 
         An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
         """
-        if self != MPI.COMM_NULL and not self._stands_in():
+        if self != MPI.COMM_NULL and not self._replaces_world():
             self._end_service()
             super().free()
 
-    def _stands_in(self) -> bool:
+    def _replaces_world(self) -> bool:
         return any(self is getattr(MPI, name) for name in CONSTANTS)
 
     def Disconnect(self) -> None:  # noqa: N802

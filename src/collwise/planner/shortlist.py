@@ -38,7 +38,7 @@ def worth_a_race(
         ordered = sorted((*others, fewer), key=lambda candidate: candidate.predicted)
         estimate = replace(estimate, candidates=tuple(ordered))
     picked = [estimate.choice]
-    for more in (fewer, _steady(estimate), *shortlist(estimate)):
+    for more in (fewer, _least_dependent(estimate), *shortlist(estimate)):
         same = more is None or any(
             one.label == more.label or _same_schedule(estimate.problem, one, more) for one in picked
         )
@@ -94,7 +94,7 @@ def _message_of_root(estimate: Plan) -> int:
     return next((size_of(op) for op in operations if isinstance(op, Send | Recv)), 0)
 
 
-def _steady(estimate: Plan) -> Candidate | None:
+def _least_dependent(estimate: Plan) -> Candidate | None:
     """The best in which each rank receives from one other only, or sends to one only.
 
     None if all have that, or none that is worth a race.

@@ -152,7 +152,7 @@ class Workload:
         operator = [] if self.op is None else [self.op]
         return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
-    def by_hand(self, label: str, schedule: Schedule) -> Competitor:
+    def bare_sends(self, label: str, schedule: Schedule) -> Competitor:
         """The same messages by plain calls of mpi4py, for an allgather."""
         places = dict(
             zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)

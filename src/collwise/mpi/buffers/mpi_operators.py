@@ -93,7 +93,7 @@ class BoundOperator(NamedTuple):
     user_type: MPI.Datatype | None = None
 
     @property
-    def three_places(self) -> bool:
+    def separate_output(self) -> bool:
         """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
         return self.ufunc is not None or bool(self.loop[0])
 

@@ -29,7 +29,7 @@ _LISTS = [
 ]
 
 
-def stand_in(ours: Comm) -> None:
+def replace_world(ours: Comm) -> None:
     """Replace COMM_WORLD by `ours`, which wraps it."""
     vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):

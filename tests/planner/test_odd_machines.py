@@ -50,7 +50,7 @@ def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_nothing_costs_anything(collective: str) -> None:
-    more = {"sources": range(3)} if COLLECTIVES[collective].has_sources else {}
+    more: dict[str, Any] = {"sources": range(3)} if COLLECTIVES[collective].has_sources else {}
     for machine in (
         cw.Machine.hockney(alpha_s=0, beta_s=0),
         cw.Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=0),

@@ -60,7 +60,7 @@ class Comm(ObjectForms):
     allgathers are "s_to_p".  The environment chooses for the collectives that it does not name:
     COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
     placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
-    it follows from MPI and the profile.
+    it follows from MPI and the profile, or from a machine with levels, which has its own.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" to give up that all ranks end with the same bits where that is faster.
     record: count every call, for `calls` and `last_call`.

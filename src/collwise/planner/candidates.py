@@ -8,13 +8,13 @@ yet, since the runners-up are worth knowing.  A simulation ends when it passes t
 With levels, candidates too long to be simulated keep their rough times, and are shown with ≈.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import Algorithm
+from collwise.algorithms.registry import ALGORITHMS, Algorithm, describe
 from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels, OneLevel
@@ -44,10 +44,13 @@ HOPELESS = 4
 """What is expected to take so many times as long as another one is not simulated."""
 RIVAL = Fraction(5, 4)
 """With levels, a simulation ends when it passes the fastest by so much: what is near is raced."""
+MAX_FOR_PROOFS = 1 << 17
+"""And to prove that candidates are faster than those planned for one level."""
 MAX_FOR_RUNNERS_UP = 1 << 14
 """The same as long as candidates are simulated that cannot be the fastest."""
 MAX_REFINED = 1 << 15
 """Messages that are simulated for the times of candidates of which only an estimate is known."""
+SLOWER = "its simulation ended when it was slower than the choice"
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
@@ -105,6 +108,12 @@ def predicted(
     return ideal_completion(schedule, machine, topology)
 
 
+def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
+    """Fastest first; of equally fast ones the simplest: no segments, few parameters."""
+    algorithm = ALGORITHMS[candidate.name]
+    return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
+
+
 def keeps_order(algorithm: Algorithm, problem: Problem) -> bool:
     """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
     return not problem.kind.combines or satisfies(algorithm.order(problem), problem.order)
@@ -119,7 +128,7 @@ def tried(
     score: Score,
 ) -> Tried:
     """The candidates of some algorithms.   reason: why the problem's order is asked for."""
-    result = Tried()
+    among, result = tuple(among), Tried()
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     formulas = topology is None and machine.independent_ports
     levels = isinstance(machine, Levels)
@@ -135,7 +144,13 @@ def tried(
         if score is predicted:
             _refine(choices, problem, machine, result)
     else:
-        _simulate(choices, problem, machine, topology, result)
+        finalists: set[str] = set()
+        if isinstance(machine, Levels) and problem.ranks <= MAX_INSIDE:
+            flat = _finalists([one for one in among if not one.levels], problem, machine, reason)
+            finalists = {describe(algorithm.name, settings) for algorithm, settings in flat}
+            known = {describe(algorithm.name, settings) for algorithm, settings in choices}
+            choices += [one for one in flat if describe(one[0].name, one[1]) not in known]
+        _simulate(choices, problem, machine, topology, result, finalists)
     result.excluded = {n: why for n, why in result.excluded.items() if n not in result.best}
     return result
 
@@ -171,6 +186,19 @@ def _choices(
             yield algorithm, settings
 
 
+def _finalists(
+    among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
+) -> list[tuple[Algorithm, Mapping[str, Any]]]:
+    """What would be planned if all messages were as at one level, for each of them."""
+    plain, finalists = replace(problem, placement=None), []
+    for law in dict.fromkeys(level.law for level in machine.by_level):
+        best = tried(among, plain, law, None, reason, predicted).best
+        if best:
+            choice = min(best.values(), key=rank)
+            finalists.append((ALGORITHMS[choice.name], choice.settings))
+    return finalists
+
+
 class _Played:
     """The schedules that were simulated: algorithms of several names may have the same program."""
 
@@ -198,8 +226,13 @@ def _simulate(
     machine: Machine,
     topology: Topology | None,
     result: Tried,
+    finalists: Collection[str] = (),
 ) -> None:
-    """Simulate those first of which most is expected, as long as it is not too much work."""
+    """Simulate those first of which most is expected, as long as it is not too much work.
+
+    finalists: the labels of those that are simulated in any case, until they are slower than
+    others; what is expected to be faster than they are then has to prove it.
+    """
     tries = sorted(_tries(choices, problem, machine, result.excluded), key=lambda one: one[:2])
     levels = isinstance(machine, Levels)
     many = levels and problem.ranks > MAX_INSIDE
@@ -209,32 +242,49 @@ def _simulate(
     result.of, work = len(tries), 0
     fastest: Fraction | None = None
     played = _Played(machine, topology)
+    unproven = list[_Try]()
     for one in tries:
         name, settings = one.algorithm.name, one.settings
+        final = describe(name, settings) in finalists
         runner_up = work + one.work <= MAX_FOR_RUNNERS_UP
         known = min((c.predicted for c in result.best.values()), default=None)
         slower = known is not None and one.expected > known * (HOPELESS if levels else 1)
-        if slower and (not runner_up or many):
+        if slower and not final and (not runner_up or many):
             time_of_it = formatting.time(seconds(one.expected))
             words = f"takes about {time_of_it}" if levels else f"takes {time_of_it} at least"
             result.excluded.setdefault(name, f"not simulated: it {words}")
-        elif work + one.work > most:
+        elif work + one.work > most and not final:
             result.unknown += 1
-            if one.estimate:
+            if one.estimate and finalists:
+                unproven.append(one)
+            elif one.estimate:
                 result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
             else:
                 result.excluded.setdefault(name, "too many messages to simulate when planning")
         else:
-            work += one.work
+            work += one.work * (work + one.work <= most)
             result.simulated += 1
             limit = None if runner_up or fastest is None else fastest * (RIVAL if levels else 1)
             time = played.completion(one.schedule, limit)
             if time is None:
-                words = "its simulation ended when it was slower than the choice"
-                result.excluded[name] = words
+                result.excluded[name] = SLOWER
             else:
                 result.enter(Candidate(name, settings, time))
                 fastest = time if fastest is None else min(time, fastest)
+    proofs = 0
+    for one in unproven:
+        name, settings = one.algorithm.name, one.settings
+        proofs += one.work
+        if fastest is not None and (one.expected >= fastest or proofs > MAX_FOR_PROOFS):
+            result.excluded.setdefault(name, "too many messages to simulate when planning")
+            continue
+        result.unknown, result.simulated = result.unknown - 1, result.simulated + 1
+        time = played.completion(one.schedule, fastest)
+        if time is not None:
+            result.enter(Candidate(name, settings, time))
+            fastest = time
+        else:
+            result.excluded[name] = SLOWER
     if not result.best and tries:
         one = min(tries, key=lambda one: one.work)
         result.unknown, result.simulated = result.unknown - 1, 1
@@ -267,7 +317,11 @@ def _tries(
         schedule = algorithm.solve(problem, settings)
         lists = sampled(schedule)
         work = messages(lists, problem.ranks)
-        work *= ONE_BY_ONE if (problem.kind.combines or levels) and not at_once(schedule, machine) else 1
+        work *= (
+            ONE_BY_ONE
+            if (problem.kind.combines or levels) and not at_once(schedule, machine)
+            else 1
+        )
         if levels is None:
             least = max(bound.time, load(lists, machine))
             least = least_time(algorithm, schedule, machine, settings, least)

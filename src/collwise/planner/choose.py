@@ -18,7 +18,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
-from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tried
+from collwise.planner.candidates import Score, Tried, keeps_order, predicted, rank, tried
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
@@ -158,7 +158,7 @@ def _plan(
             remedy = "plan for fewer ranks or sources, or simulate one algorithm by name"
         legal_ones = any(keeps_order(one, problem) for one in among)
         raise (NothingApplies if legal_ones else InvalidArgument)(asked, why, remedy)
-    ranked = sorted(candidates, key=_rank)
+    ranked = sorted(candidates, key=rank)
     why = "the least predicted time" if algorithm is None else "it was named"
     choice = replace(ranked[0], verdict=f"chosen: {why}")
     every, unsegmented = problem.lower_bounds(machine)
@@ -186,12 +186,6 @@ def _simulated(result: Tried) -> str:
     if result.unknown:
         rest = f"; {result.unknown} that may be faster have too many messages"
     return f"{result.simulated} of {formatting.count(result.of, 'schedule')} simulated{rest}"
-
-
-def _rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """Fastest first; of equally fast ones the simplest: no segments, few parameters."""
-    algorithm = ALGORITHMS[candidate.name]
-    return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 
 
 def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:

@@ -67,7 +67,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 busy, last = busy + gap + combine, latency - gap
                 waited += latency + combine
             alone += busy - before + last
-        settings = {"radix": radix, "pieces": pieces, "latency": max(round(waited / busy), 1)}
+        latency = max(round(waited / busy), 1) if busy else 1  # on some machines all is free
+        settings = {"radix": radix, "pieces": pieces, "latency": latency}
         return (pieces - 1) * busy + alone, settings
 
     def time(settings: Settings) -> Fraction:
@@ -90,7 +91,8 @@ def without_empty_parts(
 ) -> CirculantExchange:
     """The exchange in at most as many pieces as every rank's block has items.
 
-    Fewer items than ranks go as with radix 2, whose time is known from above whatever is empty.
+    With fewer items than ranks the radix is 2: there an upper bound of the time is known, whatever
+    blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:

@@ -27,13 +27,26 @@ def agreed(
     placement: Placement | None,
     learn: float | str | None,
 ) -> tuple[Decision, World]:
-    """The decision made of rank 0's settings, and the world, the same on all ranks.  Collective.
+    """Rank 0's settings, checked, and the description of the world.  Collective.
 
-    comm: not one of ours, so that wrapping uses no plan.   The rest: as `cw.Comm` takes it.
+    All ranks get the same.
+    comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
+    The other parameters are those of `cw.Comm`.
     """
     world = describe(comm)
     settings = profile, machine, effort, algorithms, order, placement, learn
-    decision, of_root = on_root(comm, lambda: (Decision.of(world, *settings), (placement, machine)))
+
+    def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:
+        decision = Decision.of(world, *settings)
+        if isinstance(machine, Levels) and placement not in (None, machine.placement):
+            raise InvalidArgument(
+                "a communicator with a placement and a machine with levels",
+                f"the machine has its ranks elsewhere ({_shown(machine.placement)})",
+                "leave the placement out, or pass machine.placed(placement)",
+            )
+        return decision, (placement, machine)
+
+    decision, of_root = on_root(comm, decide)
 
     def check() -> None:
         for here, on_rank_0 in zip((placement, machine), of_root, strict=True):

@@ -23,7 +23,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
-from collwise.schedule.problem import Order, Problem, satisfies
+from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.timing.trace import fastest_timing
 
@@ -144,7 +144,7 @@ def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
 
 def check_order(algorithm: Algorithm, problem: Problem) -> None:
     """Raise InvalidArgument if it combines in a weaker order than is needed."""
-    if not satisfies(algorithm.order(problem), problem.order):
+    if not algorithm.keeps_order(problem):
         raise InvalidArgument(
             f"{algorithm.name} as a part, in the order {problem.order!r}",
             f"it combines in the order {algorithm.order(problem)!r}",
@@ -212,7 +212,7 @@ def best_parts(
     for algorithm in algorithms_for(problem.collective, levels=False):
         if among is not None and algorithm.short_name not in among:
             continue
-        if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
+        if not algorithm.keeps_order(problem):
             continue
         for settings in algorithm.choices(problem, machine):
             one = LevelAlgorithm.of(algorithm, settings)

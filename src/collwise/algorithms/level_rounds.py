@@ -5,7 +5,7 @@ message takes as many rounds as those of its level.  Inner levels, whose ranks s
 algorithms of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -15,6 +15,7 @@ from collwise.algorithms.composition import (
     BEST,
     best_parts,
     parts_parameter,
+    register_multilevel,
     team_problem,
     time_by_parts,
 )
@@ -26,7 +27,10 @@ from collwise.model.machine import Cost
 from collwise.model.postal import broadcast_time
 from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
+from collwise.schedule.lanes import InTeam
+from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 
 MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to play all of them."""
@@ -50,12 +54,6 @@ LATENCIES = Parameter(_read, _MEANING)
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
     """Those of the outermost levels, of so many at most."""
     return tuple(map(int, settings["latencies"].split()))[-depth:]
-
-
-def parameters(collective: str) -> dict[str, Parameter]:
-    """Those of the rounds, and of the levels inside."""
-    inside = parts_parameter("inside", collective, "binomial | flat")
-    return {"latencies": LATENCIES, "segment": SEGMENT, "inside": inside}
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
@@ -135,3 +133,39 @@ def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     inner = teams.depth - len(latencies)
     inside = time_by_parts(problem, machine, settings["inside"], problem.collective, inner)
     return last * max(cost.gap for cost in costs[inner:]) + inside
+
+
+def register_rounds(
+    collective: str,
+    summary: str,
+    time: str,
+    program: Callable[[FreeRounds, tuple[Block, ...]], Program],
+    build: Callable[[Problem, Settings, InTeam, int], Program],
+    **more: Any,
+) -> None:
+    """Register a collective in rounds over levels.
+
+    program: what the leaders run.   build: of a problem, its settings, that program and the number
+    of levels inside, the whole.
+    """
+
+    def built(problem: Problem, settings: Settings) -> Program:
+        depth = hierarchy_of(problem).depth
+        latencies, segment = latencies_of(settings, depth), settings["segment"]
+        team = members(hierarchy_of(problem), len(latencies))
+        leaders = program(rounds(problem, latencies, segment), pieces_of(problem, segment))
+        return build(problem, settings, InTeam(team, leaders), depth - len(latencies))
+
+    inside = parts_parameter("inside", collective, "binomial | flat")
+    register_multilevel(
+        f"{collective}/multilevel_rounds",
+        summary,
+        time,
+        built,
+        choices,
+        source=("BarNoyKipnis1994", "Karonis2002"),
+        parameters={"latencies": LATENCIES, "segment": SEGMENT, "inside": inside},
+        segmented=True,
+        by_level=by_level,
+        **more,
+    )

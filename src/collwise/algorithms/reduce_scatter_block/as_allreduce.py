@@ -21,7 +21,7 @@ from collwise.schedule.operations import (
     in_other_slot,
     reads,
 )
-from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 
@@ -71,7 +71,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [
         {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
         for algorithm in algorithms_for("allreduce", levels=False)
-        if satisfies(algorithm.order(whole), problem.order)
+        if algorithm.keeps_order(whole)
         for settings in algorithm.choices(whole, machine)
     ]
 

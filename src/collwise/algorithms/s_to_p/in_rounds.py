@@ -114,7 +114,7 @@ _register(
 _register(
     "postal_rounds",
     "pieces of all contributions together, in rounds of one distance each, for the latency",
-    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; found by playing it",
+    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; simulated",
     "BarNoyKipnis1994",
     latency=LATENCY,
     pieces=PIECES,

@@ -67,7 +67,7 @@ def run_rank(path: Path, repetitions: int) -> None:
                 {},
                 LIMIT_S / 2 / len(SIZES),
                 repetitions=repetitions,
-                by_hand=True,
+                bare_sends=True,
             )
             hand, ours = (1e6 * race.medians[name].middle for name in ("ours" + BY_HAND, "ours"))
             if comm.rank == 0:

@@ -90,7 +90,8 @@ def without_empty_parts(
 ) -> CirculantExchange:
     """The exchange in at most as many pieces as every rank's block has items.
 
-    Fewer items than ranks go as with radix 2, whose time is known from above whatever is empty.
+    With fewer items than ranks the radix is 2: there an upper bound of the time is known, whatever
+    blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:

@@ -92,7 +92,7 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) -> Fraction:
-    """About the time in the lanes, of which all pass the port of a node, and of the collection."""
+    """Roughly the time: all lanes through the shared port of a node, then the collection."""
     lanes = lanes_of(problem)
     one, inside = part(label, problem.collective), part(gather, "s_to_p")
     lane = lane_problem(lanes, problem, lanes.parts[0].length)

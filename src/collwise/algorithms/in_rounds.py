@@ -169,8 +169,8 @@ def _best(
 ) -> Iterable[Settings]:
     """The best latency and length of the pieces, by exact times of the best few by a rough one.
 
-    later: of so many pieces × ranks at a latency, the rounds until the last piece is everywhere,
-    after the one in which it is sent first; None for what is not tried.
+    later: from the number of pieces × ranks and the latency, the rounds that pass between the first
+    sending of the last piece and its arrival everywhere; None for what is not to be tried.
     Combining adds to what a message takes, and to the time until it can be sent on.
     """
     rough: dict[tuple[int, int], Fraction] = {}

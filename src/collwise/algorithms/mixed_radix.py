@@ -65,7 +65,7 @@ def _scatters(problem: Problem) -> bool:
 
 
 def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best stages, by dynamic programming over the machine's costs; none where two ranks are.
+    """The best stages, by dynamic programming over the machine's costs; none for two ranks.
 
     As in Theorem 1 of [vandeGeijn1991], vectors that do not divide count as the next that do.
     """

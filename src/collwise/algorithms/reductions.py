@@ -107,7 +107,7 @@ def from_root_on(problem: Problem) -> Order:
 
 
 def in_no_order(problem: Problem) -> Order:
-    """The order of reduces to one rank that keep none; of two ranks there are but two."""
+    """The order of reduces to one rank that keep no order; two ranks have only two."""
     return from_root_on(problem) if problem.ranks == 2 else "same"
 
 

@@ -107,12 +107,12 @@ def command(
 
     def loaded() -> None:
         from collwise.comm import Comm
-        from collwise.comm.standing_in import stand_in
+        from collwise.comm.world_replacement import replace_world
         from collwise.mpi.runtime.world import world
 
         try:
             ours = Comm(world(), profile=profile_path, effort=effort, record=records, learn=learn)
-            stand_in(ours)
+            replace_world(ours)
             worlds.append(ours)
         except CollwiseError as problem:
             refusals.append(problem)

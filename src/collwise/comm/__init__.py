@@ -13,7 +13,7 @@
 `running`       any schedule, run by hand
 `recording`     on request: which calls were made, how long they took and what served them
 `learning`      on request: plans are tried on the program's own calls, for a share of its time
-`standing_in`   `collwise run`: a communicator of ours in the place of COMM_WORLD
+`world_replacement` `collwise run`: a communicator of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 """
 

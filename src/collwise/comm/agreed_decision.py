@@ -27,9 +27,11 @@ def agreed(
     placement: Placement | None,
     learn: float | str | None,
 ) -> tuple[Decision, World]:
-    """The decision made of rank 0's settings, and the world, the same on all ranks.  Collective.
+    """Rank 0's settings, checked, and the description of the world.  Collective.
 
-    comm: not one of ours, so that wrapping uses no plan.   The rest: as `cw.Comm` takes it.
+    All ranks get the same.
+    comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
+    The other parameters are those of `cw.Comm`.
     """
     world = describe(comm)
     settings = profile, machine, effort, algorithms, order, placement, learn

@@ -13,7 +13,7 @@ from collwise.mpi.buffers.vector_layout import SPECS, vector_key
 
 
 def broadcast_key(buf: Any, root: int) -> Hashable:
-    """A key that determines the bytes of a Bcast; None if finding them takes too long."""
+    """A cache key for the number of bytes of a Bcast; None if that is slow to find out."""
     nbytes = getattr(buf, "nbytes", None)
     if nbytes is not None:
         return "Bcast", nbytes, root
@@ -22,7 +22,7 @@ def broadcast_key(buf: Any, root: int) -> Hashable:
 
 
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
-    """A key that determines what is combined; None if finding that takes too long."""
+    """A cache key for what a call combines; None if that is slow to find out."""
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
     if type(vector) is not np.ndarray:
         listed = vector_key(method, vector)

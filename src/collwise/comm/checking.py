@@ -70,8 +70,8 @@ def check_calls(
 class ArgumentExchange:
     """An exchange of what the ranks are about to call, with a time limit.
 
-    Rank 0 gathers and sends everything to all ranks.  A late rank learns that it was late, and
-    raises as the others did, so all of them continue with the same call.
+    Rank 0 gathers and sends everything to all ranks.  A late rank is told that it was late.  It
+    raises as the others did, so all ranks go on with the same call.
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
@@ -124,7 +124,10 @@ class ArgumentExchange:
         return message.recv()
 
     def free(self) -> None:
-        """Receive pending messages, lest a later communicator does, and free it.  Collective."""
+        """Receive pending messages, and free the communicator.  Collective.
+
+        A later communicator might receive them otherwise.
+        """
         sent = [self._outgoing[rank] for rank in range(self.comm.size)]
         for rank, number in enumerate(self.comm.alltoall(sent)):
             for _ in range(number - self._incoming[rank]):

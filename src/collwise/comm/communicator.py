@@ -13,7 +13,7 @@ from collwise.comm.call_keys import broadcast_key, combine_key
 from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch
-from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, stands_for
+from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, replaces_class
 from collwise.comm.handing_over import quick_methods
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
@@ -44,7 +44,7 @@ FastResult: TypeAlias = Literal[True] | bytes | None
 """True: the compiled engine served.   bytes: the key to teach it by.   None: it cannot."""
 
 
-@stands_for(MPI.Intracomm)
+@replaces_class(MPI.Intracomm)
 class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
@@ -53,16 +53,16 @@ class Comm(ObjectForms):
     or False for none.  Only rank 0's is read.
     machine: plan with these costs instead of the profile's.   effort: "measure" runs a plan only
     where it won a race that is in the profile; "estimate" runs what the model predicts to be
-    fastest, without comparing it with the library's own.  A machine has no races, so it needs
-    effort="estimate" or algorithms.
+    fastest, without comparing it with the library's own.  A machine comes without results of races,
+    so give effort="estimate" or algorithms with it.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
-    allgathers are "s_to_p".  The environment chooses for the collectives that it does not name:
-    COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
+    the key for allgathers is "s_to_p".  For collectives that it does not name, the environment
+    chooses: COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
     placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
     it follows from MPI and the profile.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
-    "any" to give up that all ranks end with the same bits where that is faster.
+    "any" where the last bits of results may differ between ranks if that is faster.
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
     calls; by default COLLWISE_LEARN's, or 0.
@@ -220,8 +220,9 @@ class Comm(ObjectForms):
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collectives called on it and on communicators made of it, and what served them.
 
-        On this rank; empty without record=True.   worth: for how many of them, those that took most
-        time, to estimate what tuning would save.  That takes planning.
+        On this rank; empty without record=True.
+        worth: for how many of them to estimate what tuning would save, those first that took most
+        time.  Each estimate makes a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
@@ -303,9 +304,9 @@ class Comm(ObjectForms):
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather contributions of different lengths on every rank; semantics are mpi4py's.
 
-        A rank with a count of 0 is no source.  Where a plan of ours runs, InvalidArgument is raised
-        before anything is sent if the send buffer's size is not its count's, or if parts of the
-        receive buffer overlap or reach beyond its end.
+        A rank with a count of 0 contributes nothing.  Where a plan of ours runs, InvalidArgument is
+        raised before anything is sent if the send buffer's size is not its count's, or if parts of
+        the receive buffer overlap or reach beyond its end.
         """
         fast = self._fast_allgatherv
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
@@ -346,7 +347,7 @@ class Comm(ObjectForms):
         are freed, and the library's own collectives serve from then on.  A communicator that
         replaces MPI.COMM_WORLD raises, as MPI.COMM_WORLD does.
         """
-        if self._stands_in():
+        if self._replaces_world():
             super().Free()  # which raises
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
@@ -357,11 +358,11 @@ class Comm(ObjectForms):
 
         An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
         """
-        if self != MPI.COMM_NULL and not self._stands_in():
+        if self != MPI.COMM_NULL and not self._replaces_world():
             self._end_service()
             super().free()
 
-    def _stands_in(self) -> bool:
+    def _replaces_world(self) -> bool:
         return any(self is getattr(MPI, name) for name in CONSTANTS)
 
     def Disconnect(self) -> None:  # noqa: N802

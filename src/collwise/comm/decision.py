@@ -60,7 +60,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why it is combined in the order that it has."""
+    """The problem that a call poses.   reason: why its order of combining is required."""
 
     problem: Problem
     elements: OpAndType | None = None
@@ -344,7 +344,7 @@ class Decision:
         return settled(plan, decided), f"{decided}{self._unlike(decided)}"
 
     def _unlike(self, decided: Verdict | None) -> str:
-        """A warning if what decided was measured with another engine than the one that serves."""
+        """A warning if the race that decided was run on another engine than today's."""
         measured = ""
         if decided is not None:
             measured = decided.race.engine if decided.race is not None else ""
@@ -375,7 +375,7 @@ def _share(learn: float | str | None) -> float:
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     """The profile saved for the same kind of nodes in another layout, one node or several.
 
-    None if `here` has that layout, in a lab, and if COLLWISE_PROFILE names a file.
+    None if `here` has that layout already, in a lab, or if COLLWISE_PROFILE names a file.
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None

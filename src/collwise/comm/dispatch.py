@@ -64,8 +64,8 @@ class Dispatch:
     known, latest, operators: the caches of `comm.handing_over`.
     fast: the compiled engine's table of blocking calls; None without that engine.
     duplicate: shared with other objects for this communicator, if they have one.
-    record, way: where blocking calls are counted, and as calls of which way.   learning: needs a
-    record.   common_clock: whether all ranks read the same clock.
+    record: where calls are counted.   way: the kind of call that blocking calls count as.
+    learning: needs a record.   common_clock: whether all ranks read the same clock.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Dispatch:
     def find(
         self, method: str, key: Hashable, arguments: Sequence[Any], way: Way | None = None
     ) -> Handler:
-        """What serves a call that the cache does not know; remembered under its key.
+        """Find what serves a call that is not in the cache, and cache it under its key.
 
         key: None if the call has none.   arguments: all that the MPI method takes.   way: this
         communicator's by default.
@@ -150,7 +150,7 @@ class Dispatch:
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
-        """What counts such calls, if anything does; a trial where plans are tried on them."""
+        """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
         record, learning = self._record, self._learning
         if record is None:
             return None
@@ -167,7 +167,7 @@ class Dispatch:
         return self._trials.get(key) or record.tally(method, way, self._ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
-        """Use what a trial learned.  At the same collective call on all ranks."""
+        """Use what a trial learned.  All ranks do so at the same collective call."""
         self._trials[trial.method, trial.asked] = None
         if result is not None:
             self.decision = self.decision.knowing(result)
@@ -225,8 +225,8 @@ class Dispatch:
     def slow(self, method: str, nbytes: int) -> bool:
         """Whether a plan serves calls of this size and the library's own takes more than SLOW_S.
 
-        Without a race it counts as slow.   nbytes: of each rank.   method: one that combines
-        nothing.
+        Without a race the library counts as slow.   nbytes: bytes of each rank.   method: one that
+        combines nothing.
         """
         key = "slow", method, nbytes
         if key not in self.calls:

@@ -18,11 +18,11 @@ from collwise.comm.learning import Learning
 from collwise.comm.recording import Record, Way
 from collwise.mpi.runtime.world import World
 
-_MADE = (
+_CONSTRUCTORS = (
     "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart",
     "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent",
 )  # fmt: skip
-_STARTED = ("Idup", "Idup_with_info")
+_NONBLOCKING_CONSTRUCTORS = ("Idup", "Idup_with_info")
 CONSTANTS = ("COMM_WORLD", "COMM_SELF")
 
 
@@ -80,8 +80,8 @@ class Inheritable(MPI.Intracomm):
     ) -> None:
         """Start serving calls by this decision.
 
-        later: MPI has not finished making this communicator.   like: an object with the same
-        handle.   way: blocking calls are counted as calls of this way.
+        later: MPI has not finished making this communicator.   like: another object for the same
+        communicator.   way: the kind of call that blocking calls count as.
         """
         raise NotImplementedError
 
@@ -160,7 +160,7 @@ _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 """Our classes, by the class of mpi4py's that they replace."""
 
 
-def stands_for(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
+def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
     """Register a class of ours for derived communicators of a class of mpi4py's."""
 
     def register(ours: type[Any]) -> type[Any]:
@@ -170,7 +170,7 @@ def stands_for(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
-def inherits(owner: type[Any], name: str) -> None:
+def wrap_constructor(owner: type[Any], name: str) -> None:
     """Wrap a method of mpi4py's that makes communicators, so that they inherit plans."""
     library = getattr(owner, name)
 
@@ -186,8 +186,8 @@ def inherits(owner: type[Any], name: str) -> None:
     setattr(owner, name, make)
 
 
-for _name in (*_MADE, *_STARTED):
-    inherits(Inheritable, _name)
+for _name in (*_CONSTRUCTORS, *_NONBLOCKING_CONSTRUCTORS):
+    wrap_constructor(Inheritable, _name)
 
 
 def _hint(info: MPI.Info) -> str:

@@ -1,4 +1,4 @@
-"""Calls that the library serves on a communicator with plans for others: one lookup and no more.
+"""Calls that the library serves, on a communicator with plans for others: each costs one lookup.
 
 A communicator gets functions in the place of its methods.  With the compiled engine they make
 requests, and look calls up in a table in C, as blocking calls do anyway.  Otherwise each function

@@ -1,8 +1,9 @@
 """Learning while a program runs: candidates serve its own calls in turn, for a share of its time.
 
 MPI orders collectives, so the n-th call of a kind is the same on all ranks.  At numbers of calls
-that all ranks know, another candidate serves, or the ranks agree on how long each call took the
-slowest rank and whether to go on, by one small allreduce inside of a blocking call.
+that all ranks know, the next candidate takes over.  At others, one small allreduce inside of a
+blocking call tells all ranks how long the calls took the slowest of them; from that they decide
+alike whether to go on.
 """
 
 import atexit
@@ -213,7 +214,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep the times of a round, and count as spent what candidates took beyond the library."""
+        """Keep the times of a round.  What candidates took beyond the library counts as spent."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

@@ -120,7 +120,11 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def allgather(comm: MPI.Intracomm, obj: Any, *, small: bool = False) -> list[Any]:
-    """The objects of all ranks.   small: empty, after one collective, if one of them is large."""
+    """The objects of all ranks, in rank order.
+
+    small: stop after the first collective, which carries small objects, and return an empty list
+    if an object of some rank is large.
+    """
     pickled = MPI.pickle.dumps(obj)
     slots, lengths = _first(comm, pickled)
     if small and max(lengths) > _SLOT:

@@ -30,7 +30,7 @@ _EVERY_FORM = _FORMS if COMPILED else _FORMS | _METHODS
 
 
 def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dict[str, Any]:
-    """mpi4py's own methods, for an object to have where no plan may serve, at no extra cost.
+    """mpi4py's own methods, by name: where no plan may serve, an object has them at no extra cost.
 
     ours: the class whose methods they replace, but not those of a user's subclass.
     """

@@ -3,22 +3,22 @@
 from mpi4py import MPI
 
 from collwise.comm.communicator import Comm
-from collwise.comm.family import inherits, stands_for
+from collwise.comm.family import replaces_class, wrap_constructor
 
 
-@stands_for(MPI.Cartcomm)
+@replaces_class(MPI.Cartcomm)
 class Cartcomm(Comm, MPI.Cartcomm):
     """A Cartesian communicator; `Create_cart` makes it."""
 
 
-@stands_for(MPI.Graphcomm)
+@replaces_class(MPI.Graphcomm)
 class Graphcomm(Comm, MPI.Graphcomm):
     """A communicator with a graph; `Create_graph` makes it."""
 
 
-@stands_for(MPI.Distgraphcomm)
+@replaces_class(MPI.Distgraphcomm)
 class Distgraphcomm(Comm, MPI.Distgraphcomm):
     """A communicator with a distributed graph; `Create_dist_graph` makes it."""
 
 
-inherits(Cartcomm, "Sub")
+wrap_constructor(Cartcomm, "Sub")

@@ -130,7 +130,7 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
         for name in names:
             schedule = cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {})
             share_s = budget_s / len(names)
-            race = session.compare(problem, {name: schedule}, {}, share_s, by_hand=True)
+            race = session.compare(problem, {name: schedule}, {}, share_s, bare_sends=True)
             slower = race.against(name, name + BY_HAND)
             lost[name] = tuple(100 * (x - 1) for x in (slower.middle, slower.low, slower.high))
         return MeasuredValue(None, lost)

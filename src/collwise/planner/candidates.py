@@ -55,7 +55,7 @@ MAX_LOOKS = 256
 class Tried:
     """The result of trying: the best candidate of each algorithm, and why others are not there.
 
-    simulated, of: how many schedules, if they had to be, out of how many.
+    simulated: how many schedules were simulated, out of `of` that had to be.
     unknown: how many of the others might be faster, but have too many messages.
     """
 
@@ -223,7 +223,7 @@ def _tries(
 ) -> Iterable[_Try]:
     """The schedules of the candidates, and what is known of their times.
 
-    On levels with many ranks, what cuts nothing is not even built where that is hopeless.
+    With many ranks on levels, candidates without segments that cannot win are not even built.
     """
     every, uncut = problem.lower_bounds(machine)
     levels = machine if isinstance(machine, Levels) else None
@@ -259,7 +259,7 @@ def _refine(
     machine: Machine,
     result: Tried,
 ) -> None:
-    """Simulate those candidates whose times are known from above only, and which may be the best.
+    """Simulate the candidates that may be the best and have only an upper bound of their time.
 
     What is left is still an estimate, and says so.
     """

@@ -28,7 +28,7 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """Up to three candidates, the best one first; and the plan with the one of fewer messages.
+    """Up to three candidates, the best one first; and the plan, with one of fewer messages added.
 
     algorithm: the only one to be raced.
     """
@@ -38,7 +38,7 @@ def worth_a_race(
         ordered = sorted((*others, fewer), key=lambda candidate: candidate.predicted)
         estimate = replace(estimate, candidates=tuple(ordered))
     picked = [estimate.choice]
-    for more in (fewer, _steady(estimate), *shortlist(estimate)):
+    for more in (fewer, _least_dependent(estimate), *shortlist(estimate)):
         same = more is None or any(
             one.label == more.label or _same_schedule(estimate.problem, one, more) for one in picked
         )
@@ -63,7 +63,7 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 
 
 def _with_fewer_messages(estimate: Plan, algorithm: str | None) -> Candidate | None:
-    """The best, if every message took half of the t0 of the choice's messages longer.
+    """The best if every message took t0 / 2 longer, with the t0 of the choice's messages.
 
     On emulated hosts a message was measured to take up to 0.4 t0 more than its law says.
     """
@@ -94,7 +94,7 @@ def _message_of_root(estimate: Plan) -> int:
     return next((size_of(op) for op in operations if isinstance(op, Send | Recv)), 0)
 
 
-def _steady(estimate: Plan) -> Candidate | None:
+def _least_dependent(estimate: Plan) -> Candidate | None:
     """The best in which each rank receives from one other only, or sends to one only.
 
     None if all have that, or none that is worth a race.

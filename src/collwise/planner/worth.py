@@ -28,7 +28,7 @@ def worth(
     form: Form,
     took_s: float | None,
 ) -> Worth:
-    """Of one call, that no race decides about and the library serves.
+    """What tuning may save of one call, which the library serves as no race decides about it.
 
     machine: None where nothing was measured.   took_s: what such calls took on average, if that is
     known; no more can be saved.

@@ -181,7 +181,7 @@ class Session:
         op: str = OP,
         dtype: str = DTYPE,
         repetitions: int = 300,
-        by_hand: bool = False,
+        bare_sends: bool = False,
     ) -> Race:
         """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
 
@@ -204,5 +204,5 @@ class Session:
             budget_s=budget_s,
             repetitions=repetitions,
             seed=self.seed,
-            by_hand=by_hand,
+            bare_sends=bare_sends,
         )

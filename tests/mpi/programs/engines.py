@@ -97,7 +97,7 @@ def bind(
         slots[slot] = Memory(memory[-1].ctypes.data, unit)
     has_loop = COMPILED.has_loop if compiled and COMPILED is not None else None
     operator = BoundOperator.of(op, unit, slots.values(), has_loop)
-    wanted = operations if operator.three_places else list(reduce_local_form(operations))
+    wanted = operations if operator.separate_output else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
     layout = ScratchLayout((), unit)

@@ -58,7 +58,10 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
 
 
 def _order(problem: Problem) -> Order:
-    """That of the ranks where nodes are runs of at most two; of more, the last come first."""
+    """The order of the ranks if nodes are runs of at most two of them.
+
+    In longer runs the last ranks come first.
+    """
     in_order = in_order_of_placement(problem) == "rank"
     return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
 

@@ -136,7 +136,7 @@ class _Run:
         return Order(sends, finish, options)
 
     def _options(self, rank: int) -> Iterator[tuple[int, int] | None]:
-        """Whom a rank may serve, and where they meet, as the rule wants it; at last nobody."""
+        """The ranks that a rank may send to, with the level of each, in the order of the rule."""
         levels: Iterable[int] = self.outwards
         if self.counts[0][self.nodes[rank]] < self.rule:
             levels = (1, *self.outwards[:-1])

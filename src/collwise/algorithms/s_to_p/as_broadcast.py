@@ -1,4 +1,4 @@
-"""What a source gives, by any algorithm that broadcasts, in segments where it cuts them.
+"""S-to-p by broadcasts: each contribution by any broadcast algorithm, with its segments.
 
 With one source an s-to-p broadcast is a broadcast, and has all of its candidates.  Several sources
 broadcast one after another, without interaction.

@@ -22,8 +22,9 @@ LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at le
 
 
 class Shift(NamedTuple):
-    """A message of every rank: to the one `distance` before it, what the next `width` ranks gave,
-    itself the first of them.
+    """One message of every rank, to the rank `distance` before it.
+
+    It carries the contributions of `width` ranks, the sender's first.
     """
 
     distance: int

@@ -22,8 +22,8 @@ def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Full rows (the last one partly), placed so that spreading along columns doubles them.
 
-    Where there would be more such rows than a row is long, rows would come first, along which
-    nobody is without: so in such tall meshes full columns are taken, placed likewise.
+    In tall meshes there may be more such rows than a row is long.  Spreading would then begin along
+    the rows, where every rank has data already.  So full columns are taken instead.
     """
     height, width = shape
     needed = -(-count // width)

@@ -152,7 +152,7 @@ def all_give_alike(problem: Problem) -> bool:
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The same, or all give alike and do the same, so that one rank stands for all."""
+    """As `simulable`; also where all ranks give and do the same, so that one is simulated."""
     return [{}] if all_give_alike(problem) else simulable(problem, machine)
 
 

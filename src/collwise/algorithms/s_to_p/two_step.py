@@ -1,6 +1,6 @@
 """2-Step: every source sends straight to one rank, which broadcasts all of it.
 
-No tree gathers, so that the bottleneck shows that the paper warns of.
+The gather is not a tree, so the bottleneck that the paper warns of shows.
 """
 
 from collections.abc import Iterator

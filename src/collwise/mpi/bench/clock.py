@@ -72,11 +72,11 @@ class CommonClock:
 class StartingLine:
     """Common starts: the last rank at the line sets a moment a little ahead, and all wait for it.
 
-    So nobody starts while other ranks or the network are busy with what was timed before: a rank
-    that only sends is done long before its messages have arrived.
+    So no rank starts while others, or the network, are busy with what was timed before: a rank that
+    only sends is done long before its messages have arrived.
 
-    The time until the start, the notice, doubles if more than a tenth of the arrivals were late,
-    and shrinks if fewer than 2 % were.
+    The notice, which is the time between the announcement and the start, doubles if more than a
+    tenth of the arrivals were late, and shrinks if fewer than 2 % were.
     """
 
     def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, oversubscribed: bool) -> None:
@@ -94,8 +94,8 @@ class StartingLine:
     def line_up(self) -> tuple[float, bool]:
         """Wait for the next common moment.
 
-        Returns when this rank stopped waiting, which may be later, if it lost its core meanwhile;
-        and whether it was at the line in time.
+        Returns the time at which this rank went on, and whether it was at the line in time.  That
+        time is later than the common one if the rank lost its core meanwhile.
         """
         now = self._clock.now
         self._named[0] = now() + self.notice_s

@@ -195,7 +195,7 @@ class Prober:
         return elapsed if self._rank == 0 else 0.0
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Messages of one direction.   rebindable: one after the other, by blocking calls."""
+        """Bind messages of one direction.   rebindable: sent one by one, with blocking calls."""
         on_slots = tuple(
             op._replace(slot=number if isinstance(op, Recv) else 0)
             for number, op in enumerate(messages, 1)

@@ -35,9 +35,9 @@ class NamedPlacement:
 
 
 def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
-    """The levels of the machine, equal on all ranks.  Collective.
+    """Find the levels of the machine, the same on all ranks.  Collective.
 
-    As `worth_measuring`.
+    Returns what `worth_measuring` does.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):

@@ -48,12 +48,12 @@ def race(
     budget_s: float,
     repetitions: int = 300,
     seed: int = 0,
-    by_hand: bool = False,
+    bare_sends: bool = False,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
-    repetitions: at most.   by_hand: race the same messages by plain calls of mpi4py, too.
+    repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
@@ -61,8 +61,8 @@ def race(
     competitors = workload.libraries()
     for label, schedule in schedules.items():
         competitors += workload.candidates(label, schedule)
-        if by_hand:
-            competitors.append(workload.by_hand(label, schedule))
+        if bare_sends:
+            competitors.append(workload.bare_sends(label, schedule))
     try:
         for competitor in competitors:
             workload.check(competitor)
@@ -137,7 +137,7 @@ def time_competitors(
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:
     """How many repetitions to time next: 0 when the time or the repetitions are used up.
 
-    A few good repetitions are timed whatever the budget (half of all are good enough).
+    A few repetitions are timed whatever the budget.
     """
     if have >= repetitions or (have >= _FEWEST and each_s > left_s):
         return 0

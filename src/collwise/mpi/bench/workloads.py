@@ -127,7 +127,7 @@ class Workload:
         ]
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A blocking call as `Comm` makes it: from the second on C serves it, if it can.
+        """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.
 
         planned: whether `run` executes a plan, rather than the library's call.
         """
@@ -152,7 +152,7 @@ class Workload:
         operator = [] if self.op is None else [self.op]
         return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
-    def by_hand(self, label: str, schedule: Schedule) -> Competitor:
+    def bare_sends(self, label: str, schedule: Schedule) -> Competitor:
         """The same messages by plain calls of mpi4py, for an allgather."""
         places = dict(
             zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)

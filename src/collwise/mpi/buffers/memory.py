@@ -160,7 +160,7 @@ def copy_action(
 ) -> Action:
     """An act that copies one buffer to another, as mpi4py takes them.
 
-    contiguous: both are.   comm, tag: elements with gaps are sent from this rank to itself.
+    contiguous: whether both buffers are.  Otherwise this rank sends to itself, with comm and tag.
     """
     if not contiguous:
         me = comm.Get_rank()

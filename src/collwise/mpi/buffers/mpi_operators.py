@@ -28,14 +28,12 @@ _FITTING: dict[tuple[int, int], bool] = {}
 
 
 def exact_types(name: str) -> str:
-    """NumPy's codes of the types for which the ufunc has the bits of `MPI_Reduce_local`.
+    """NumPy's codes of the types for which the ufunc gives the same bits as `MPI_Reduce_local`.
 
     Tested on MPICH and Open MPI.  No floating type is among them: of two NaNs the libraries keep
     the right operand's bits, and NumPy keeps the left's or the right's, depending on the position.
     """
-    if (
-        name == "sum"
-    ):  # Open MPI adds one- and two-byte integers with saturation where it vectorises
+    if name == "sum":  # where Open MPI vectorises, one- and two-byte integers saturate
         return _WIDE
     return "" if KNOWN[name].ufunc is None else _EXACT[KNOWN[name].kind]
 
@@ -84,8 +82,8 @@ class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
     ufunc: NumPy's, if it can be used on this memory.   loop: the name of the compiled engine's own
-    loop; blank if there is none.   user_type: the user's type, where the elements have a duplicate
-    of it; a user's operator is called with it unless it was freed.
+    loop; blank if there is none.   user_type: the user's own type, where the elements have a
+    duplicate of it.  A user's operator gets the user's own, unless it was freed.
     """
 
     op: MPI.Op
@@ -95,7 +93,7 @@ class BoundOperator(NamedTuple):
     user_type: MPI.Datatype | None = None
 
     @property
-    def three_places(self) -> bool:
+    def separate_output(self) -> bool:
         """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
         return self.ufunc is not None or bool(self.loop[0])
 

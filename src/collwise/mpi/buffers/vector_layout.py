@@ -78,8 +78,8 @@ SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
 def vector_key(method: str, spec: Any) -> Hashable:
     """A cheap cache key that determines the layout of a receive buffer; None for unusual forms.
 
-    It holds an array's type and bytes, and everything else as it is.  A user's types have no key,
-    since their handles may be reused for other types.
+    Of an array, the key has the type and the number of bytes; of everything else, the value.  A
+    user's types have no key, since their handles may be reused for other types.
     """
     if type(spec) is np.ndarray:
         return method, spec.dtype, spec.nbytes
@@ -142,7 +142,7 @@ def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
 
 
 def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
-    """A number for each rank; a single number stands for these multiples of it."""
+    """A number for each rank.   times: by rank, what a single number is multiplied by."""
     if not hasattr(spec, "__len__"):
         one = checked_index(spec)
         return [one * time for time in times]

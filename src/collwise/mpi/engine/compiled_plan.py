@@ -104,7 +104,8 @@ class CompiledPlan:
         """What C needs to execute the plan on other buffers of the same kind.
 
         displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
-        bytes from its beginning to position 0 of the slot.  One plan always has the same.
+        bytes from its beginning to position 0 of the slot.  They are the same in all calls of a
+        plan.
         """
         if self._fast_call is None:
             locations = tuple((self._numbers[s], *where) for s, where in displacements.items())

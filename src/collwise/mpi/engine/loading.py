@@ -30,7 +30,7 @@ _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "
 
 
 class Serving(NamedTuple):
-    """The engine that serves.   module: the extension; None for Python.   why: Python serves.
+    """The engine in use.   module: the extension; None for Python.   why: the reason for Python.
 
     wrong: the error in this rank's environment.  All ranks raise it at their next collective: a
     rank that raised it at import would leave the others waiting.
@@ -111,7 +111,7 @@ def _handles() -> tuple[int, int]:
 
 
 def _held() -> int:
-    """The offset in a request of mpi4py's of the object it keeps alive; -1 if that is not clear."""
+    """The byte offset, in a request of mpi4py's, of the object it keeps alive; -1 if not clear."""
     request = MPI.COMM_SELF.Irecv(bytearray(1), MPI.PROC_NULL)
     held = {id(one) for one in gc.get_referents(request)}
     words = (ctypes.c_ssize_t * (MPI.Request.__basicsize__ // 8)).from_address(id(request))

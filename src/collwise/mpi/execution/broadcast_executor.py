@@ -43,14 +43,14 @@ class BroadcastExecutor(Executor):
             unread = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
             assert isinstance(unread, BoundPlan)
             self._unread = unread
-        self._unread.pass_on(array)
+        self._unread.set_buffer(array)
         try:
             self._unread.run()
         except BaseException as problem:
             self.private.judge(self._unread, problem)
             raise
         finally:
-            self._unread.pass_on(None)
+            self._unread.set_buffer(None)
         return None
 
     def _read_buffers(self, *buffers: Any) -> CallBuffers:

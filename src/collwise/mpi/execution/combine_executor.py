@@ -37,13 +37,13 @@ _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.ite
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
-    in_place: the input is where the output will be.   three_places: a combine may write to a third
-    place, unlike `MPI_Reduce_local`.   on_host: it combines in the user's memory; otherwise MPI
-    copies vectors from there and back.
+    in_place: the input is where the output will be.   separate_output: a combine may write to a
+    third place, unlike `MPI_Reduce_local`.   on_host: it combines in the user's memory; otherwise
+    MPI copies vectors from there and back.
     """
 
     in_place: bool
-    three_places: bool
+    separate_output: bool
     on_host: bool
 
 
@@ -94,7 +94,7 @@ class CombineExecutor(Executor):
         return super().run(sendbuf, recvbuf)
 
     def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
-        """Run it in memory of ours; False unless these are ordinary arrays of its size."""
+        """Run it in buffers of our own; False unless these are ordinary arrays of its size."""
         owed = self._owed
         shared = owed and is_in_place(sendbuf)
         vector = recvbuf if shared else sendbuf
@@ -161,7 +161,7 @@ class CombineExecutor(Executor):
             )
         has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = BoundOperator.of(self._op, unit, slots.values(), has_loop)
-        variant = _Variant(shared and on_host, operator.three_places, on_host)
+        variant = _Variant(shared and on_host, operator.separate_output, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
         displacements: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
         if self._owed:
@@ -180,7 +180,7 @@ class CombineExecutor(Executor):
             after = [Copy(Slot.OUTPUT, USER, (self._result,))]
         if not variant.on_host:
             operations = (Copy(USER_INPUT, Slot.INPUT, (self.problem.whole,)), *operations)
-        if not variant.three_places:
+        if not variant.separate_output:
             operations = tuple(reduce_local_form(operations))
         return rank_plan(operations, after)
 

@@ -97,8 +97,8 @@ class CallBuffers:
     """The buffers of one call, as a rank's plan uses them.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: with the variant, the key of a bound plan that can serve again at other addresses; None
-    if none can, since the handle of a user's type may be reused for another type.
+    layout: together with the variant, the key of a bound plan that can be used at other addresses.
+    None if there can be none, since the handle of a user's type may be reused for another type.
     keep: what must stay alive while requests use the buffers.   unit: of scratch (see
     `IN_SCRATCH`).   starts: by rank, where its data begins in such scratch, if not all at position
     0.   types: to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
@@ -258,7 +258,7 @@ class Executor(ABC):
         """Bind the plan.
 
         rebindable: for all buffers of this layout, whose addresses are set before each execution;
-        these buffers are not kept alive.   alone: has scratch of its own, and keeps them alive.
+        these buffers are not kept alive.   alone: with scratch of its own, and keeping them alive.
         """
         shared = rebindable and not alone
         if (plan := self._plans.get(call_buffers.variant)) is None:

@@ -25,7 +25,7 @@ from collwise.mpi.runtime.progress import ENGINE, FEW_REQUESTS, wait_with_progre
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
 
-class _LateMessage:
+class _RebindableMessage:
     """A message of a blocking call.   spec: its buffer, as mpi4py takes it."""
 
     __slots__ = ("_begin", "_block", "_memory", "_peer", "_region", "_tag", "request", "spec")
@@ -120,7 +120,7 @@ class BoundPlan:
         self._rebindable_actions: list[_RebindableAction] = []
         self._scratch_at: int | None = None
         self._addresses_set = False
-        # Persistent requests, or late messages: they have the same methods.
+        # Persistent requests, or rebindable messages: they have the same methods.
         self._messages: list[Any] = [self._message(op) for op in plan.messages]
         phases: list[tuple[Sequence[Any], list[Action]]] = [((), [])]
         forwarding = 1
@@ -159,7 +159,7 @@ class BoundPlan:
                 late.set_addresses()
             self._addresses_set = True
 
-    def pass_on(self, spec: Any) -> None:
+    def set_buffer(self, spec: Any) -> None:
         """Use one buffer, as mpi4py takes it, for all messages of a rebindable plan."""
         for message in self._messages:
             message.spec = spec
@@ -267,7 +267,7 @@ class BoundPlan:
         if region.derived:
             self.types.append(region.datatype)
         if self.rebindable:
-            return _LateMessage(op, memory, region, self._comm, self._tag)
+            return _RebindableMessage(op, memory, region, self._comm, self._tag)
         make = self._comm.Send_init if isinstance(op, Send) else self._comm.Recv_init
         return make(memory.at(region), op.peer, self._tag)
 
@@ -312,7 +312,7 @@ class BoundPlan:
         for awaited, acts in phases:
             alone = awaited[0] if len(awaited) == 1 else None
             last = everything[-1] if everything else None
-            if isinstance(alone, _LateMessage) and last == alone.Start:
+            if isinstance(alone, _RebindableMessage) and last == alone.Start:
                 everything[-1] = alone.start_and_wait
             else:
                 everything += self._waiting(awaited)

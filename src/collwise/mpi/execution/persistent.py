@@ -147,7 +147,7 @@ class _Completing:
         return not self or (self.Get_status() and self.Wait())  # type: ignore[attr-defined]
 
 
-class Once(_Completing, PersistentCollective):
+class NonblockingCollective(_Completing, PersistentCollective):
     """A non-blocking collective where the library has no hooks.  It is not an `MPI.Request`.
 
     Use `collwise.waitall` on lists that hold both kinds.
@@ -178,10 +178,10 @@ if COMPILED is not None:
                 self._freed = True
                 self.refuse()
 
-    class CompiledOnce(_Completing, CompiledCollective):
+    class CompiledNonblockingCollective(_Completing, CompiledCollective):
         """A non-blocking collective on the compiled engine."""
 
-    _compiled = CompiledCollective, CompiledOnce
+    _compiled = CompiledCollective, CompiledNonblockingCollective
 
 
 def request_of(
@@ -192,7 +192,7 @@ def request_of(
     once: it is started now, and freed when it is complete.
     """
     compiled = isinstance(bound, CompiledPlan) and _compiled
-    request = (compiled or (PersistentCollective, Once))[once](private, bound)
+    request = (compiled or (PersistentCollective, NonblockingCollective))[once](private, bound)
     if once:
         request.Start()
     return request

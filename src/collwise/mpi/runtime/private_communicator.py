@@ -73,12 +73,12 @@ class PrivateCommunicator:
         return tag
 
     def own(self, holder: Freeable) -> None:
-        """Free it with this communicator, or before MPI ends, unless somebody does earlier."""
+        """Have an object freed with this communicator, or before MPI ends, if it is not earlier."""
         self._owned.add(holder)
         self._sweep()
 
     def leave(self, holder: Executable, *, running: bool) -> None:
-        """Free what nobody refers to any more, as soon as it is complete."""
+        """Free an object that nothing refers to any more, as soon as it is complete."""
         if running:
             self._left.append(holder)
         else:

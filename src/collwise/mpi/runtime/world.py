@@ -143,9 +143,9 @@ def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
 
 
 def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
-    """How many cores the ranks of a node share: those in any mask, up to the container's limit.
+    """How many cores the ranks of a node share: the union of their masks, up to the limit.
 
-    ranks: the affinity and the container's limit of each.
+    ranks: the affinity mask, and the container's limit, of each.
     """
     every = frozenset[int]().union(*(mask for mask, _ in ranks))
     return min(len(every) or os.cpu_count() or 1, *(limit for _, limit in ranks))

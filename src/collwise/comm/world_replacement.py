@@ -29,7 +29,7 @@ _LISTS = [
 ]
 
 
-def stand_in(ours: Comm) -> None:
+def replace_world(ours: Comm) -> None:
     """Replace COMM_WORLD by `ours`, which wraps it."""
     vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):
@@ -50,7 +50,7 @@ def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
-    """Wrap a function of handles, to return the communicator of ours with that handle, if any."""
+    """Wrap a function that takes a handle: it returns our communicator for it, if there is one."""
 
     @wraps(theirs)
     def by_handle(handle: int) -> MPI.Comm:

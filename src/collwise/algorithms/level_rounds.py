@@ -33,11 +33,11 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 MAX_PLAYED = 1 << 20
-"""Pieces × ranks: more are refused, since every rank has to play all of them."""
+"""Pieces × ranks: more are refused, since every rank has to simulate all of them."""
 MAX_LATENCY = 1 << 12
-"""Rounds of a message's way: with more, hardly anything happens in most of the rounds played."""
+"""Rounds that a message may travel: with more, hardly anything happens in most rounds."""
 EVEN = 4
-"""Rounds span levels whose t0 is at least that of the outermost over this."""
+"""Rounds span a level if its t0 is at least the outermost one's divided by this."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -52,7 +52,7 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """Those of the outermost levels, of so many at most."""
+    """The latencies that are set: of the outermost levels, of so many at most."""
     return tuple(map(int, settings["latencies"].split()))[-depth:]
 
 
@@ -78,14 +78,14 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
-    """Of every level; combining adds to what a message takes."""
+    """What a message costs at every level, with combining."""
     combining = machine.combine(segment) if problem.kind.combines else None
     levels = range(1, hierarchy_of(problem).depth + 1)
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
 def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best few lengths by a rough time, with the best algorithms inside."""
+    """The few lengths of pieces that a rough time favours, with the best algorithms inside."""
     teams = hierarchy_of(problem)
     collective, rough = problem.collective, list[tuple[Fraction, int, int, str]]()
     for segment in lengths(problem):
@@ -125,7 +125,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 
 def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time: all rounds, and that inside the groups."""
+    """About the time: that of all rounds, and that of the levels inside."""
     teams = hierarchy_of(problem)
     latencies = latencies_of(settings, teams.depth)
     last = rounds(problem, latencies, settings["segment"]).last

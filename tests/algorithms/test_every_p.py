@@ -181,7 +181,7 @@ def sample(name: str) -> tuple[Case, ...]:
     every = enumerate(great_ranks(algorithm.collective))
     great = [p for place, p in every if turns[place % len(turns)] is algorithm]
     own = 16 + algorithms_for(algorithm.collective).index(algorithm)
-    great = great or [own, own + 15]
+    great = great or [own]
     if max(great) <= 50:
         great.append(own + 35)
     ranks = [*range(1, FEW_RANKS + 1), *great]

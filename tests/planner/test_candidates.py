@@ -100,7 +100,16 @@ def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("shape", ["4x4", "3+5+2", "2x3x4", "8x8", "3+1+4, round robin"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "4x4",
+        "3+5+2",
+        "2x3x4",
+        pytest.param("8x8", marks=pytest.mark.exhaustive),
+        "3+1+4, round robin",
+    ],
+)
 def test_rough_times_are_near(shape: str) -> None:
     """Those by which plans are chosen: made of parts, or all ranks do the same."""
     ratios: list[float] = []

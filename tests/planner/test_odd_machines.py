@@ -34,18 +34,18 @@ MACHINES = {
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective: str) -> None:
     ranks = 5
-    for nbytes in (8 * ranks, (2**63 - 1) // (8 * ranks) * 8 * ranks):
-        more: dict[str, Any] = {}
-        if COLLECTIVES[collective].has_sources:
-            more, nbytes = {"sources": range(ranks)}, nbytes // ranks
-        if COLLECTIVES[collective].combines:
-            more = {"op": "max", "dtype": "int64"}
-        plan = cw.plan(collective, ranks=ranks, nbytes=nbytes, machine=machine, **more)
-        assert plan.bound.time <= plan.choice.predicted
-        for candidate in plan.candidates:
-            schedule = candidate.schedule(plan.problem)
-            if len(schedule.rank(0)) < 100:
-                assert cw.ideal(schedule, machine).completion == candidate.predicted
+    nbytes = (2**63 - 1) // (8 * ranks) * 8 * ranks
+    more: dict[str, Any] = {}
+    if COLLECTIVES[collective].has_sources:
+        more, nbytes = {"sources": range(ranks)}, nbytes // ranks
+    if COLLECTIVES[collective].combines:
+        more = {"op": "max", "dtype": "int64"}
+    plan = cw.plan(collective, ranks=ranks, nbytes=nbytes, machine=machine, **more)
+    assert plan.bound.time <= plan.choice.predicted
+    for candidate in plan.candidates:
+        schedule = candidate.schedule(plan.problem)
+        if len(schedule.rank(0)) < 100:
+            assert cw.ideal(schedule, machine).completion == candidate.predicted
 
 
 def test_one_source_of_very_many_bytes() -> None:

@@ -183,11 +183,22 @@ def _with_levels(text: str, ranks: int) -> Levels:
     from collwise.model.level_notation import load, parse
     from collwise.model.level_presets import LEVEL_PRESETS
 
-    name, colon, placement = text.partition(":")
-    if name.strip() in LEVEL_PRESETS and colon:
-        machine = LEVEL_PRESETS[name.strip()].machine(placement)
+    name, _, placement = text.partition(":")
+    if text.endswith(".toml"):
+        machine = load(Path(text))
+    elif name.strip().isalpha():  # placements have numbers
+        preset = LEVEL_PRESETS.get(name.strip())
+        if preset is None or not placement.strip():
+            known = ", ".join(f"{one.name}:{one.example}" for one in LEVEL_PRESETS.values())
+            seen = (
+                "there is no such preset"
+                if preset is None
+                else "it does not say where the ranks are"
+            )
+            raise InvalidArgument(f"levels {text[:40]!r}", seen, f"write one of {known}")
+        machine = preset.machine(placement)
     else:
-        machine = load(Path(text)) if text.endswith(".toml") else parse(text)
+        machine = parse(text)
     if machine.placement.ranks != ranks:
         seen = f"--levels places {machine.placement.ranks}"
         raise InvalidArgument(f"{ranks} ranks", seen, "give as many to both")

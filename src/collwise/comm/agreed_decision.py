@@ -35,7 +35,18 @@ def agreed(
     """
     world = describe(comm)
     settings = profile, machine, effort, algorithms, order, placement, learn
-    decision, of_root = on_root(comm, lambda: (Decision.of(world, *settings), (placement, machine)))
+
+    def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:
+        decision = Decision.of(world, *settings)
+        if isinstance(machine, Levels) and placement not in (None, machine.placement):
+            raise InvalidArgument(
+                "a communicator with a placement and a machine with levels",
+                f"the machine has its ranks elsewhere ({_shown(machine.placement)})",
+                "leave the placement out, or pass machine.placed(placement)",
+            )
+        return decision, (placement, machine)
+
+    decision, of_root = on_root(comm, decide)
 
     def check() -> None:
         for here, on_rank_0 in zip((placement, machine), of_root, strict=True):

@@ -60,7 +60,7 @@ class Comm(ObjectForms):
     the key for allgathers is "s_to_p".  For collectives that it does not name, the environment
     chooses: COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
     placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
-    it follows from MPI and the profile.
+    it follows from MPI and the profile, or from a machine with levels, which has its own.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" where the last bits of results may differ between ranks if that is faster.
     record: count every call, for `calls` and `last_call`.

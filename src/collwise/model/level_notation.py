@@ -83,7 +83,7 @@ def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:
         asked = f"level {number}, {level.strip()[:40]!r}"
         terms = [term.strip() for term in level.split(",")]
         if not 2 <= len(terms) <= 3 or not all(terms):
-            seen = f"{len(terms)} terms" if all(terms) else "a term is empty"
+            seen = f"number of terms: {len(terms)}" if all(terms) else "a term is empty"
             raise InvalidArgument(asked, seen, f"write {FORM}")
         laws.append(_law(asked, terms[0], terms[1]))
         ports.append(_line(terms[2], asked) if len(terms) == 3 else None)
@@ -182,5 +182,5 @@ def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None
     terms = [term.strip() for term in level.costs.split(",")]
     if len(terms) != 2:
         remedy = 'write "t0,λ", such as "1.7us,4"; the port is named apart'
-        raise InvalidArgument(asked, f"{len(terms)} terms", remedy)
+        raise InvalidArgument(asked, f"number of terms: {len(terms)}", remedy)
     return _law(asked, terms[0], terms[1]), busy

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from collwise.errors import InvalidArgument
 from collwise.model.level_notation import parse_costs, parse_placement
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -29,7 +30,21 @@ class LevelPreset:
     def machine(self, placement: str) -> Levels:
         """With its ranks placed as written, such as "4x16".  Raises InvalidArgument."""
         laws, ports = parse_costs(self.costs)
-        return Machine.levels(laws, parse_placement(placement), ports=ports, names=self.groups)
+        where = parse_placement(placement)
+        if where.depth != len(laws):
+            kinds = [f"{name}s" for name in (*reversed(self.groups), "rank")]
+            raise InvalidArgument(
+                f"levels {self.name}:{placement.strip()[:40]}",
+                f"{self.name} has {' and '.join(kinds[:-1])}, and the placement has {where.depth}"
+                f" level{'s' * (where.depth > 1)} instead of {len(laws)}",
+                f"write {' x '.join(kinds)}, such as {self.name}:{self.example}",
+            )
+        return Machine.levels(laws, where, ports=ports, names=self.groups)
+
+    @property
+    def example(self) -> str:
+        """A placement that fits."""
+        return "x".join(["2", "4", "16"][-len(self.groups) - 1 :])
 
 
 _PRESETS = (

@@ -143,12 +143,15 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
     laws = [cw.Machine.postal(t0_s="1e-6", lam=2), cw.Machine.postal(t0_s="9e-6", lam=3)]
     machine = cw.Machine.levels(laws, placement)
     given: Any = {"machine": machine, "effort": "estimate"}
+    with raises(InvalidArgument, match=r"elsewhere .*0, 0, 1, 1.*pass machine.placed\(placement\)"):
+        cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
     with raises(InvalidArgument, match="rank 2 gives .*0, 1, 0, 1.*; rank 0, .*0, 0, 1, 1"):
         cw.Comm(comm, **given, placement=other if comm.rank == 2 else placement)
     with raises(InvalidArgument, match="give the same on all ranks, or on rank 0 only"):
         cw.Comm(comm, machine=machine.placed(other) if comm.rank == 3 else machine)
     with raises(InvalidArgument, match=f"{comm.size} ranks: the placement has 3"):
         cw.Comm(comm, machine=machine.placed(Placement.of([0, 1, 1])))
+    given["machine"] = machine.placed(other)
     ours = cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
     ranks = [rank for rank in reversed(range(comm.size)) if rank % 2 == comm.rank % 2]
     part = ours.Split(comm.rank % 2, -comm.rank)

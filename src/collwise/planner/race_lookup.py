@@ -174,7 +174,8 @@ def _won(races: Sequence[RaceResult]) -> str:
 def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:
     """The verdict of a race, if its winner is legal here."""
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
-    if name != LIBRARY and not ALGORITHMS[name].keeps_order(problem):
+    combines = name != LIBRARY and problem.kind.combines
+    if combines and not ALGORITHMS[name].keeps_order(problem):
         because = f"{name} combines in an order that is not legal here, though {because}"
         name = LIBRARY
     return Verdict(name, because, race)

@@ -19,8 +19,9 @@ from collwise.planner.choose import problem_for
 from collwise.planner.relaxed import about, least_time, load, sampled
 from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 from collwise.timing.events import ideal, ideal_completion
-from collwise.timing.trace import fastest_timing
+from collwise.timing.trace import completion, fastest_timing
 from tests.guidelines.random_problems import Asked, problems
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 
@@ -69,6 +70,26 @@ def test_the_choice_is_that_of_simulating_everything(
             assert {*result.best, *result.excluded} == {a.name for a in among}
         assert times[0] == times[1]
         assert result.simulated == result.of or kind == "levels"
+
+
+@pytest.mark.parametrize(("most", "nbytes"), [(0, 4096), (1 << 40, 4160)])
+def test_equal_programs_are_simulated_once(
+    most: int, nbytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the first simulation went to its end, or ended at a limit."""
+    played: list[Program] = []
+
+    def counted(schedule: cw.Schedule, *rest: Any) -> Fraction | None:
+        played.append(schedule.program)
+        assert "lists" not in vars(schedule)
+        return completion(schedule, *rest)
+
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", most)
+    monkeypatch.setattr(candidates, "completion", counted)
+    plan = cw.plan("allreduce", ranks=8, nbytes=nbytes, machine=WORMHOLE, topology=TORUS)
+    assert len(set(played)) == len(played) < int(plan.simulated.split()[0])
+    for one in plan.candidates:
+        assert one.predicted == ideal(one.schedule(plan.problem), WORMHOLE, TORUS).completion
 
 
 def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(

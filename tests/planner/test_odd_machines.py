@@ -48,6 +48,18 @@ def test_every_candidate_takes_what_is_predicted(machine: cw.Machine, collective
                 assert cw.ideal(schedule, machine).completion == candidate.predicted
 
 
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_nothing_costs_anything(collective: str) -> None:
+    more: dict[str, Any] = {"sources": range(3)} if COLLECTIVES[collective].has_sources else {}
+    for machine in (
+        cw.Machine.hockney(alpha_s=0, beta_s=0),
+        cw.Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=0),
+        cw.Machine.wormhole(send_s=0, receive_s=0, hop_s=0, beta_s=0),
+    ):
+        plan = cw.plan(collective, ranks=3, nbytes=72, machine=machine, **more)
+        assert plan.choice.predicted == plan.bound.time == 0
+
+
 def test_one_source_of_very_many_bytes() -> None:
     """It is a broadcast, and segments of any length can be named."""
     machine = MACHINES["primes"]

@@ -67,7 +67,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 busy, last = busy + gap + combine, latency - gap
                 waited += latency + combine
             alone += busy - before + last
-        settings = {"radix": radix, "pieces": pieces, "latency": max(round(waited / busy), 1)}
+        latency = max(round(waited / busy), 1) if busy else 1  # on some machines all is free
+        settings = {"radix": radix, "pieces": pieces, "latency": latency}
         return (pieces - 1) * busy + alone, settings
 
     def time(settings: Settings) -> Fraction:

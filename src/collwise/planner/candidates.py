@@ -9,6 +9,7 @@ With levels, candidates too long to be simulated keep their rough times, and are
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -22,7 +23,7 @@ from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
 from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load, messages, sampled
 from collwise.schedule.problem import Problem, satisfies
-from collwise.schedule.program import Schedule
+from collwise.schedule.program import Program, Schedule
 from collwise.system import formatting
 from collwise.timing import ideal_completion
 from collwise.timing.trace import completion, fastest_timing
@@ -170,6 +171,27 @@ def _choices(
             yield algorithm, settings
 
 
+class _Played:
+    """The schedules that were simulated: algorithms of several names may have the same program."""
+
+    def __init__(self, machine: Machine, topology: Topology | None) -> None:
+        self.machine, self.topology = machine, topology
+        self.known: dict[Program, tuple[Fraction | None, Fraction | None]] = {}
+        """The last limit, and the time."""
+
+    def completion(self, schedule: Schedule, limit: Fraction | None) -> Fraction | None:
+        """As `timing.trace.completion`; None if the time is beyond the limit."""
+        with suppress(TypeError):  # some hold lists
+            before, time = self.known.get(schedule.program, (None, None))
+            if time is not None or (limit and before and limit <= before):
+                return time
+        # A copy keeps its lists for itself: those of all candidates would fill the memory.
+        time = completion(replace(schedule), self.machine, self.topology, limit)
+        with suppress(TypeError):
+            self.known[schedule.program] = limit, time
+        return time
+
+
 def _simulate(
     choices: Sequence[tuple[Algorithm, Mapping[str, Any]]],
     problem: Problem,
@@ -186,6 +208,7 @@ def _simulate(
         most = MAX_FOR_RUNNERS_UP if many else MAX_WITH_LEVELS
     result.of, work = len(tries), 0
     fastest: Fraction | None = None
+    played = _Played(machine, topology)
     for one in tries:
         name, settings = one.algorithm.name, one.settings
         runner_up = work + one.work <= MAX_FOR_RUNNERS_UP
@@ -205,7 +228,7 @@ def _simulate(
             work += one.work
             result.simulated += 1
             limit = None if runner_up or fastest is None else fastest * (RIVAL if levels else 1)
-            time = completion(one.schedule, machine, topology, limit)
+            time = played.completion(one.schedule, limit)
             if time is None:
                 words = "its simulation ended when it was slower than the choice"
                 result.excluded[name] = words
@@ -215,7 +238,7 @@ def _simulate(
     if not result.best and tries:
         one = min(tries, key=lambda one: one.work)
         result.unknown, result.simulated = result.unknown - 1, 1
-        time = completion(one.schedule, machine, topology)
+        time = played.completion(one.schedule, None)
         assert time is not None, "there is no limit"
         result.enter(Candidate(one.algorithm.name, one.settings, time))
 

@@ -8,12 +8,12 @@ message has its partner at the same place of the other rank's list.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.reduction import Blocks, Circular, run_of_parts
+from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""
@@ -116,17 +116,24 @@ class CirculantExchange(Circular):
         gathers = not self.scatters
         return events(self.problem.ranks, self.radix, self.pieces, self.latency, gathers=gathers)
 
+    @cached_property
+    def _pieces(self) -> list[Blocks]:
+        """Of the vector, or of a block if it is those that are cut."""
+        length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
+        return equal_parts(Block(0, 0, length), self.pieces, self.problem.itemsize)
+
+    @cached_property
+    def _cuts_blocks(self) -> bool:
+        return self.scatters and self.pieces > 1
+
     def blocks(self, piece: int, first: int, number: int) -> Blocks:
         """So many blocks of a piece from this one on, around the circle."""
-        ranks, itemsize = self.problem.ranks, self.problem.itemsize
-        if not self.scatters or self.pieces == 1:
-            for vector in run_of_parts(self.problem.whole, piece, 1, self.pieces, itemsize):
-                return run_of_parts(vector, first, number, ranks, itemsize)
-            return ()
-        own = Block(0, 0, self.problem.nbytes // ranks)
-        for _, at, length in run_of_parts(own, piece, 1, self.pieces, itemsize):
-            others = (other % ranks for other in range(first, first + number))
-            return tuple(Block(0, other * own.length + at, length) for other in others)
+        ranks = self.problem.ranks
+        for part in self._pieces[piece]:
+            if not self._cuts_blocks:
+                return run_of_parts(part, first, number, ranks, self.problem.itemsize)
+            block, others = self.problem.nbytes // ranks, range(first, first + number)
+            return tuple(part._replace(offset=o % ranks * block + part.offset) for o in others)
         return ()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102

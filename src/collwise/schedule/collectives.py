@@ -5,6 +5,7 @@ CONTRIBUTING.md lists what a new collective needs besides its entry here.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -151,6 +152,7 @@ def find_collective(name: str) -> Collective:
     return COLLECTIVES[known]
 
 
+@lru_cache(maxsize=64)
 def kind_of(name: str) -> Collective:
     """The collective of a schedule: the table's, by any of its names, or one without any methods.
 

@@ -36,8 +36,9 @@ def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: in
         return block.offset + -(-items * part // count) * itemsize
 
     first %= count
-    stop = first + number
-    return span(cut(first), cut(min(stop, count))) + span(cut(0), cut(max(stop - count, 0)))
+    if (stop := first + number) <= count:
+        return span(cut(first), cut(stop))
+    return span(cut(first), cut(count)) + span(cut(0), cut(stop - count))
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class SimulatedNetwork:
         self.routes: dict[tuple[int, int], _Route] = {}
         rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
         self.ranks = [
-            RankState(*row, costs, self._port_keys(number, row[0]))
+            RankState(*row, costs, self._port_keys(number, row[0]) if all_port else ())
             for number, row in enumerate(rows)
         ]
         self.link_free: dict[int, int] = {}
@@ -141,7 +141,7 @@ class SimulatedNetwork:
         return [sum(self._least[n] for op, n in row if isinstance(op, Recv)) for row in rows]
 
     def _port_keys(self, number: int, operations: Sequence[Operation]) -> list[int]:
-        """For every operation of a rank, its port; finds the routes of its messages."""
+        """For every operation of a rank, its port where it has several."""
         keys = []
         for op in operations:
             if isinstance(op, Send):
@@ -173,7 +173,7 @@ class SimulatedNetwork:
         for port in rank.receive_ports.values():
             if receive := rank.next_receive(port):
                 source = receive[1].peer
-                sending = self.ranks[source].send_ports.get(self.routes[source, number].send_port)
+                sending = self.ranks[source].send_ports.get(self._route(source, number).send_port)
                 if sending is not None and not sending.requested:
                     self._request_send(source, sending)
 
@@ -184,7 +184,7 @@ class SimulatedNetwork:
             return
         step, target = send[0], send[1].peer
         receiver = self.ranks[target]
-        at = receiver.receive_ports.get(self.routes[source, target].receive_port)
+        at = receiver.receive_ports.get(self._route(source, target).receive_port)
         receive = None if at is None else receiver.next_receive(at)
         if at is None or receive is None or receive[1].peer != source:
             return

@@ -13,6 +13,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
 from collwise.measure.race import MARGIN
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.report.html_report import render, write_report
@@ -259,10 +260,11 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
         (POSTAL, "scatter_ring", True),  # t0 is the same for parts
         (HOCKNEY, "binomial", True),
         (HOCKNEY, "scatter_ring", False),
+        (Machine.levels([POSTAL, POSTAL], Placement.regular(2, 4)), "binomial", False),
     ],
 )
 def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
-    """Messages of several lengths keep their senders busy for several times."""
+    """Messages of several lengths, or levels, keep their senders busy for several times."""
     schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
     unit = unit_of(simulate(schedule, machine))
     assert unit == (machine.message(4096).gap if one else None)

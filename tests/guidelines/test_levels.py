@@ -1,6 +1,6 @@
 """A plan for a machine with levels is never slower there than one that knows a single level."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -21,8 +21,10 @@ COSTS = (
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "reduce_scatter_block", "s_to_p")
 
 
-def problems(seed: int, most: int) -> Iterator[tuple[Levels, str, dict[str, Any]]]:
-    """All collectives on nodes of any sizes, in two racks or sites now and then."""
+def problems(
+    seed: int, most: int, among: Sequence[str]
+) -> Iterator[tuple[Levels, str, dict[str, Any]]]:
+    """Some collectives on nodes of any sizes, in two racks or sites now and then."""
     random = Random(seed)
     costs = random.choice(COSTS)
     laws, ports = parse_costs(costs)
@@ -32,7 +34,7 @@ def problems(seed: int, most: int) -> Iterator[tuple[Levels, str, dict[str, Any]
     around = (2,) * (len(laws) - 2)
     placement = cw.Placement.nodes(sizes, around, round_robin=random.random() < 0.3)
     machine = cw.Machine.levels(laws, placement, ports=ports)
-    for collective in COLLECTIVES:
+    for collective in among:
         nbytes = random.choice((8, 512, 4096, 1 << 16))
         given: dict[str, Any] = {"ranks": placement.ranks, "nbytes": nbytes}
         if collective == "reduce_scatter_block":
@@ -43,8 +45,8 @@ def problems(seed: int, most: int) -> Iterator[tuple[Levels, str, dict[str, Any]
         yield machine, collective, given
 
 
-def check(seed: int, most: int) -> None:
-    for machine, collective, given in problems(seed, most):
+def check(seed: int, most: int, among: Sequence[str] = COLLECTIVES) -> None:
+    for machine, collective, given in problems(seed, most, among):
         plan = cw.plan(collective, machine=machine, **given)
         assert not plan.choice.rough
         for level in machine.by_level:
@@ -54,12 +56,13 @@ def check(seed: int, most: int) -> None:
                 assert time is None or time == plan.choice.predicted
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.no_cover
+@pytest.mark.parametrize("seed", range(5))
 def test_no_plan_for_one_level_is_faster(seed: int) -> None:
-    check(seed, 4)
+    check(seed, 3, COLLECTIVES[seed : seed + 1])
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(4, 100))
+@pytest.mark.parametrize("seed", range(5, 100))
 def test_no_plan_for_one_level_is_faster_on_more_ranks(seed: int) -> None:
     check(seed, 12)

@@ -114,7 +114,8 @@ def test_scatter_and_allgather_of_two_to_the_d(d: int) -> None:
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
-    for p, nbytes in product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14)):
+    place = BROADCASTS.index(algorithm) + list(MACHINES.values()).index(machine)
+    for p, nbytes in [*product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14))][place % 3 :: 3]:
         for settings in algorithm.choices(Problem("broadcast", p, nbytes), machine):
             schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
             verify(schedule, machine)
@@ -133,7 +134,7 @@ def test_choices_of_segments_are_the_best_of_some(algorithm: Algorithm) -> None:
         problem = Problem("broadcast", 16, 1 << 20)
         for settings in algorithm.choices(problem, machine):
             best = algorithm.predict(machine, 16, 1 << 20, **settings)
-            for k in range(8, 20):
+            for k in range(8, 20, 3):
                 other = {**settings, "segment": 1 << k}
                 assert best <= algorithm.predict(machine, 16, 1 << 20, **other)
 
@@ -238,5 +239,5 @@ def test_neighbours_of_a_million_agree(algorithm: Algorithm) -> None:
             back = Send if isinstance(op, Recv) else Recv
             theirs = [o for o in lists(op.peer) if isinstance(o, back) and o.peer == rank]
             assert op.blocks in [o.blocks for o in theirs]
-            if op.peer not in todo and len(todo) < 30:
+            if op.peer not in todo and len(todo) < 7:
                 todo.append(op.peer)

@@ -161,15 +161,12 @@ def _plan(
     ranked = sorted(candidates, key=_rank)
     why = "the least predicted time" if algorithm is None else "it was named"
     choice = replace(ranked[0], verdict=f"chosen: {why}")
-    every, unsegmented = problem.lower_bounds(machine)
     return Plan(
         problem,
         machine,
         topology,
         choice,
         (choice, *(replace(c, verdict=why_not(c, choice)) for c in ranked[1:])),
-        every,
-        unsegmented,
         excluded,
         reason,
         _repositioning(ranked),

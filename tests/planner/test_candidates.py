@@ -95,15 +95,15 @@ def test_equal_programs_are_simulated_once(
 def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On levels; and what was not simulated is not called slower."""
+    """On levels, of many ranks; and what was not simulated is not called slower."""
     law = cw.Machine.levels(
         [cw.Machine.postal(t0_s=t0, lam=2) for t0 in (1, 5)], cw.Placement.regular(4, 4), ports=[2]
     )
     asked: dict[str, Any] = {"ranks": 16, "machine": law, "op": "sum", "dtype": "float64"}
     plan = cw.plan("reduce", nbytes=1 << 16, **asked)
     assert "may be faster" not in plan.simulated
-    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
-    monkeypatch.setattr(candidates, "MAX_WITH_LEVELS", 20)
+    monkeypatch.setattr(candidates, "MAX_INSIDE", 15)
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 20)
     few = cw.plan("reduce", nbytes=(1 << 16) - 8, **asked)
     assert re.search(r"schedules simulated; \d+ that may be faster have too many mess", str(few))
     rough = [one for one in few.candidates if one.rough]
@@ -115,7 +115,7 @@ def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
     assert abs(few.choice.predicted - exact) <= exact / 4
     assert exact <= plan.choice.predicted * Fraction(5, 4)
     assert "not simulated: it takes about " in str(few)
-    monkeypatch.setattr(candidates, "MAX_WITH_LEVELS", 0)
+    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
     flat = cw.plan("reduce", nbytes=64, algorithm="flat", **asked)
     assert flat.choice.predicted == ideal(flat.schedule, law).completion  # rather than nothing
 

@@ -98,12 +98,8 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
             program = ExchangeInPieces(problem, stages, pieces, max(under_way, 1))
             tried.append((circular_time(program, machine), program))
     return [
-        {
-            "stages": " ".join(map(str, program.stages)),
-            "pieces": program.pieces,
-            "latency": program.latency,
-        }
-        for _, program in sorted(tried, key=lambda row: row[0])[:1]
+        {"stages": " ".join(map(str, one.stages)), "pieces": one.pieces, "latency": one.latency}
+        for _, one in sorted(tried, key=lambda row: row[0])[:1]
     ]
 
 

@@ -51,7 +51,7 @@ def test_no_estimate_is_too_low() -> None:
         program = ExchangeInPieces(problem, (Stage(4, divided=True), Stage(5, divided=False)), 3, 2)
         for machine in (COMBINES, *MACHINES[::3]):
             assert circular_time(program, machine) >= simulated_time(problem, machine, program)
-    settings = {"stages": "16d 16", "pieces": 2, "latency": 2}
+    settings: dict[str, Any] = {"stages": "16d 16", "pieces": 2, "latency": 2}
     assert PIECES.estimated(PIECES.problem(256, 8 * 333, itemsize=8), settings)
     assert PIECES.predict(COMBINES, 256, 8 * 333, itemsize=8, **settings) > 0
 

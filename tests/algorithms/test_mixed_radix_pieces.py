@@ -70,6 +70,7 @@ def test_they_are_not_tried_where_messages_do_not_travel() -> None:
         (2, 1 << 12, Machine.postal(t0_s=1, lam=4), 0),
         (8, 8, Machine.postal(t0_s=1, lam=4), 0),
         (37, 1 << 12, Machine.postal(t0_s=1, lam=4), 0),
+        (8, 1 << 12, Machine.loggp(L_s=9, o_s=1, g_s=1, G_s=0), 0),
         (8, 1 << 12, Machine.postal(t0_s=1, lam=4), 1),
     ):
         problem = PIECES.problem(ranks, nbytes, itemsize=8)

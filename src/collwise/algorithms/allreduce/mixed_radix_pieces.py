@@ -83,7 +83,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 tried.append((time, (Stage(radix, divided), *stages)))
         return min(tried, key=lambda row: row[0])
 
-    if ranks < 3 or not 0 < costs(1)[0] < costs(1)[1]:
+    if ranks < 3 or not machine.independent_ports or not 0 < costs(1)[0] < costs(1)[1]:
         return []
     rough = []
     for busy in PIECES:

@@ -60,9 +60,9 @@ def test_some_claim_to_be_optimal() -> None:
 @pytest.mark.parametrize("algorithm", OPTIMAL, ids=lambda a: a.name)
 @pytest.mark.parametrize("lam", [*LATENCIES, F(27, 25), F(1293, 1000), F(39, 20)], ids=str)
 def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -> None:
-    """T_λ(p)·t0 for every p and any root, and for great p, by formula and by ideal time."""
+    """T_λ(p)·t0 for many p and any root, and for great p, by formula and by ideal time."""
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
-    for p in range(1, 131):
+    for p in [*range(1, 40), *range(40, 131, 6)]:
         least = postal.broadcast_time(p, lam) * F(17, 10_000)
         assert algorithm.predict(machine, p, 100, p // 2, lam=lam) == least
         if p % 5 == lam.numerator % 5:

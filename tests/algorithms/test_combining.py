@@ -377,7 +377,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
 )
 def test_a_reduce_scatter_leaves_the_output_of_others_alone(algorithm: Algorithm) -> None:
     """A rank's output has room for its own block only, wherever the others come by."""
-    for p in (2, 3, 4, 5, 7, 8, 13):
+    for p in (2, 3, 5, 8):
         schedule = algorithm.schedule(p, p * 12, itemsize=4, **settings_of(algorithm, p))
         for rank, operations in enumerate(schedule.lists):
             (own,) = schedule.problem.output_of(rank)

@@ -46,7 +46,7 @@ SOME_RANKS = 14
 """Up to so many it has every collective; beyond, each p occurs with one collective, in turn."""
 MAX_TIMED_OPERATIONS = 100
 """Operations to time for one algorithm and p in a run that is not exhaustive."""
-MAX_LIGHT_OPERATIONS = 60
+MAX_LIGHT_OPERATIONS = 30
 """Operations of one of 64 ranks: an algorithm with more of them occurs with few great p."""
 SEGMENTS = (1, 2, 3, 5)
 ITEM_SIZES = (1, 4, 8, 16)

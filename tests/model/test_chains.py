@@ -177,6 +177,7 @@ def test_it_is_left_to_the_other_bounds() -> None:
     """Vectors so short that their bytes cost nothing, or so long; latencies beyond counting."""
     assert bound(4, 10**9, F(1)) == bound(4, 1, F(1, 100)) == bound(4, 10, F(1), 10**9) == 0
     assert all_chained([], 4, 8, F(0)) == 0
+    assert bound(1 << 20, 64, F(1)) == 0  # so many ranks that time cannot be counted
     hockney = Machine.hockney(alpha_s=F(1, 10**6), beta_s=F(1, 10**9))
     found, _ = Problem("allreduce", 64, 64, itemsize=8).lower_bounds(hockney)
     assert all_chained([Line(F(1), F(1, 1000), F(1))], 64, 64, 10 * found.time * 10**6) == 0

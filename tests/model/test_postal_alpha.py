@@ -81,7 +81,7 @@ def test_one_alpha_for_all_n_to_250_at_latency_2() -> None:
     assert postal.alpha_intersection(250, 2) == (low, high)
     for alpha in (low, high - Fraction(1, 10**9)):
         rule = partial(postal.split, alpha=alpha)
-        for n in range(2, 151):
+        for n in range(2, 251):
             assert postal.tree_time(rule, n, 2) == postal.broadcast_time(n, 2)
 
 

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
+from collwise.figures.report_pictures import machine_picture
 from collwise.measure.race import MARGIN
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -23,7 +24,7 @@ from collwise.tuning.outcomes import Tuning
 from tests.figures.examples import FINGERPRINT, PROVENANCE, point, profile
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 from tests.report.html_page import Page
-from tests.tuning.examples import alone, outcome, session
+from tests.tuning.examples import WITH_NODES, alone, outcome, session
 
 pytestmark = pytest.mark.no_cover
 
@@ -292,3 +293,7 @@ def test_too_many_ranks_to_draw(tmp_path: Path) -> None:
     assert caught.value.seen == "4097 ranks"
     assert caught.value.remedy == "draw a plan for at most 4096 ranks"
     assert not [*tmp_path.iterdir()]
+
+
+def test_the_machine_s_picture_says_of_which_level_it_is() -> None:
+    assert machine_picture(WITH_NODES).title == "The machine: t0 and λ between nodes"

@@ -16,7 +16,7 @@ from collwise.schedule.program import Schedule, Written
 from collwise.simulator.data_values import values
 from tests.algorithms.examples import root_of, roots, settings_of, sources_for
 
-RANKS = (1, 2, 3, 4, 5, 7, 8, 13)
+RANKS = (1, 2, 3, 5, 8, 13)
 Vector = NDArray[Any]
 
 

@@ -83,11 +83,11 @@ def assert_same(timing: Vectorised, expected: Timing) -> None:
 def sampled(algorithm: Algorithm) -> Iterator[tuple[int, Machine, int]]:
     """Numbers of ranks from 1 to 65, with machines and lengths in turn.
 
-    Up to 8 with every algorithm; beyond, each with an eighth of them, of the trees with half.
+    Up to 5 with every algorithm; beyond, each with a twelfth of them, of the trees with a fourth.
     """
     lengths, place = [700, 64, 1, 333, 0], SENDING.index(algorithm)
     for p in range(1, 66):
-        if p < 9 or (p + place) % (2 if algorithm in TREES else 8) == 0:
+        if p < 6 or (p + place) % (4 if algorithm in TREES else 12) == 0:
             i = 2 * p + place
             yield p, MACHINES[i % len(MACHINES)], lengths[i % len(lengths)]
 
@@ -130,7 +130,7 @@ def test_every_root(machine: Machine) -> None:
 def test_some_hundred_ranks(algorithm: Algorithm) -> None:
     """Long queues: hundreds of messages at one port."""
     quadratic = algorithm.name == "broadcast/scatter_ring" or algorithm.kind.has_sources
-    p = 60 if quadratic else 300
+    p = 40 if quadratic else 200
     machine = (POSTAL[2], HOCKNEY)[SENDING.index(algorithm) % 2]
     schedule = schedule_of(algorithm, p, 1000, p // 2, segment=250)
     assert_same(vectorised(schedule, machine), ideal(schedule, machine))

@@ -16,6 +16,7 @@ from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.measure.race import Race
+from collwise.model.levels import crossing
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
 from collwise.schedule.program import Schedule
@@ -32,8 +33,11 @@ class Picture:
 
 
 def machine_picture(profile: Profile) -> Picture:
-    """What was measured: λ(m) and t0(m)."""
-    return Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))
+    """What was measured: λ(m) and t0(m); of several levels, those of the outermost."""
+    title = "The machine: t0 and λ"
+    if names := [level.name for level in profile.levels]:
+        title += f" {crossing(names, len(names) + 1)}"
+    return Picture(title, _LATENCY, svg(latency_curves(profile)))
 
 
 def race_picture(

@@ -71,6 +71,8 @@ def _chained(lam: Fraction, others: int, volume: Fraction, known: Fraction) -> F
         return Fraction(0)
     lengths = _lengths(floor(equal / lam))
     steps = min(STEPS, floor(MOST_STEPS / (equal * len(lengths) * lengths[-1])))
+    if not steps:  # not even whole units of a can be counted
+        return Fraction(0)
     gaps, shares = _sizes(float(volume), steps)
     latencies = [floor(lam * gap) for gap in gaps]
     first = _first(gaps, shares, latencies, lengths, others, floor(equal * steps))

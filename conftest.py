@@ -1,5 +1,6 @@
 """In which order tests run, and how the processes they start behave."""
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,13 @@ os.environ |= {
 
 NOT_MEASURED = {"explore", "figures", "guidelines", "papers", "recorded"}
 """Tests of these say nothing about branches that others leave out, and tracing makes them slow."""
+
+
+def pytest_collection_finish() -> None:
+    """Tests make millions of small tuples without a cycle, beside what is loaded and stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @cache

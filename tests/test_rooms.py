@@ -30,6 +30,13 @@ def test_every_room_names_its_modules() -> None:
     assert not {str(room): names for room in rooms if (names := _missing(room))}
 
 
+def test_no_module_is_longer_than_400_lines() -> None:
+    modules = PACKAGE.rglob("*.py")
+    lines = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules}
+    assert len(lines) > 300
+    assert not {path: number for path, number in lines.items() if number > 400}
+
+
 def test_what_contributing_names_is_there() -> None:
     """Files by the end of their path, other words anywhere; but for those with a gap to fill in."""
     text = (

@@ -60,9 +60,9 @@ def test_some_claim_to_be_optimal() -> None:
 @pytest.mark.parametrize("algorithm", OPTIMAL, ids=lambda a: a.name)
 @pytest.mark.parametrize("lam", [*LATENCIES, F(27, 25), F(1293, 1000), F(39, 20)], ids=str)
 def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -> None:
-    """T_λ(p)·t0 for every p and any root, and for great p, by formula and by ideal time."""
+    """T_λ(p)·t0 for many p and any root, and for great p, by formula and by ideal time."""
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
-    for p in range(1, 131):
+    for p in [*range(1, 40), *range(40, 131, 6)]:
         least = postal.broadcast_time(p, lam) * F(17, 10_000)
         assert algorithm.predict(machine, p, 100, p // 2, lam=lam) == least
         if p % 5 == lam.numerator % 5:
@@ -114,7 +114,8 @@ def test_scatter_and_allgather_of_two_to_the_d(d: int) -> None:
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
-    for p, nbytes in product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14)):
+    place = BROADCASTS.index(algorithm) + list(MACHINES.values()).index(machine)
+    for p, nbytes in [*product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14))][place % 3 :: 3]:
         for settings in algorithm.choices(Problem("broadcast", p, nbytes), machine):
             schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
             verify(schedule, machine)
@@ -133,7 +134,7 @@ def test_choices_of_segments_are_the_best_of_some(algorithm: Algorithm) -> None:
         problem = Problem("broadcast", 16, 1 << 20)
         for settings in algorithm.choices(problem, machine):
             best = algorithm.predict(machine, 16, 1 << 20, **settings)
-            for k in range(8, 20):
+            for k in range(8, 20, 3):
                 other = {**settings, "segment": 1 << k}
                 assert best <= algorithm.predict(machine, 16, 1 << 20, **other)
 
@@ -238,5 +239,5 @@ def test_neighbours_of_a_million_agree(algorithm: Algorithm) -> None:
             back = Send if isinstance(op, Recv) else Recv
             theirs = [o for o in lists(op.peer) if isinstance(o, back) and o.peer == rank]
             assert op.blocks in [o.blocks for o in theirs]
-            if op.peer not in todo and len(todo) < 30:
+            if op.peer not in todo and len(todo) < 7:
                 todo.append(op.peer)

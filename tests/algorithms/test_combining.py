@@ -40,6 +40,8 @@ LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
 COMBINING = [a for a in ALGORITHMS.values() if a.kind.combines]
 each = pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
 WHOLE = (1, 2, 3, 4, 7)
+NUMBERS = [*range(1, 35), *range(35, 131, 6)]
+"""Of ranks, where formulas are compared."""
 
 
 class Cube:
@@ -88,7 +90,7 @@ def test_g_c1_closed_forms_of_versions_1_2_3(d: int) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("d", range(6))
+@pytest.mark.parametrize("d", range(5))
 def test_g4_g6_every_strategy_takes_the_time_of_the_recursion(d: int) -> None:
     for seed, strategy in enumerate(product((0, 1), repeat=d)):
         cube, n = Cube(seed), (1 + seed % 2) * 2**d
@@ -118,7 +120,7 @@ def test_lengths_that_do_not_divide_take_no_longer_than_the_larger_half(d: int) 
 def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
     """On a straight line it is S̄, and its schedule takes the time of Corollary 4."""
     kinds = set()
-    for seed in range(30):
+    for seed in range(18):
         cube, d = Cube(seed), 1 + seed % 6
         for parts in (1, 20, 3000):
             n = parts * 2**d
@@ -183,7 +185,7 @@ def test_a_reduce_of_whole_vectors_is_a_tree() -> None:
 @pytest.mark.parametrize("lam", [F(k) for k in WHOLE], ids=str)
 def test_b8_the_census_finishes_at_t_lambda(lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1/1000", lam=lam)
-    for n in range(1, 131):
+    for n in NUMBERS:
         least = postal.broadcast_time(n, lam) / 1000
         for name in ("census_delay_receive", "census_delay_send"):
             census = ALGORITHMS[f"allreduce/{name}"]
@@ -199,7 +201,7 @@ def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str
     delay_receive, delay_send = (
         ALGORITHMS[f"allreduce/census_{name}"] for name in ("delay_receive", "delay_send")
     )
-    for n in range(2, 131):
+    for n in NUMBERS[1:]:
         times = (
             delay_receive.predict(machine, n, 8, lam=lam),
             delay_send.predict(machine, n, 8, lam=lam),
@@ -210,7 +212,7 @@ def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str
         assert times == tuple(postal.census_time(n, k(value), value) for k in (ceil, floor))
         assert min(times) >= postal.broadcast_time(n, value)
         earlier += min(times) < min(paper)
-    assert earlier > 64
+    assert earlier > 24
 
 
 @pytest.mark.no_cover
@@ -226,14 +228,14 @@ def test_the_census_is_right_for_every_latency(lam: str) -> None:
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
 def test_the_time_reversed_lambda_tree_is_optimal(lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
-    for p in range(1, 131):
+    for p in NUMBERS:
         least = postal.broadcast_time(p, lam) * F(17, 10_000)
         for root in {0, p - 1}:
             reduce = ALGORITHMS["reduce/postal_tree"]
             assert reduce.predict(machine, p, 100, root, lam=lam) == least
         both = ALGORITHMS["allreduce/postal_reduce_broadcast"]
         assert both.predict(machine, p, 100, lam=lam) == 2 * least
-        if p % 5 == lam.numerator % 5:
+        if p % 5 == lam.numerator % 5 and p < 100:
             schedule = reduce.schedule(p, 100, p // 2, lam=lam)
             assert ideal(schedule, machine).completion == least
 
@@ -375,7 +377,7 @@ def test_the_estimate_is_from_above_and_exact_where_ranks_are_alike() -> None:
 )
 def test_a_reduce_scatter_leaves_the_output_of_others_alone(algorithm: Algorithm) -> None:
     """A rank's output has room for its own block only, wherever the others come by."""
-    for p in (2, 3, 4, 5, 7, 8, 13):
+    for p in (2, 3, 5, 8):
         schedule = algorithm.schedule(p, p * 12, itemsize=4, **settings_of(algorithm, p))
         for rank, operations in enumerate(schedule.lists):
             (own,) = schedule.problem.output_of(rank)
@@ -391,12 +393,12 @@ def slots(op: Operation) -> set[int | None]:
 # --- choices ---
 
 
-def cases() -> Iterator[tuple[Machine, int, int]]:
-    """A third of a product, in which every two of machine, ranks and count meet."""
+def cases(algorithm: Algorithm) -> Iterator[tuple[Machine, int, int]]:
+    """A seventh of a product, another one for each algorithm."""
     machines = [MACHINES[2], *MACHINES[-3:], LOGGP]
     ranks, counts = (1, 2, 3, 8, 13), (0, 1, 90, 2000)
     for i, j, k in product(range(len(machines)), range(len(ranks)), range(len(counts))):
-        if (i + j + k) % 3 == 0:
+        if (i + j + k + COMBINING.index(algorithm)) % 7 == 0:
             yield machines[i], ranks[j], counts[k]
 
 
@@ -431,7 +433,7 @@ def test_long_chains_are_no_deep_recursion() -> None:
 @each
 def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
-    for machine, p, count in cases():
+    for machine, p, count in cases(algorithm):
         root, nbytes = root_of(algorithm, p - 1), fitting(algorithm, p, count * ITEM, ITEM)
         problem = algorithm.problem(p, nbytes, root, itemsize=ITEM)
         for settings in algorithm.choices(problem, machine):

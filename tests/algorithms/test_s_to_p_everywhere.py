@@ -6,8 +6,7 @@ every distribution with every algorithm.  `-m exhaustive` runs the whole product
 sources once, whichever distributions lead to it: hours of work, shared out with `--dist=load`.
 """
 
-import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from random import Random
@@ -32,7 +31,7 @@ from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 MAX_SIDE = 12
 MAX_SMALL_MESH = 6
 """On meshes of up to so many ranks the sample has every number of sources."""
-MESHES_PER_PAIR = 2
+MESHES_PER_PAIR = 1
 """Greater meshes for every pair of an algorithm and a distribution."""
 MAX_TIMED_RANKS = 36
 """Up to so many ranks the sample is timed, and its ports are checked."""
@@ -74,14 +73,6 @@ def sees_the_mesh(algorithm: Algorithm) -> bool:
     return isinstance(made(algorithm, (2, 2), [0]).program, Spreading)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_garbage_collector() -> Iterator[None]:
-    """Millions of small tuples without a cycle: looking for one takes a quarter of the time."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 # --- what runs always ---
 
 
@@ -103,14 +94,14 @@ class Case(NamedTuple):
 @cache
 def great_cases() -> tuple[Case, ...]:
     """Every algorithm with every distribution, each time on other meshes, until all have had it."""
-    random = Random("s_to_p")
+    random = Random("s-to-p")
     great = [shape for shape in SHAPES if shape[0] * shape[1] > MAX_SMALL_MESH]
     shapes = [shape for _ in range(9) for shape in random.sample(great, len(great))]
     cases = []
     pairs = [*product(S_TO_P, DISTRIBUTIONS)] * MESHES_PER_PAIR
     for turn, ((algorithm, distribution), shape) in enumerate(zip(pairs, shapes, strict=False)):
         p = shape[0] * shape[1]
-        few = 2 + turn // 7 % 3
+        few = min(2 + turn // 7 % 3, max(p // 4, 2))
         number = (1, few, shape[1], p // 2, random.randint(2, p), p - 1, p)[turn % 7]
         cases.append(Case(algorithm, distribution, shape, number))
     return tuple(cases)
@@ -122,7 +113,7 @@ def test_the_sample_has_every_kind_of_case() -> None:
     assert {case.shape for case in cases} == {s for s in SHAPES if s[0] * s[1] > MAX_SMALL_MESH}
     for algorithm in S_TO_P:
         mine = [case for case in cases if case.algorithm is algorithm]
-        assert max(case.ranks for case in mine) > 72
+        assert max(case.ranks for case in mine) > 64
         assert any(case.sources > case.ranks // 2 for case in mine)
         assert any(1 < case.sources <= case.ranks // 4 for case in mine)
         assert any(case.shape[0] % 2 for case in mine)
@@ -219,7 +210,7 @@ def check_any_lengths(
 
 any_lengths = given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
 test_any_sources_with_any_lengths = pytest.mark.no_cover(
-    settings(max_examples=20)(any_lengths(check_any_lengths))
+    settings(max_examples=8)(any_lengths(check_any_lengths))
 )
 test_many_sources_with_any_lengths = pytest.mark.exhaustive(
     settings(max_examples=2000)(any_lengths(check_any_lengths))
@@ -227,7 +218,7 @@ test_many_sources_with_any_lengths = pytest.mark.exhaustive(
 
 
 @pytest.mark.no_cover
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=12)
 @given(problems(most=60, pairs=900), st.sampled_from(S_TO_P))
 def test_every_rank_ends_with_everything(
     problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm

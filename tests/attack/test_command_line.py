@@ -12,7 +12,7 @@ from collwise.cli import COMMANDS
 from collwise.cli import collwise as command_line
 from collwise.cli.failures import failing_clearly
 from tests.attack.test_public_api import soon
-from tests.cli.running import example
+from tests.profiles.example import example
 
 LINES, EXHAUSTIVE_LINES = 300, 4_000
 

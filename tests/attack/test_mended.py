@@ -21,7 +21,7 @@ from collwise.system.host import LAB
 from collwise.tuning.occurred import tasks_of
 from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run, collwise, folder  # noqa: F401
-from tests.cli.running import example
+from tests.profiles.example import example
 
 MACHINE = cw.Machine.postal(t0_s="1/1000", lam=4)
 MACHINES = [

@@ -16,7 +16,7 @@ import pytest
 import collwise as cw
 from collwise.errors import CollwiseError
 from tests.attack.odd_values import ODD, odd
-from tests.cli.running import example
+from tests.profiles.example import example
 
 CALLS, EXHAUSTIVE_CALLS = 3_000, 60_000
 LIMIT_S = 20

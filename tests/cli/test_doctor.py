@@ -11,7 +11,7 @@ import pytest
 
 from collwise.doctor import checks
 from tests.cli.conftest import Run
-from tests.cli.running import example
+from tests.profiles.example import example
 
 SEEN: dict[str, Any] = {
     "library": "Test MPI 1.0", "standard": "4.1", "multiple": True, "persistent": True, "size": 1,

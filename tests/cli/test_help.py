@@ -16,8 +16,8 @@ WITHOUT_MPI = f"""
 import sys
 from collwise.cli import main
 for arguments in (*[[name, "--help"] for name in {list(COMMANDS)}], ["--help"], ["--version"],
-                  ["plan", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}],
-                  ["simulate", "-n", "64", "--bytes", "512", "--picture", "it.svg", *{POSTAL}]):
+                  ["plan", "-n", "8", "--bytes", "512", "--picture", "it.svg", *{POSTAL}],
+                  ["simulate", "-n", "8", "--bytes", "512", "--picture", "it.svg", *{POSTAL}]):
     sys.argv = ["collwise", *arguments]
     try:
         main()

@@ -8,7 +8,8 @@ import pytest
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.profiles.records import RaceResult
 from tests.cli.conftest import Run
-from tests.cli.running import POSTAL, example
+from tests.cli.running import POSTAL
+from tests.profiles.example import example
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
 MACHINES = {
@@ -62,19 +63,19 @@ SITES = "2x4: 100us+1us/B,2; 100us+1us/B,20"
 
 
 def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
-    for name, algorithm in ALGORITHMS.items():
-        for typed in (name, algorithm.short_name):
-            asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--json"]
-            asked += ["--dtype", "int64"] * (algorithm.kind.combines)
-            sources = "5," if "as_broadcast" in name else "0,5"
-            asked += ["--sources", sources] * (algorithm.kind.has_sources)
-            kind = "postal" if name.endswith("two_trees") else "hockney"  # λ > 1 there
-            machine = options(MACHINES[kind])
-            levels = SITES if name.endswith("multilevel_rounds") else "emulated:2x4"
-            machine = ["--levels", levels] if algorithm.levels else machine
-            ended = collwise(*asked, *machine, "--algorithm", typed)
-            assert (ended.code, ended.err) == (0, "")
-            assert json.loads(ended.out)["algorithm"] == name
+    for turn, (name, algorithm) in enumerate(ALGORITHMS.items()):
+        typed = (name, algorithm.short_name)[turn % 2]
+        asked = ["plan", algorithm.collective, "-n", 8, "--bytes", "1M", "--json"]
+        asked += ["--dtype", "int64"] * (algorithm.kind.combines)
+        sources = "5," if "as_broadcast" in name else "0,5"
+        asked += ["--sources", sources] * (algorithm.kind.has_sources)
+        kind = "postal" if name.endswith("two_trees") else "hockney"  # λ > 1 there
+        machine = options(MACHINES[kind])
+        levels = SITES if name.endswith("multilevel_rounds") else "emulated:2x4"
+        machine = ["--levels", levels] if algorithm.levels else machine
+        ended = collwise(*asked, *machine, "--algorithm", typed)
+        assert (ended.code, ended.err) == (0, "")
+        assert json.loads(ended.out)["algorithm"] == name
 
 
 def test_an_unknown_algorithm(collwise: Run) -> None:

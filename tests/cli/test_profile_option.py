@@ -11,7 +11,7 @@ from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
 from collwise.profiles.profile import VERSION
 from tests.cli.conftest import Run
-from tests.cli.running import example
+from tests.profiles.example import example
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
 

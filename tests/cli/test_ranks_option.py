@@ -20,13 +20,13 @@ from tests.cli.running import (
     alone,
     await_none,
     environment,
-    example,
     launched,
     on_one,
     processes_with,
     run,
 )
 from tests.mpi.launching import LIMIT_S, Library, mpich, openmpi
+from tests.profiles.example import example
 
 pytestmark = pytest.mark.mpi
 
@@ -81,10 +81,10 @@ def test_tune(mpi: Library) -> None:
 
 @on_one("openmpi")
 def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
-    command = launched(mpi, "measure", *QUICK, "--save", "here.json")
+    command = launched(mpi, "measure", *QUICK[2:], "--budget", "0.4", "--save", "here.json")
     ended = run(command, tmp_path, environment(mpi, tmp_path))
     assert ended.code == 0
-    assert ended.err == "measuring t0 and λ on 2 ranks for at most 1 s\n"
+    assert ended.err == "measuring t0 and λ on 2 ranks for at most 0.4 s\n"
     assert ended.out.startswith("t0 and λ on 2 ranks")
     assert ended.out.count("\nverdict  ") == 1, "one rank prints"
     assert "\x1b" not in ended.out
@@ -124,6 +124,7 @@ def test_tuning_says_what_it_does() -> None:
     assert "report   new/report.html" in ended.out
 
 
+@pytest.mark.exhaustive  # `test_ranks_refuse_together` refuses in the same way
 def test_sources_that_there_are_not(tmp_path: Path) -> None:
     library = mpich()
     command = alone(library, *RACE, "-n", "2", "--collective", "s_to_p", "--sources", "0,2")
@@ -140,6 +141,7 @@ def test_doctor(mpi: Library, measured: Path) -> None:
     assert "wrong" not in status.values()
 
 
+@pytest.mark.exhaustive
 def test_doctor_under_a_launcher(tmp_path: Path) -> None:
     command = launched(mpich(), "doctor", "--json")
     found = document(run(command, tmp_path, environment(mpich(), tmp_path)))
@@ -165,12 +167,13 @@ def test_a_launcher_started_another_number(mpi: Library, tmp_path: Path) -> None
 def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
     """A batch system's shell often is a rank of its own: -n starts ranks all the same."""
     library = mpich()
-    command = library.command(1, "-m", "collwise", "measure", "-n", "2", *QUICK, "--json")
+    words = "measure", "-n", "2", "--budget", "0.4", "--json"
+    command = library.command(1, "-m", "collwise", *words)
     found = document(run(command, tmp_path, environment(library, tmp_path)))
     assert found["profile"]["provenance"]["ranks"] == 2
 
 
-@pytest.mark.parametrize("start", [alone, launched])
+@pytest.mark.parametrize("start", [alone, pytest.param(launched, marks=pytest.mark.exhaustive)])
 def test_no_mpi_library(tmp_path: Path, start: Any) -> None:
     """Really none: mpi4py is told of a library that does not exist."""
     ranks = ("-n", "2") if start is alone else ()

@@ -20,7 +20,7 @@ from collwise.schedule.problem import Problem
 from collwise.system.files import locked
 from collwise.tuning.saving import save_merged
 from tests.cli.conftest import Run
-from tests.cli.running import example
+from tests.profiles.example import example
 
 
 def race(ranks: int = 4, nbytes: int = 1024, collective: str = "broadcast") -> RaceResult:

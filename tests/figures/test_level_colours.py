@@ -1,5 +1,6 @@
 """Pictures of schedules on machines with levels: each message in the colour of what it crosses."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def words(handles: Any) -> set[str]:
 
 def test_a_tree_shows_its_groups() -> None:
     timing = cw.ideal(PLAN.schedule, MACHINE)
-    figure = tree_diagram(timing, PLAN.schedule)
+    figure = tree_diagram(timing, PLAN.schedule, None, MACHINE.crossings)
     axes = figure.axes[0]
     edges = {
         line.get_gid(): line.get_color() for line in axes.lines if "edge" in str(line.get_gid())
@@ -33,7 +34,7 @@ def test_a_tree_shows_its_groups() -> None:
     for name, colour in edges.items():
         source, target = map(int, str(name).split("-")[1:])
         assert colour == LEVEL_COLOURS[MACHINE.placement.meeting(source, target) - 1]
-    assert words(figure.legends) == {"inside a group", "between groups"}
+    assert words(figure.legends) == {"inside a node", "between nodes"}
     assert "the number of the rank's node" in figure._supxlabel.get_text()  # type: ignore[attr-defined]
 
 
@@ -50,6 +51,8 @@ def test_what_is_fast_inside_a_group_does_not_overlap() -> None:
     boxes = [line.get_window_extent() for line in nodes]
     boxes += [legend.get_window_extent() for legend in figure.legends]
     assert len(boxes) == 9
+    texts = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert len(set(texts)) == len(texts) > 4
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
@@ -61,6 +64,19 @@ def test_a_timeline_shows_which_level_messages_cross() -> None:
     assert drawn == sorted(map(to_hex, crossed))
     assert {"inside a group", "between groups"} < words(figure.legends)
     assert "under way" not in words(figure.legends)
+
+
+def test_a_long_name_is_not_cut() -> None:
+    """Its settings take a second line, which is no wider than the picture."""
+    inside = "inside=postal_tree_segmented(lam=1107/23)"
+    name = f"broadcast/multilevel_rounds(latencies=2 19, segment=683, {inside})"
+    schedule = replace(PLAN.schedule, algorithm=name)
+    figure = tree_diagram(cw.ideal(schedule, MACHINE), schedule)
+    title = figure.axes[0]._left_title  # type: ignore[attr-defined]
+    assert title.get_text().splitlines()[1].endswith(f"{inside})")
+    with look():
+        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    assert title.get_window_extent().x1 < figure.bbox.width
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 2, 2, 2, 2)])
@@ -76,7 +92,9 @@ def test_a_long_legend_takes_two_lines() -> None:
     """Of three levels: in one it would be wider than the picture."""
     machine = cw.Machine.levels([INSIDE, ACROSS, ACROSS], Placement.regular(2, 2, 2))
     plan = cw.plan("broadcast", ranks=8, nbytes=8, machine=machine, algorithm="multilevel")
-    figure = timeline(cw.ideal(plan.schedule, machine), plan.schedule)
+    timing = cw.ideal(plan.schedule, machine)
+    assert "meets at level 3" in words(timeline(timing, plan.schedule).legends)
+    figure = timeline(timing, plan.schedule, None, machine.crossings)
     with look():
         figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
     (legend,) = figure.legends

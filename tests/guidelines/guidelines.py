@@ -17,7 +17,6 @@ import collwise as cw
 from collwise.algorithms.reductions import cube_dimension
 from collwise.algorithms.registry import algorithms_for, describe
 from collwise.errors import InvalidArgument
-from collwise.planner.candidates import keeps_order
 from collwise.schedule.collectives import ABOUT, COLLECTIVES
 from tests.algorithms.examples import stages_for
 from tests.guidelines.random_problems import Asked
@@ -176,7 +175,7 @@ def _on_the_grid(collective: str) -> Guideline:
             more = {"sources": range(0, asked.ranks, 2)}
         plan = asked.plan(collective=collective, **more)
         for algorithm in filter(
-            lambda one: keeps_order(one, plan.problem), algorithms_for(collective, levels=False)
+            lambda one: one.keeps_order(plan.problem), algorithms_for(collective, levels=False)
         ):
             for settings in _settings(algorithm, asked.ranks):
                 with suppress(InvalidArgument):  # settings for other numbers of ranks

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from collwise.system.host import usable_cores
+from tests.cli.running import on_one
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 from tests.mpi import launching
 
-pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("allowed")]
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("allowed"), on_one("openmpi")]
 
 HOSTS, LATENCY_S, RATE = 4, 5e-3, 10e6
 LIMIT_S = 100
@@ -83,7 +84,7 @@ def _measure_once(library: launching.Library) -> dict[str, Any]:
 
 @pytest.fixture
 def measured(mpi: launching.Library) -> dict[str, Any]:
-    """What ranks measured, with each library; one lab serves all tests."""
+    """What ranks measured; one lab serves all tests."""
     return _measure(mpi)
 
 

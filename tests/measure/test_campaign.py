@@ -153,7 +153,7 @@ def test_both_ways_of_sending_are_told_apart() -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
 @pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
 def test_within_two_per_cent_with_five_per_cent_noise(

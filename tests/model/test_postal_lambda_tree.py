@@ -82,7 +82,7 @@ def test_tree_of_figure_2() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_greedy_tree_is_optimal(lam: Fraction) -> None:
-    for n in range(1, 130):
+    for n in range(1, 130, 2):
         edges = postal.greedy_tree(n, lam)
         assert_is_optimal_broadcast(edges, n, lam)
         assert [edge.child for edge in edges] == list(range(1, n))
@@ -100,7 +100,7 @@ def test_both_trees_are_optimal_for_any_latency(n: int, lam: Fraction) -> None:
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_doubling_serves_every_smaller_number_of_ranks(lam: Fraction) -> None:
     tree = postal.doubling(120, lam)
-    for n in range(1, 121):
+    for n in range(1, 121, 2):
         assert_is_optimal_broadcast(tree.edges(n), n, lam)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mpi.turns import Turns
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 150
 """For one program."""
@@ -104,18 +106,17 @@ def outcomes(
     engine: str,
     sizes: Iterable[int],
     programs: Sequence[str],
-    turns: Sequence[int] = (),
+    turns: Turns = (),
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
-    turns: numbers of ranks of which each check runs on one only.   engine: "python", or "compiled",
-    which is what runs where nothing is said, if it is built.
+    turns: groups of numbers of ranks; of each, a check runs on one only.
+    engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
     """
     parts = rounds(sizes)
     ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
     limit_s = LIMIT_S * len(parts) * len(programs)
-    if len(turns) > 1:
-        words.append("|".join(map(str, turns)))
+    words += ["|".join(map(str, group)) for group in turns if len(group) > 1]
     try:
         command = "-m", "tests.mpi.programs", *words, *programs
         chosen = engine.replace("compiled", "")

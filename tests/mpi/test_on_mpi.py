@@ -1,41 +1,35 @@
 """Every check of the rank programs, on communicators of 1, 2, 3, 4, 5, 7 and 8 ranks.
 
 One start serves several numbers: the whole world, and parts of it.  By default every check runs on
-1, 2, 3, and one of 4, 5, 7 and 8 ranks with the compiled engine and MPICH, on 2, and one of 3, 5
-and 8 with Open MPI, and on 2 or 3 with Python's engine (`has_turn`).  `-m exhaustive` starts a
+1, on 2 or 3, and on one of 4, 5, 7 and 8 ranks with the compiled engine and MPICH, on one of 2, 3,
+5 and 8 with Open MPI, and on 2 or 3 with Python's engine (`has_turn`).  `-m exhaustive` starts a
 world of each number, with both libraries and both engines.  Where the compiled engine is not built,
 Python walks everywhere.
 """
 
 import ast
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.mpi.launching import Library, Outcomes, outcomes, rounds
-from tests.mpi.turns import has_turn
+from tests.mpi.turns import ON_ONE_NUMBER, Turns, has_turn
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = (1, 2, 3, 4, 5, 7, 8)
-ALWAYS = {
-    ("mpich", "compiled"): (1, 2, 3),
-    ("mpich", "python"): (),
-    ("openmpi", "compiled"): (2,),
-    ("openmpi", "python"): (),
-}
-TURNS = {
-    ("mpich", "compiled"): (4, 5, 4, 5, 7, 8),  # 7 and 8 wait for two cores: they have a sixth each
-    ("mpich", "python"): (2, 3),
-    ("openmpi", "compiled"): (3, 5, 3, 5, 8),
+TURNS: dict[tuple[str, str], Turns] = {
+    ("mpich", "compiled"): ((1,), (2, 3), (4, 5, 4, 5, 4, 5, 7, 8)),  # 7 and 8 wait for two cores
+    ("mpich", "python"): ((2, 3),),
+    ("openmpi", "compiled"): ((2, 3, 2, 3, 2, 3, 5, 8),),
     ("openmpi", "python"): (),
 }
 STARTS = [
-    (*which, ranks) for which in ALWAYS for ranks in ALWAYS[which] + (*dict.fromkeys(TURNS[which]),)
+    (*which, ranks) for which in TURNS for group in TURNS[which] for ranks in sorted({*group})
 ]
-WORLDS = [(*which, ranks) for which in ALWAYS for ranks in RANKS]
+WORLDS = [(*which, ranks) for which in TURNS for ranks in RANKS]
 every_start = pytest.mark.parametrize(("mpi", "engine", "ranks"), STARTS, indirect=["mpi"])
 
 
@@ -129,14 +123,19 @@ def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int) -> None:
 
 
 def test_turns() -> None:
-    """Each check has one of the numbers, and each number has checks of most programs."""
-    for turns in filter(None, TURNS.values()):
-        for name in chain.from_iterable(checks().values()):
-            assert sum(has_turn(name, ranks, turns) for ranks in {*turns}) == 1
-            assert has_turn(name, 1, turns)
-        for ranks in {*turns}:
+    """Each check has one number of each group, and each number has checks of most programs."""
+    names = {*chain.from_iterable(checks().values())}
+    assert names > {*ON_ONE_NUMBER}
+    for turns in TURNS.values():
+        for name, group in product(names, turns):
+            number = sum(has_turn(name, ranks, turns) for ranks in {*group})
+            assert number == (name not in ON_ONE_NUMBER or ON_ONE_NUMBER[name] in group)
+        for ranks in chain.from_iterable(turns):
             having = [any(has_turn(name, ranks, turns) for name in c) for c in checks().values()]
             assert sum(having) > len(having) // 2
+    for name in ON_ONE_NUMBER:
+        assert all(any(has_turn(name, n, turns) for n in RANKS) for turns in TURNS.values())
+        assert not has_turn(name, 1, TURNS["mpich", "compiled"])
 
 
 def test_rounds() -> None:

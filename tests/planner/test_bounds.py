@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
@@ -55,6 +55,7 @@ def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dic
 @pytest.mark.parametrize(
     "algorithm", [a for a in algorithms_for("broadcast") if not a.levels], ids=lambda a: a.name
 )
+@settings(max_examples=8)
 @given(data=st.data())
 def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> None:
     machine = data.draw(any_machine)
@@ -72,13 +73,13 @@ def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> No
 @pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
 def test_no_plan_is_faster(machine: Machine) -> None:
     """Every candidate, for few ranks and for many, for short messages and for long ones."""
-    for ranks in (2, 3, 7, 100):
-        for nbytes in (1, 7, 999, 1000, 4095, 4096, 1 << 20):
-            made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine)
-            assert 0 < made.bound.time <= min(c.predicted for c in made.candidates)
-            for candidate in made.candidates:
-                if not ALGORITHMS[candidate.name].segmented:
-                    assert made.unsegmented_bound.time <= candidate.predicted
+    sizes = 1, 7, 999, 1000, 4095, 4096, 1 << 20
+    for ranks, nbytes in [*product((2, 3, 7, 100), sizes)][::3]:
+        made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine)
+        assert 0 < made.bound.time <= min(c.predicted for c in made.candidates)
+        for candidate in made.candidates:
+            if not ALGORITHMS[candidate.name].segmented:
+                assert made.unsegmented_bound.time <= candidate.predicted
 
 
 # --- no schedule whatever is faster ---
@@ -179,7 +180,7 @@ def test_all_trees_are_there() -> None:
 )
 def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
     """By brute force over all trees."""
-    for ranks in range(1, 8):
+    for ranks in range(1, 7):
         for nbytes in (1, 999, 5000):
             best = min(ideal(written(t, nbytes), machine).completion for t in trees(ranks))
             assert unsegmented(machine, ranks, nbytes) == best
@@ -194,7 +195,7 @@ def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
 def test_the_postal_bound_is_met_by_the_tree(lam: str) -> None:
     """One t0 for every size: segments cannot help, and the λ-tree takes T_λ(p)·t0."""
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
-    for ranks in (2, 3, 4, 5, 7, 8, 9, 13, 20, 21, 34, 50, 64):
+    for ranks in (2, 3, 5, 8, 13, 34, 64):
         made = plan("broadcast", ranks=ranks, nbytes=4096, machine=machine)
         least = postal.broadcast_time(ranks, lam) * F(17, 10_000)
         assert made.bound.time == made.unsegmented_bound.time == made.choice.predicted == least
@@ -240,7 +241,7 @@ def test_the_best_size_at_which_a_protocol_begins() -> None:
 def test_a_size_between_two_measured_ones_is_never_needed() -> None:
     """The slow twin: the least of each cost over all sizes, one by one."""
     for machine in (POSTAL, HOCKNEY, MEASURED, STEEP):
-        for nbytes in (1, 7, 15, 17, 998, 999, 1000, 1001, 4095, 4097):
+        for nbytes in (1, 7, 15, 17, 999, 1001):
             costs = {x: machine.message(x) for x in range(1, nbytes + 1)}
             gap = min(c.gap for c in costs.values())
             latency = min(c.latency for c in costs.values())
@@ -325,7 +326,7 @@ def test_a_collective_without_bounds() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, MEASURED, STEEP], ids=lambda m: m.kind)
 def test_no_reduce_scatter_is_faster(machine: Machine) -> None:
-    for ranks, block in product((2, 3, 5, 8, 13), (8, 64, 4096)):
+    for ranks, block in [*product((2, 3, 5, 8, 13), (8, 64, 4096))][::2]:
         made = plan("reduce_scatter_block", ranks=ranks, nbytes=ranks * block, machine=machine)
         assert made.bound.time <= made.choice.predicted
         for one in made.candidates:

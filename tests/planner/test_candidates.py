@@ -15,7 +15,7 @@ from collwise.errors import NothingApplies
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.planner import candidates, relaxed
-from collwise.planner.candidates import keeps_order, tried
+from collwise.planner.candidates import tried
 from collwise.planner.choose import problem_for
 from collwise.planner.relaxed import about, least_time, load, sampled
 from collwise.report.plan_document import plan_document
@@ -39,10 +39,10 @@ def problem_of(asked: Asked) -> Problem:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
-    for asked in problems(5, 8, (kind,)):
+    for asked in problems(5, 4, (kind,)):
         problem, topology = problem_of(asked), asked.more.get("topology")
         for algorithm in algorithms_for(problem.collective, levels=False):
-            if not keeps_order(algorithm, problem):
+            if not algorithm.keeps_order(problem):
                 continue
             look = (
                 OneLevel(asked.machine, 1) if isinstance(asked.machine, Levels) else asked.machine
@@ -55,7 +55,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("problems_of_each", [4, pytest.param(100, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("problems_of_each", [3, pytest.param(100, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
     kind: str, problems_of_each: int, monkeypatch: pytest.MonkeyPatch
@@ -130,7 +130,16 @@ def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("shape", ["4x4", "3+5+2", "2x3x4", "8x8", "3+1+4, round robin"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "4x4",
+        "3+5+2",
+        "2x3x4",
+        pytest.param("8x8", marks=pytest.mark.exhaustive),
+        "3+1+4, round robin",
+    ],
+)
 def test_rough_times_are_near(shape: str) -> None:
     """Those by which plans are chosen: made of parts, or all ranks do the same."""
     ratios: list[float] = []
@@ -142,7 +151,7 @@ def test_rough_times_are_near(shape: str) -> None:
         problem, _ = problem_for(collective, ranks=ranks, nbytes=512 * ranks, **given)
         problem = replace(problem, placement=machine.placement)
         for algorithm in algorithms_for(collective):
-            if not algorithm.levels or not keeps_order(algorithm, problem):
+            if not algorithm.levels or not algorithm.keeps_order(problem):
                 continue
             for settings in algorithm.choices(problem, machine):
                 schedule = algorithm.solve(problem, settings)
@@ -163,7 +172,7 @@ def test_hardly_any_plan_of_many_ranks_for_one_level_is_faster(
     machine = parse("8x8: 200ns+0.1ns/B,2,300ns+0.1ns/B; 1.7us+0.8ns/B,4")
     for name in ("INSIDE", "FOR_RUNNERS_UP"):
         monkeypatch.setattr(candidates, f"MAX_{name}", 0)
-    for nbytes in (512, 1 << 16):
+    for nbytes in (512,) if collective in ("broadcast", "reduce") else (1 << 16,):
         given: dict[str, Any] = {"ranks": 64, "nbytes": nbytes}
         ours = cw.plan(collective, machine=machine, **given)
         theirs = cw.plan(collective, machine=OneLevel(machine, 2), **given)

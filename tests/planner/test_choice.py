@@ -28,7 +28,8 @@ SIZES = (0, 1, 700, 20_000)
 @each_machine
 def test_against_brute_force(machine: Machine) -> None:
     """Play every choice of every algorithm: the plan is the fastest, its prediction exact."""
-    for ranks, nbytes in product((1, 2, 3, 9, 16), SIZES):
+    place = list(MACHINES.values()).index(machine)
+    for ranks, nbytes in [*product((1, 2, 3, 9, 16), SIZES)][place % 3 :: 3]:
         root = ranks // 2
         problem = Problem("broadcast", ranks, nbytes, root)
         played = {
@@ -73,7 +74,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
 
 @pytest.mark.no_cover
 @each_machine
-@pytest.mark.parametrize("ranks", [2, 6, 40])
+@pytest.mark.parametrize("ranks", [2, 13])
 def test_more_choices_are_never_slower(machine: Machine, ranks: int) -> None:
     """The field is as fast as its fastest algorithm planned alone, the only candidate then."""
     made = plan("broadcast", ranks=ranks, nbytes=5000, machine=machine)

@@ -75,7 +75,7 @@ def check_few_sources(problem: tuple[int, list[int]], machine: Machine, nbytes: 
 
 any_few = given(few, any_machine, st.integers(1, 5000))
 test_few_sources_are_never_slower_than_usual = pytest.mark.no_cover(
-    settings(max_examples=8)(any_few(check_few_sources))
+    settings(max_examples=3)(any_few(check_few_sources))
 )
 test_nor_in_more_cases = pytest.mark.exhaustive(
     settings(max_examples=1000)(any_few(check_few_sources))
@@ -216,10 +216,10 @@ def bounded() -> Iterator[tuple[int, Any, Any]]:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_nothing_is_faster_than_the_bounds(machine: Machine) -> None:
-    """Each problem on one machine or two; `-m exhaustive` has all on all."""
+    """Each problem on one machine; `-m exhaustive` has all on all."""
     first = list(MACHINES.values()).index(machine)
     for turn, (p, sources, nbytes) in enumerate(bounded()):
-        if (turn + turn // 4 + first) % 3 == 0:
+        if (turn + turn // 4 + first) % len(MACHINES) == 0:
             check_bounds(s_to_p(p, sources, nbytes, machine))
 
 
@@ -241,7 +241,7 @@ def check_any_machine(data: st.DataObject, machine: Machine) -> None:
 
 any_problem = given(st.data(), any_machine)
 test_nothing_is_faster_on_any_machine = pytest.mark.no_cover(
-    settings(max_examples=12)(any_problem(check_any_machine))
+    settings(max_examples=6)(any_problem(check_any_machine))
 )
 test_nor_on_many_more = pytest.mark.exhaustive(
     settings(max_examples=1000)(any_problem(check_any_machine))

@@ -28,7 +28,7 @@ def changes(seen: Record) -> set[tuple[str, str]]:
 
 
 @pytest.mark.no_cover
-def test_a_quarter_is_as_it_was_recorded() -> None:
+def test_an_eighth_is_as_it_was_recorded() -> None:
     assert not changes(sample())
 
 
@@ -39,7 +39,7 @@ def test_all_is_as_it_was_recorded() -> None:
     assert not changes(seen)
 
 
-def test_every_algorithm_and_machine_is_in_the_quarter() -> None:
+def test_every_algorithm_and_machine_is_in_the_sample() -> None:
     labels = {label.partition("(")[0] for parts in sample().values() for label in parts}
     assert set(cw.ALGORITHMS) <= labels
     assert {plan.rpartition(" ")[2] for plan in sample()} == {*MACHINES, "levels", "paragon"}

@@ -11,8 +11,10 @@ from msgspec import structs
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument
+from collwise.figures.report_pictures import machine_picture
 from collwise.measure.race import MARGIN
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.report import schedule_files
@@ -23,7 +25,7 @@ from collwise.tuning.outcomes import Tuning
 from tests.figures.examples import FINGERPRINT, PROVENANCE, point, profile
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 from tests.report.html_page import Page
-from tests.tuning.examples import alone, outcome, session
+from tests.tuning.examples import WITH_NODES, alone, outcome, session
 
 pytestmark = pytest.mark.no_cover
 
@@ -260,10 +262,11 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
         (POSTAL, "scatter_ring", True),  # t0 is the same for parts
         (HOCKNEY, "binomial", True),
         (HOCKNEY, "scatter_ring", False),
+        (Machine.levels([POSTAL, POSTAL], Placement.regular(2, 4)), "binomial", False),
     ],
 )
 def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool) -> None:
-    """Messages of several lengths keep their senders busy for several times."""
+    """Messages of several lengths, or levels, keep their senders busy for several times."""
     schedule = ALGORITHMS[f"broadcast/{algorithm}"].schedule(8, 4096, 0)
     unit = unit_of(simulate(schedule, machine))
     assert unit == (machine.message(4096).gap if one else None)
@@ -300,3 +303,7 @@ def test_too_many_ranks_to_draw(tmp_path: Path) -> None:
     assert caught.value.seen == "4097 ranks"
     assert caught.value.remedy == "draw a plan for at most 4096 ranks"
     assert not [*tmp_path.iterdir()]
+
+
+def test_the_machine_s_picture_says_of_which_level_it_is() -> None:
+    assert machine_picture(WITH_NODES).title == "The machine: t0 and λ between nodes"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from tests.cli.running import example
+from tests.profiles.example import example
 
 from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument
 from collwise.figures.style import save as save_figure

@@ -72,3 +72,11 @@ def test_nouns() -> None:
         "1 rank",
         "1,000 ranks",
     ]
+
+
+def test_decimals_that_tell_times_apart() -> None:
+    scale = formatting.scale_for(10.4e-3)
+    assert [scale.text(t) for t in (10.345e-3, 10.35e-3)] == ["10.3", "10.3"]
+    finer = scale.telling_apart((10.345e-3, 10.35e-3, 10.35e-3))
+    assert [finer.text(t) for t in (0, 10.345e-3, 10.35e-3)] == ["0", "10.345", "10.35"]
+    assert scale.telling_apart((1, 1 + 1e-12)).places == 4

@@ -20,7 +20,7 @@ from collwise.verifier import check_flow
 from collwise.verifier.deadlock import awaited_receives
 
 Lists = list[list[Operation]]
-SEEDS = 120
+SEEDS = 60
 
 
 def bytes_of(op: Operation) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ def radices(ranks: int) -> list[int]:
 
 
 def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best of those few that are best if only the first piece ever has to wait."""
+    """The best by exact time, of those few that are best if no piece but the first ever waits."""
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
     if not 1 < ranks <= min(items, MAX_RANKS):
@@ -89,10 +89,10 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def without_empty_parts(
     problem: Problem, radix: int, pieces: int, latency: int
 ) -> CirculantExchange:
-    """The exchange in at most as many pieces as every rank's block has items.
+    """The exchange in no more pieces than the blocks have items.
 
-    With fewer items than ranks the radix is 2: there an upper bound of the time is known, whatever
-    blocks are empty.
+    With fewer items than ranks the radix is 2, for which an upper bound of the time is known even
+    if some blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:
@@ -103,7 +103,7 @@ def without_empty_parts(
 def register_circulant(
     collective: str, summary: str, time: str, in_pieces: str, time_in_pieces: str
 ) -> None:
-    """Register both for a collective."""
+    """Register the plain exchange and the one in pieces for a collective."""
     made: dict[str, Any] = {"source": ("Traeff2024",)}
     register_circular(f"{collective}/circulant", summary, time, CirculantExchange, **made)
     made |= {"messages": messages, "choices": choices, "parameters": PARAMETERS}

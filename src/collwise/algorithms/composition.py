@@ -1,7 +1,7 @@
 """What algorithms for machines with levels share: an algorithm for each level, and their choice.
 
-The algorithms are those that are there for machines without levels.  They are written with their
-settings, the innermost level first: "binomial | postal_tree(lam=4)".
+They take their parts from the algorithms for machines without levels.  The parts are written with
+their settings, the innermost level first: "binomial | postal_tree(lam=4)".
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +23,12 @@ from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
-from collwise.schedule.problem import Order, Problem, satisfies
+from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.timing.trace import fastest_timing
 
 BEST = 3
-"""So many algorithms of each level are combined with those of the others."""
+"""The number of algorithms of each level that are combined with those of the other levels."""
 
 
 class LevelAlgorithm(NamedTuple):
@@ -99,7 +99,7 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[LevelAlgorithm
 
 
 def programs(one: LevelAlgorithm, problem: Problem) -> Callable[[int], Program]:
-    """Its program for a problem of the same bytes over so many ranks."""
+    """The program of a part, by the number of ranks in a team, for the problem's bytes."""
     made: dict[int, Program] = {}
 
     def program(ranks: int) -> Program:
@@ -144,7 +144,7 @@ def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
 
 def check_order(algorithm: Algorithm, problem: Problem) -> None:
     """Raise InvalidArgument if it combines in a weaker order than is needed."""
-    if not satisfies(algorithm.order(problem), problem.order):
+    if not algorithm.keeps_order(problem):
         raise InvalidArgument(
             f"{algorithm.name} as a part, in the order {problem.order!r}",
             f"it combines in the order {algorithm.order(problem)!r}",
@@ -153,9 +153,9 @@ def check_order(algorithm: Algorithm, problem: Problem) -> None:
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The ranks' own order where every group is a run of ranks, the first of which leads it.
+    """The order of the ranks if every group is a run of ranks, led by its first one.
 
-    Without a placement nobody knows whether it is.
+    Without a placement that is not known.
     """
     known = problem.placement is not None and not problem.root
     return "rank" if known and hierarchy_of(problem).lines_up else "same"
@@ -212,7 +212,7 @@ def best_parts(
     for algorithm in algorithms_for(problem.collective, levels=False):
         if among is not None and algorithm.short_name not in among:
             continue
-        if problem.kind.combines and not satisfies(algorithm.order(problem), problem.order):
+        if not algorithm.keeps_order(problem):
             continue
         for settings in algorithm.choices(problem, machine):
             one = LevelAlgorithm.of(algorithm, settings)

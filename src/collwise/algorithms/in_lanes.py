@@ -1,7 +1,7 @@
 """What algorithms in lanes share: the collection inside the nodes, and the choice of the parts.
 
-Several ranks of a node carry a part each [Traeff2020]: where one alone cannot fill the node's card,
-long messages take less time.
+Several ranks of a node carry a part each [Traeff2020].  Long messages take less time if one rank
+alone cannot fill the node's card.
 """
 
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def lane_problem(lanes: Lanes, problem: Problem, nbytes: int) -> Problem:
 
 
 def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
-    """The best few across, with what is best inside; none where there is one lane only."""
+    """The best few across, with the best collection inside; none if there is only one lane."""
     lanes = lanes_of(problem)
     if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
         return []

@@ -65,7 +65,7 @@ class _Kind(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _shortest(ranks: int, latency: int) -> _Kind:
-    """The kind of rounds that is the shortest for a few pieces."""
+    """The kind of rounds that ends first for a few pieces."""
     kinds: list[type[Rounds]] = []
     if latency > 2 and arrangement(ranks - 1, latency) is not None:
         kinds.append(CyclicTrees)
@@ -107,7 +107,7 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best length of pieces, by the time if the last one were as long as the others."""
+    """The best length of pieces, by the time if all of them were of this length."""
     most = MAX_PLAYED // problem.ranks if problem.ranks <= MAX_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
@@ -129,7 +129,7 @@ def lengths(problem: Problem) -> set[int]:
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces and latency of their rounds, of the best few by a rough time."""
+    """The best number of pieces and latency of the rounds, of those that a rough time favours."""
 
     def later(work: int, latency: int) -> int | None:
         if work > MAX_CYCLIC or (work > MAX_TABLED and latency <= 2):
@@ -196,13 +196,13 @@ def _best(
 
 
 def _at_once(machine: Machine, nbytes: int) -> bool:
-    """Whether a message is there as soon as its sender is free: λ is 1."""
+    """Whether a message arrives as soon as its sender is free, as λ is 1."""
     cost = machine.message(nbytes)
     return cost.gap == cost.latency
 
 
 def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> Fraction:
-    """Seconds for so many pieces, all of so many bytes, where λ = 1; else about as many."""
+    """Seconds for so many pieces of so many bytes each: exact if λ is 1, else about."""
     rounds = count - 1 + (problem.ranks - 1).bit_length()
     return rounds * (machine.message(nbytes).latency + (_combine(problem, machine, nbytes) or 0))
 

@@ -5,7 +5,7 @@ message takes as many rounds as those of its level.  Inner levels, whose ranks s
 algorithms of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -15,6 +15,7 @@ from collwise.algorithms.composition import (
     BEST,
     best_parts,
     parts_parameter,
+    register_multilevel,
     team_problem,
     time_by_parts,
 )
@@ -26,15 +27,18 @@ from collwise.model.machine import Cost
 from collwise.model.postal import broadcast_time
 from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
+from collwise.schedule.lanes import InTeam
+from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 from collwise.schedule.rounds import highest
 
 MAX_PLAYED = 1 << 20
-"""Pieces × ranks: more are refused, since every rank has to play all of them."""
+"""Pieces × ranks: more are refused, since every rank has to simulate all of them."""
 MAX_LATENCY = 1 << 12
-"""Rounds of a message's way: with more, hardly anything happens in most of the rounds played."""
+"""Rounds that a message may travel: with more, hardly anything happens in most rounds."""
 EVEN = 4
-"""Rounds span levels whose t0 is at least that of the outermost over this."""
+"""Rounds span a level if its t0 is at least the outermost one's divided by this."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -49,14 +53,8 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """Those of the outermost levels, of so many at most."""
+    """The latencies that are set: of the outermost levels, of so many at most."""
     return tuple(map(int, settings["latencies"].split()))[-depth:]
-
-
-def parameters(collective: str) -> dict[str, Parameter]:
-    """Those of the rounds, and of the levels inside."""
-    inside = parts_parameter("inside", collective, "binomial | flat")
-    return {"latencies": LATENCIES, "segment": SEGMENT, "inside": inside}
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
@@ -81,14 +79,14 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
-    """Of every level; combining adds to what a message takes."""
+    """What a message costs at every level, with combining."""
     combining = machine.combine(segment) if problem.kind.combines else None
     levels = range(1, hierarchy_of(problem).depth + 1)
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
 def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best few lengths by a rough time, with the best algorithms inside."""
+    """The few lengths of pieces that a rough time favours, with the best algorithms inside."""
     teams = hierarchy_of(problem)
     collective, rough = problem.collective, list[tuple[Fraction, int, int, str]]()
     for segment in lengths(problem):
@@ -128,7 +126,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 
 def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time: all rounds, and that inside the groups."""
+    """About the time: that of all rounds, and that of the levels inside."""
     teams = hierarchy_of(problem)
     latencies = latencies_of(settings, teams.depth)
     last = rounds(problem, latencies, settings["segment"]).last
@@ -136,3 +134,39 @@ def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     inner = teams.depth - len(latencies)
     inside = time_by_parts(problem, machine, settings["inside"], problem.collective, inner)
     return last * max(cost.gap for cost in costs[inner:]) + inside
+
+
+def register_rounds(
+    collective: str,
+    summary: str,
+    time: str,
+    program: Callable[[FreeRounds, tuple[Block, ...]], Program],
+    build: Callable[[Problem, Settings, InTeam, int], Program],
+    **more: Any,
+) -> None:
+    """Register a collective in rounds over levels.
+
+    program: what the leaders run.   build: of a problem, its settings, that program and the number
+    of levels inside, the whole.
+    """
+
+    def built(problem: Problem, settings: Settings) -> Program:
+        depth = hierarchy_of(problem).depth
+        latencies, segment = latencies_of(settings, depth), settings["segment"]
+        team = members(hierarchy_of(problem), len(latencies))
+        leaders = program(rounds(problem, latencies, segment), pieces_of(problem, segment))
+        return build(problem, settings, InTeam(team, leaders), depth - len(latencies))
+
+    inside = parts_parameter("inside", collective, "binomial | flat")
+    register_multilevel(
+        f"{collective}/multilevel_rounds",
+        summary,
+        time,
+        built,
+        choices,
+        source=("BarNoyKipnis1994", "Karonis2002"),
+        parameters={"latencies": LATENCIES, "segment": SEGMENT, "inside": inside},
+        segmented=True,
+        by_level=by_level,
+        **more,
+    )

@@ -19,9 +19,9 @@ from collwise.timing import ideal_alike, ideal_completion
 from collwise.timing.exchange_times import exchange_times
 
 LARGEST_SIMULATED = 130
-"""Ranks up to which schedules in which ranks differ are simulated rank by rank for their time."""
+"""Up to so many ranks, schedules in which ranks differ are simulated rank by rank."""
 LARGEST_MESSAGES = 1 << 12
-"""Messages up to which they are, of programs in pieces."""
+"""The same for programs in pieces, in messages."""
 
 MOST_MESSAGES = 1 << 19
 """Messages of an exchange in which ranks differ, up to which its time is exact: some 0.3 s."""
@@ -64,7 +64,7 @@ def register_exchange(name: str, summary: str, time: str, stages: Stages, **more
 
 
 def _is_estimated(exchange: Exchange) -> bool:
-    """Whether so many ranks differ that the time of an exchange is told from above."""
+    """Whether the time of an exchange is estimated from above, since too many ranks differ."""
     messages = exchange.problem.ranks * sum(stage.radix for stage in exchange.stages)
     return messages > MOST_MESSAGES and not exchange.is_alike()
 
@@ -173,7 +173,7 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
 
 
 def circular_time(program: Circular, machine: Machine) -> Fraction:
-    """Seconds of a program of p blocks around a circle, if all blocks were equally long.
+    """Seconds of a program of p blocks around a circle, as if all blocks were equally long.
 
     Exact if they are; otherwise the time for the next larger length that splits evenly.
     """

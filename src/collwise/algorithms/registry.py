@@ -84,6 +84,10 @@ class Algorithm:
         """The name without its collective."""
         return self.name.partition("/")[2]
 
+    def keeps_order(self, problem: Problem) -> bool:
+        """Whether it combines in the order that a problem asks for, if it combines at all."""
+        return not self.kind.combines or satisfies(self.order(problem), problem.order)
+
     def settings(self, values: Settings) -> dict[str, Any]:
         """The values, read and checked; raises InvalidArgument for unknown or missing ones."""
         unknown = sorted(set(values) - set(self.parameters))
@@ -145,7 +149,7 @@ class Algorithm:
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
         """The schedule for a problem as it stands; raises as `schedule` does."""
-        if self.kind.combines and not satisfies(self.order(problem), problem.order):
+        if not self.keeps_order(problem):
             raise InvalidArgument(
                 f"{self.name} in the order {problem.order!r}",
                 f"it combines in the order {self.order(problem)!r}",

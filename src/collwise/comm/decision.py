@@ -33,7 +33,7 @@ from collwise.profiles.level_machine import check_depth, placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
-from collwise.schedule.problem import ORDERS, Order, Problem, satisfies
+from collwise.schedule.problem import ORDERS, Order, Problem
 from collwise.system.quantities import parse_number
 
 log = logging.getLogger("collwise")
@@ -303,8 +303,9 @@ class Decision:
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
-        if by_hand is not None and not _legal(by_hand.algorithm, problem):
-            unsuited, by_hand = f"{by_hand.algorithm} is not legal here ({reason}); instead ", None
+        chosen = by_hand.algorithm if by_hand is not None else LIBRARY
+        if chosen != LIBRARY and not find(chosen, collective).keeps_order(problem):
+            unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
         elif machine is None:
@@ -369,13 +370,6 @@ def _share(learn: float | str | None) -> float:
     if not 0 <= share <= 1:
         raise InvalidArgument(asked, "it is no share of the time", "give one, such as 2%")
     return float(share)
-
-
-def _legal(name: str, problem: Problem) -> bool:
-    """Whether an algorithm, or the library, combines in an order that the problem allows."""
-    if name == LIBRARY or not problem.kind.combines:
-        return True
-    return satisfies(find(name, problem.collective).order(problem), problem.order)
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -15,6 +16,7 @@ from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.measure.race import Race
+from collwise.model.levels import crossing
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
 from collwise.schedule.program import Schedule
@@ -31,8 +33,11 @@ class Picture:
 
 
 def machine_picture(profile: Profile) -> Picture:
-    """What was measured: λ(m) and t0(m)."""
-    return Picture("The machine: t0 and λ", _LATENCY, svg(latency_curves(profile)))
+    """What was measured: λ(m) and t0(m); of several levels, those of the outermost."""
+    title = "The machine: t0 and λ"
+    if names := [level.name for level in profile.levels]:
+        title += f" {crossing(names, len(names) + 1)}"
+    return Picture(title, _LATENCY, svg(latency_curves(profile)))
 
 
 def race_picture(
@@ -47,13 +52,17 @@ def race_picture(
 
 
 def schedule_figures(
-    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
+    timing: Timing,
+    schedule: Schedule,
+    t0: Fraction | None = None,
+    topology: Topology | None = None,
+    crossings: Sequence[str] = (),
 ) -> dict[str, Figure]:
     """A schedule in space, if it can be drawn so ("Mesh" or "Tree"), and then in time ("Timeline").
 
     In space: the links of a mesh or a torus, if they are the topology; else the mesh of ranks if
     some of them are sources, or the tree if all data come from a root.   t0: exact seconds, to
-    count in units of it.
+    count in units of it.   crossings: as of `tree_diagram`.
     """
     kind = schedule.problem.kind
     figures: dict[str, Figure] = {}
@@ -61,16 +70,15 @@ def schedule_figures(
     if linked or kind.has_sources:
         figures["Mesh"] = mesh_diagram(timing, schedule, linked)
     elif kind.input == "root":
-        figures["Tree"] = tree_diagram(timing, schedule, t0)
-    return figures | {"Timeline": timeline(timing, schedule, t0)}
+        figures["Tree"] = tree_diagram(timing, schedule, t0, crossings)
+    return figures | {"Timeline": timeline(timing, schedule, t0, crossings)}
 
 
-def schedule_pictures(
-    timing: Timing, schedule: Schedule, t0: Fraction | None = None, topology: Topology | None = None
-) -> tuple[Picture, ...]:
-    """The same as pictures of the report."""
-    what = schedule_title(schedule).replace("\n", ", ")
-    figures = schedule_figures(timing, schedule, t0, topology)
+def schedule_pictures(timing: Timing, schedule: Schedule, *settings: Any) -> tuple[Picture, ...]:
+    """The same as pictures of the report.   settings: the other arguments of `schedule_figures`."""
+    *algorithm, problem = schedule_title(schedule).split("\n")
+    what = f"{' '.join(algorithm)}, {problem}"
+    figures = schedule_figures(timing, schedule, *settings)
     return tuple(
         Picture(f"{kind}: {what}", _SCHEDULE[kind], svg(figure)) for kind, figure in figures.items()
     )

@@ -1,5 +1,8 @@
 """What all pictures of a schedule share: a title, an axis of time, a note if nothing is sent."""
 
+from collections.abc import Sequence
+from textwrap import wrap
+
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator
@@ -10,9 +13,12 @@ from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing import Timing
 
+LETTERS = 72
+"""Of a line of a title: more may not fit."""
+
 
 def schedule_title(schedule: Schedule, completion: str = "") -> str:
-    """Two lines: the algorithm; and the problem, with the time (and its unit) of completion."""
+    """The algorithm, and in the last line the problem, with the time (and unit) of completion."""
     problem = schedule.problem
     parts = [formatting.size(problem.nbytes)]
     if problem.kind.has_sources:
@@ -24,7 +30,8 @@ def schedule_title(schedule: Schedule, completion: str = "") -> str:
     parts.append(formatting.count(problem.ranks, "rank"))
     if completion:
         parts.append(f"complete after {completion}")
-    return f"{plain(schedule.algorithm or problem.collective)}\n{', '.join(parts)}"
+    algorithm = plain(schedule.algorithm or problem.collective, 2 * LETTERS)
+    return "\n".join([*wrap(algorithm, LETTERS), ", ".join(parts)])
 
 
 def time_axis(axis: Axis, scale: formatting.Scale, ticks: Locator, what: str = "time") -> None:
@@ -52,11 +59,16 @@ def level_colour(placement: Placement | None, source: int, target: int) -> str:
     return LEVEL_COLOURS[min(level, len(LEVEL_COLOURS)) - 1]
 
 
-def level_labels(placement: Placement | None) -> list[tuple[str, str]]:
-    """The colours of the levels, with what they mean; none where there are no levels."""
+def level_labels(
+    placement: Placement | None, crossings: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """The colours of the levels, with what they mean; none where there are no levels.
+
+    crossings: what the machine's own names say, such as "inside a node".
+    """
     if placement is None:
         return []
-    names = ["inside a group", "between groups"]
-    if placement.depth > 2:
+    names = crossings or ["inside a group", "between groups"]
+    if placement.depth > 2 and not crossings:
         names = [f"meets at level {level}" for level in range(1, placement.depth + 1)]
     return list(zip(LEVEL_COLOURS, names, strict=False))

@@ -38,7 +38,7 @@ _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
 """Inches: the widths of the parts of a label in a bar, and of the room around it."""
 _DOT = 0.055
 """Inches: the radius of a large dot, and of the tip of the arrow into it."""
-MAX_LETTERS = 110
+MAX_LETTERS = 104
 """A legend of more is too wide for one line."""
 _LEAST_BAR = 0.2
 """Inches: shorter bars have no labels."""
@@ -58,12 +58,14 @@ class _Message(NamedTuple):
 
 
 @style.look()
-def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
+def timeline(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, crossings: Sequence[str] = ()
+) -> Figure:
     """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
     A dot is a receipt; a large one, the last receipt of its rank.  Other bars show combining, and
     thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of
-    seconds, or in units of t0 (exact seconds) if it is given.
+    seconds, or in units of t0 (exact seconds) if it is given.   crossings: as of `tree_diagram`.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -111,7 +113,9 @@ def timeline(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> 
         axes.tick_params(axis="y", length=0)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    handles = _legend_handles(schedule.problem.placement, flights=len(messages) <= MAX_FLIGHTS)
+    placement = schedule.problem.placement
+    lines = level_labels(placement, crossings) or [(MUTED, "under way")]
+    handles = _legend_handles(lines if len(messages) <= MAX_FLIGHTS else [])
     marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
     handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
     letters = sum(len(str(handle.get_label())) for handle in handles)
@@ -228,11 +232,9 @@ def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> 
     axes.plot(list(last.values()), list(last), "o", ms=size, mew=edge, zorder=3.5, **look)
 
 
-def _legend_handles(placement: Placement | None, *, flights: bool) -> list[Artist]:
+def _legend_handles(lines: Sequence[tuple[str, str]]) -> list[Artist]:
     handles: list[Artist] = [Patch(color=BLUE, label="sending: the sender is busy")]
-    if flights:
-        lines = level_labels(placement) or [(MUTED, "under way")]
-        handles += [Line2D([], [], color=colour, lw=0.8, label=label) for colour, label in lines]
+    handles += [Line2D([], [], color=colour, lw=0.8, label=label) for colour, label in lines]
     received = "received (large: its last message)"
     handles.append(Line2D([], [], ls="", marker="o", color=GREEN, label=received))
     return [*handles, Patch(color=WASH, label="holds data")]

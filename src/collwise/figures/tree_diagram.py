@@ -49,12 +49,15 @@ Place: TypeAlias = tuple[float, float]
 
 
 @style.look()
-def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None) -> Figure:
+def tree_diagram(
+    timing: Timing, schedule: Schedule, t0: Fraction | None = None, crossings: Sequence[str] = ()
+) -> Figure:
     """The first message that each rank receives, as a tree: a node's height is when it came.
 
     A node carries its rank, and beside it when it has everything; an edge, when the send starts.
     Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
-    MAX_NODES ranks, how many ranks have everything is drawn over time instead.
+    MAX_NODES ranks, how many ranks have everything is drawn over time instead.   crossings: what
+    messages of each level do, such as "inside a node".
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -65,7 +68,7 @@ def tree_diagram(timing: Timing, schedule: Schedule, t0: Fraction | None = None)
     children = _children(first, root)
     if children is None or len(children) > MAX_NODES:
         return _draw_growth(timing, scale, title, is_tree=children is not None)
-    return _draw_tree(timing, scale, title, first, children, schedule.problem)
+    return _draw_tree(timing, scale, title, first, children, schedule.problem, crossings)
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
@@ -140,6 +143,7 @@ def _draw_tree(
     first: dict[int, Transfer],
     children: dict[int, list[int]],
     problem: Problem,
+    crossings: Sequence[str],
 ) -> Figure:
     root, placement = problem.root, problem.placement
     times = {r: 0.0 if r == root else scale.value(first[r].received) for r in children}
@@ -153,6 +157,7 @@ def _draw_tree(
     uneven = placement is not None and needed > MAX_INCHES
     rows = _Rows(sorted(set(times.values()))) if uneven else None
     if rows is not None:
+        scale = scale.telling_apart([message.received for message in first.values()])
         heights = {rank: float(rows.height_of(time)) for rank, time in times.items()}
         columns = _columns(children, heights, root, APART)
     places = {rank: (float(column), times[rank]) for rank, column in columns.items()}
@@ -209,8 +214,9 @@ def _draw_tree(
         most = max(Counter(t.target for t in timing.transfers).values())
         remark += f"\nonly the first of up to {most} messages into each rank is drawn"
     if placement is not None:
-        remark += "\nat its upper left: the number of the rank's node"
-        for colour, label in level_labels(placement):
+        group = crossings[0].removeprefix("inside a ") if crossings else "group"
+        remark += f"\nat its upper left: the number of the rank's {group}"
+        for colour, label in level_labels(placement, crossings):
             axes.plot([], [], color=colour, lw=1, label=label)
         figure.legend(loc="outside lower right", fontsize=7.5)
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")

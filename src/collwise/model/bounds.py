@@ -6,11 +6,11 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from collwise.model import postal
+from collwise.model.chains import all_chained
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.pace import lines_below, soonest
-from collwise.model.pairs import all_connected
 
 
 class Bound(NamedTuple):
@@ -27,7 +27,7 @@ class Bound(NamedTuple):
 
 NOTHING = Bound(Fraction(0), "nothing has to be sent")
 LEAVING = "leave the root"
-CONNECTED = "every rank needs every byte of every rank: fewer rounds cost more bytes"
+CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
 """Of an argument to which `pace` adds its own."""
 
@@ -131,15 +131,14 @@ def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     As for a reduce; but n bytes have to be sent p − 1 times to be combined, and p − 1 times more to
     be known everywhere, so the share of some rank is 2(p − 1)/p·n.  Source: [PatarasukYuan2009].
-    One more: few rounds and few bytes exclude each other (`pairs`).
+    One more: in short time there are ways between all ranks in short messages only (`chains`).
     """
     bound = _combining(machine, ranks, nbytes, sent=2)
     if bound == NOTHING or not machine.independent_ports:
         return bound
-    per_byte = _least(machine, ranks * nbytes, of=nbytes).combining_per_byte
     lines = lines_below(machine, tuple(_sizes(machine, ranks * nbytes, 1)))
-    connected = Bound(all_connected(lines, ranks, nbytes, per_byte), CONNECTED)
-    return max(bound, connected, key=lambda one: one.time)
+    chained = all_chained(lines, ranks, nbytes, bound.time)
+    return Bound(chained, CHAINED) if chained > bound.time else bound
 
 
 def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:

@@ -126,6 +126,11 @@ class Levels(KeptHash, Machine):
         """What a message that meets at a level does: "inside a node", "between racks"."""
         return crossing([own.name for own in self.by_level[:-1]], level)
 
+    @property
+    def crossings(self) -> tuple[str, ...]:
+        """`crossing` of every level."""
+        return tuple(map(self.crossing, range(1, len(self.by_level) + 1)))
+
     def oddities(self, nbytes: int) -> tuple[str, ...]:
         """Sentences on what is allowed, but seldom meant: an outer level faster than an inner one.
 

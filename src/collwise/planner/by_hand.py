@@ -113,5 +113,4 @@ def planned(
         hierarchy_of(problem)
     time = score(algorithm, problem, machine, settings, None)
     chosen = Candidate(algorithm.name, settings, time, "chosen: it was named")
-    every, unsegmented = problem.lower_bounds(machine)
-    return Plan(problem, machine, None, chosen, (chosen,), every, unsegmented, {}, reason)
+    return Plan(problem, machine, None, chosen, (chosen,), {}, reason)

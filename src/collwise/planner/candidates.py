@@ -22,7 +22,7 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
 from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load, messages, sampled
-from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.system import formatting
 from collwise.timing import ideal_completion
@@ -105,11 +105,6 @@ def predicted(
     return ideal_completion(schedule, machine, topology)
 
 
-def keeps_order(algorithm: Algorithm, problem: Problem) -> bool:
-    """Whether an algorithm combines in the order that a problem asks for, if it does at all."""
-    return not problem.kind.combines or satisfies(algorithm.order(problem), problem.order)
-
-
 def tried(
     among: Iterable[Algorithm],
     problem: Problem,
@@ -156,7 +151,7 @@ def _choices(
         if problem.ranks <= MAX_LOOKS and machine.shares_ports:
             flats += [level.law for level in machine.by_level[1:]]
     for algorithm in among:
-        if not keeps_order(algorithm, problem):
+        if not algorithm.keeps_order(problem):
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue
         looks, seen = (flats, plain) if flats and not algorithm.levels else ([machine], problem)

@@ -18,7 +18,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
-from collwise.planner.candidates import Score, Tried, keeps_order, predicted, tried
+from collwise.planner.candidates import Score, Tried, predicted, tried
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
@@ -156,20 +156,17 @@ def _plan(
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
             remedy = "plan for fewer ranks or sources, or simulate one algorithm by name"
-        legal_ones = any(keeps_order(one, problem) for one in among)
+        legal_ones = any(one.keeps_order(problem) for one in among)
         raise (NothingApplies if legal_ones else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=_rank)
     why = "the least predicted time" if algorithm is None else "it was named"
     choice = replace(ranked[0], verdict=f"chosen: {why}")
-    every, unsegmented = problem.lower_bounds(machine)
     return Plan(
         problem,
         machine,
         topology,
         choice,
         (choice, *(replace(c, verdict=why_not(c, choice)) for c in ranked[1:])),
-        every,
-        unsegmented,
         excluded,
         reason,
         _repositioning(ranked),

@@ -101,8 +101,6 @@ class Plan:
     choice: Candidate
     candidates: tuple[Candidate, ...]
     """Every candidate, the fastest predicted first; each verdict says why it is not the choice."""
-    bound: Bound
-    unsegmented_bound: Bound
     excluded: Mapping[str, str] = field(hash=False)
     """Algorithms that do not apply here, and why."""
     reason: str = ""
@@ -129,6 +127,21 @@ class Plan:
     def predicted_s(self) -> float:
         """The predicted time in seconds."""
         return self.choice.predicted_s
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, Bound]:
+        """Computed when somebody asks: a choice by formulas needs none."""
+        return self.problem.lower_bounds(self.machine)
+
+    @property
+    def bound(self) -> Bound:
+        """The lower bound for every schedule."""
+        return self.bounds[0]
+
+    @property
+    def unsegmented_bound(self) -> Bound:
+        """The lower bound for schedules that cut nothing."""
+        return self.bounds[1]
 
     @property
     def lower_bound_s(self) -> float:
@@ -178,8 +191,8 @@ class Plan:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the schedule, which is made again from the rest (and cannot always be sent)."""
-        made = ("schedule", "level_times")
+        """Without what is made again from the rest: the schedule cannot always be sent."""
+        made = ("schedule", "level_times", "bounds")
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __str__(self) -> str:

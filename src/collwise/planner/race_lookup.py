@@ -17,7 +17,7 @@ from collwise.model.exact import exact
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 REACH = 4
@@ -175,7 +175,7 @@ def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:
     """The verdict of a race, if its winner is legal here."""
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
     combines = name != LIBRARY and problem.kind.combines
-    if combines and not satisfies(ALGORITHMS[name].order(problem), problem.order):
+    if combines and not ALGORITHMS[name].keeps_order(problem):
         because = f"{name} combines in an order that is not legal here, though {because}"
         name = LIBRARY
     return Verdict(name, because, race)

@@ -23,7 +23,7 @@ from collwise.figures.report_pictures import (
 )
 from collwise.measure.race import MARGIN
 from collwise.profiles.fingerprint import LABELS
-from collwise.report.schedule_files import LARGEST_DRAWN, unit_of
+from collwise.report.schedule_files import LARGEST_DRAWN, settings_of
 from collwise.report.tables import Table
 from collwise.report.tuning_tables import (
     call,
@@ -147,7 +147,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
         if plan.problem.ranks > LARGEST_DRAWN:
             return
         trace = simulate(plan.candidate(label).schedule(plan.problem), plan.machine, plan.topology)
-        yield from schedule_pictures(trace.timing, trace.schedule, unit_of(trace), trace.topology)
+        yield from schedule_pictures(trace.timing, trace.schedule, *settings_of(trace))
 
 
 def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[TableCell]]:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from collwise.errors import InvalidArgument
 from collwise.figures.report_pictures import schedule_figures
 from collwise.figures.style import save
+from collwise.model.levels import Levels
 from collwise.model.machine import Wormhole
+from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
 from collwise.planner.relaxed import messages, sampled
 from collwise.schedule.program import Schedule
@@ -57,16 +59,22 @@ def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
     Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
     _check_drawable(trace.schedule)
-    figures = schedule_figures(trace.timing, trace.schedule, unit_of(trace), trace.topology)
+    figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))
     *in_space, in_time = figures.values()
     space = save(in_space[0], path) if in_space else None
     return ScheduleFiles(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
 
 
+def settings_of(trace: Trace) -> tuple[Fraction | None, Topology | None, tuple[str, ...]]:
+    """The last arguments of `schedule_figures`."""
+    crossings = trace.machine.crossings if isinstance(trace.machine, Levels) else ()
+    return unit_of(trace), trace.topology, crossings
+
+
 def unit_of(trace: Trace) -> Fraction | None:
     """t0, if all messages have the same; None where seconds read better."""
     machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
-    if has_sources or trace.topology is not None or isinstance(machine, Wormhole):
+    if has_sources or trace.topology is not None or isinstance(machine, Wormhole | Levels):
         return None
     gaps = {machine.message(n).gap for n in {transfer.nbytes for transfer in trace.transfers}}
     return (gaps.pop() or None) if len(gaps) == 1 else None

@@ -1,5 +1,6 @@
 """Numbers for people: three significant digits, a unit, never an exponent."""
 
+from collections.abc import Collection
 from fractions import Fraction
 from math import floor, isfinite, log10
 from typing import NamedTuple, TypeAlias
@@ -32,6 +33,13 @@ class Scale(NamedTuple):
         """The number of units as text, without needless zeros."""
         text = f"{self.value(time_s):.{self.places}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def telling_apart(self, times_s: Collection[Time]) -> "Scale":
+        """With the decimals, 4 at most, that different times need to have different texts."""
+        scale, number = self, len(set(times_s))
+        while scale.places < 4 and len(set(map(scale.text, times_s))) < number:
+            scale = scale._replace(places=scale.places + 1)
+        return scale
 
     def text_with_unit(self, time_s: Time) -> str:
         """The same, with the unit."""

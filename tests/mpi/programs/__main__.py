@@ -15,7 +15,7 @@ from tests.mpi.programs.checks import main
 if __name__ == "__main__":
     numbers = [word for word in sys.argv[1:] if word[0].isdigit()]
     rounds = [[*map(int, word.split("+"))] for word in numbers if "|" not in word]
-    turns = [int(number) for word in numbers if "|" in word for number in word.split("|")]
+    turns = [[*map(int, word.split("|"))] for word in numbers if "|" in word]
     names = [word for word in sys.argv[1:] if not word[0].isdigit()]
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     for name in names or every:

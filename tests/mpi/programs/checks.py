@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
-from tests.mpi.turns import has_turn
+from tests.mpi.turns import Turns, has_turn
 
 Error = TypeVar("Error", bound=BaseException)
 
@@ -50,12 +50,13 @@ def raises(
         raise AssertionError(f"nothing of {kinds} was raised")
 
 
-def main(rounds: Sequence[Sequence[int]] = (), turns: Sequence[int] = ()) -> None:
+def main(rounds: Sequence[Sequence[int]] = (), turns: Turns = ()) -> None:
     """Run the checks, in several rounds on parts of the world that work at the same time.
 
     rounds: of each, how many ranks its parts have.   Without, all ranks run the checks once.
-    turns: numbers of ranks of which each check runs on one only.
+    turns: groups of numbers of ranks; of each, a check runs on one only.
     """
+    assert "pytest" not in sys.modules, "a program loads it: half of what a rank's start takes"
     gc.freeze()  # what is loaded stays: checks that collect what is lost look at their own only
     world = MPI.COMM_WORLD
     for sizes in rounds or [[world.size]]:
@@ -74,7 +75,7 @@ def main(rounds: Sequence[Sequence[int]] = (), turns: Sequence[int] = ()) -> Non
     faulthandler.cancel_dump_traceback_later()
 
 
-def _run(comm: MPI.Intracomm, turns: Sequence[int]) -> None:
+def _run(comm: MPI.Intracomm, turns: Turns) -> None:
     """A rank that hangs says which one it is, and where, and ends."""
     for function in (one for one in _CHECKS if has_turn(one.__name__, comm.size, turns)):
         sys.stderr.flush()

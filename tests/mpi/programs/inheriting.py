@@ -14,9 +14,9 @@ from collwise.comm.checking import ENVIRONMENT
 from collwise.comm.decision import Decision
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import World
-from tests.cli.running import example
 from tests.mpi.programs.alike import works
 from tests.mpi.programs.checks import check, main, raises
+from tests.profiles.example import example
 
 ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "s_to_p": "bruck"}
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)

@@ -12,8 +12,8 @@ import collwise as cw
 from collwise.comm.learning import BLOCKS
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import describe
-from tests.cli.running import example
 from tests.mpi.programs.checks import check, main, raises
+from tests.profiles.example import example
 
 ENOUGH = 4000
 """Rounds of the program, at the most."""

@@ -4,7 +4,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import pytest
 from mpi4py import MPI
 from msgspec import structs
 
@@ -15,8 +14,8 @@ from collwise.comm.recording import OBJECTS as OBJECT_FORMS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import RaceResult
-from tests.cli.running import example
 from tests.mpi.programs.checks import check, main, raises
+from tests.profiles.example import example
 
 ALGORITHMS = {"broadcast": "binomial", "s_to_p": "bruck"}
 OBJECTS: list[Any] = [
@@ -136,7 +135,7 @@ def where_no_plan_may_serve_methods_are_mpi4pys(comm: MPI.Intracomm) -> None:
     assert vars(plain).get("Iallreduce") != MPI.Intracomm.Iallreduce.__get__(plain)
     assert "Ibcast" in vars(plain)
     own = Own(comm.Dup(), profile=False, algorithms={})
-    with pytest.raises(NotImplementedError):
+    with raises(NotImplementedError):
         own.Ibcast(None)
     for one in (plain, some, own):
         one.Free()

@@ -1,8 +1,8 @@
 """The census: every rank combines all contributions, in T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-Every rank does the same, relative to its own number, so each ends with another order of combining:
-for operators whose result does not depend on it.  Where λ is no integer, the census for ⌈λ⌉ delays
-receives, that for ⌊λ⌋ sends.
+Every rank does the same, relative to its own number.  So each combines in an order of its own, and
+the census is only for operators whose result does not depend on the order.  If λ is not an integer,
+the census for ⌈λ⌉ delays receives, and the census for ⌊λ⌋ delays sends.
 """
 
 from collections.abc import Callable, Iterable

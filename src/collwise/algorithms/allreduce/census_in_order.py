@@ -1,8 +1,8 @@
 """Gather everybody's vectors along the census, then combine them in the order of the ranks.
 
-For short vectors: T_λ(p)·t0 where t0 does not grow with the size, with the same bits on every rank,
-and operators that do not commute.  The census of sums is as quick, but combines in another order on
-every rank.
+For short vectors: where t0 does not grow with the size it takes T_λ(p)·t0.  All ranks end with the
+same bits, and operators need not commute.  The census of sums is as quick, but every rank combines
+in an order of its own.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,10 @@ from collwise.schedule.program import Program
 from collwise.timing import ideal_alike
 
 FEW_RANKS, MAX_RANKS, MAX_GATHERED = 64, 1024, 1 << 20
-"""Beyond so few ranks, this is tried on at most so many, and for so many bytes in all."""
+"""It is always tried up to the first number of ranks; beyond, up to the second one, and only where
+all vectors together have at most the third number of bytes."""
 _ALL = scratch(0)
-"""Where all vectors are gathered, one behind the other in the order of the ranks."""
+"""The slot in which all vectors are gathered, in the order of the ranks."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Versions 2, 3 and 4 of van de Geijn: exchange whole vectors, halves, or some of both.
 
-Version 2 is recursive doubling, Version 3 recursive halving and doubling, Version 4 any strategy
-that says in which of the d directions vectors are halved; Theorem 1 says which strategy is best,
-dynamic programming does where costs are no straight line [vandeGeijn1991 §3, §4, §6].
+Version 2 is recursive doubling, and Version 3 recursive halving and doubling.  Version 4 follows a
+strategy, which says in which of the d directions vectors are halved.  Theorem 1 says which strategy
+is best if costs are a straight line; otherwise dynamic programming finds it
+[vandeGeijn1991 §3, §4, §6].
 """
 
 from collwise.algorithms.reductions import (

@@ -58,9 +58,9 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
 
 
 def _order(problem: Problem) -> Order:
-    """The order of the ranks if nodes are runs of at most two of them.
+    """The order of the ranks if every node has one rank, or two neighbours.
 
-    In longer runs the last ranks come first.
+    In larger nodes the last ranks are combined first.
     """
     in_order = in_order_of_placement(problem) == "rank"
     return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"

@@ -1,7 +1,7 @@
 """Recursive multiplying: groups of k ranks exchange whole vectors; and all ranks as one group.
 
-With k = 2 this is recursive doubling.  A larger k sends more messages in fewer rounds, which pays
-where λ is high: a round takes (k − 2 + λ)·t0.  With k = p everybody gathers all vectors and
+With k = 2 this is recursive doubling.  A larger k means more messages in fewer rounds.  A round
+takes (k − 2 + λ)·t0, so that pays where λ is high.  With k = p every rank gathers all vectors and
 combines them in the order of the ranks.
 """
 
@@ -19,7 +19,7 @@ LARGEST_GATHERED = 64
 
 
 def stages(problem: Problem, radix: int) -> tuple[Stage, ...]:
-    """As many groups of `radix` as fit, and one of what is left; at least half of all ranks."""
+    """As many stages of `radix` as fit, and one of what is left: for at least half of the ranks."""
     left, radices = problem.ranks, []
     while left > 1:
         radices.append(min(radix, left))

@@ -1,7 +1,7 @@
 """Reduce up a tree to rank 0, then broadcast down the same tree: Version 1 of [vandeGeijn1991].
 
-With the binomial tree it always takes d(α + nβ) longer than recursive doubling (Version 2); with
-the λ-tree it is what is left where λ is high and the ranks must agree to the last bit.
+With the binomial tree it always takes d(α + nβ) longer than recursive doubling (Version 2).  The
+λ-tree serves where λ is high and all ranks must end with the same bits, which rules out the census.
 """
 
 from fractions import Fraction

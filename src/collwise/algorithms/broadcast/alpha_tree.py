@@ -35,7 +35,7 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """An α that serves every number of ranks up to p, if there is one; else several."""
+    """The α that is optimal for all numbers of ranks up to p, if there is one; else several."""
     lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:
         return []

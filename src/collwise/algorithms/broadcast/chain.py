@@ -1,7 +1,7 @@
 """Chain: every rank passes the message on to the next, whole or in segments (a pipeline).
 
-With segments short against the message, its time per byte is that of a single transfer, however
-many ranks there are: the best for very long messages on few ranks.
+With short segments a byte costs as much as in a single transfer, however many ranks there are.
+Nothing is better for very long messages on few ranks.
 """
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""k-nomial tree: in every level a leader serves k − 1 others, k times as many are informed."""
+"""k-nomial tree: in every level each leader serves k − 1 others, and k times as many know."""
 
 from functools import partial
 

@@ -1,8 +1,8 @@
 """The broadcast over levels whose order of sends is searched for, on any placement.
 
-Every rank that is told may serve any other one, of its own group or not, where the other algorithms
-for levels leave all of that to the leaders of groups.  It is the greedy choice of the next receiver
-of [Bhat2003], which knows costs of pairs only; here a group's ranks also share a port.
+Every rank that has the data may serve any other one, in its own group or not.  In the other
+algorithms for levels only leaders serve other groups.  [Bhat2003] chooses the next receiver
+greedily, by the costs of pairs; here the ranks of a group also share a port.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
-"""The least t0 of any level is so many ticks: nothing can be measured more finely."""
+"""Ticks in the least t0 of any level: nothing can be measured more finely."""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: of every rank.   ticks: how long it takes."""
+    """The tree of an order of sends.   families: by rank.   ticks: its time."""
 
     size: int
     families: tuple[Family, ...]
@@ -57,7 +57,7 @@ class OrderedTree(Tree):
 
 @lru_cache(maxsize=64)
 def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
-    """The tree of the best order that is found."""
+    """The tree of the best order that the search finds."""
     children: list[list[int]] = [[] for _ in range(placement.ranks)]
     above = [(-1, 0)] * placement.ranks
     order = best_order(placement, _parse(costs))

@@ -1,8 +1,7 @@
 """Segments down one tree over levels: the trees of all levels joined into one.
 
-Leaders serve other groups first.  With a flat tree across and binomial ones inside it is MagPIe
-[Kielmann1999]; more levels are [Karonis2002].  Both pick the trees by a rule, where we compare what
-is predicted.
+Leaders serve other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
+inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here predicted times decide.
 """
 
 from collections.abc import Iterable
@@ -27,7 +26,7 @@ from collwise.schedule.trees import Tree
 TREE_NAMES = ("chain", "binomial", "postal_tree")
 """Trees that are tried for segments; `multilevel` tries all algorithms."""
 SLOWER = Fraction(3, 2)
-"""An outermost tree that takes so many times as long as the best is not tried."""
+"""An outermost tree is tried unless it takes more than so many times as long as the best."""
 PARAMETERS = {
     "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
     "segment": SEGMENT,
@@ -35,7 +34,7 @@ PARAMETERS = {
 
 
 def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
-    """The trees of all levels as one.   names: of the algorithms whose trees they may be.
+    """The trees of all levels as one.   names: the algorithms whose trees are allowed.
 
     Raises InvalidArgument for others.
     """
@@ -72,7 +71,7 @@ class Timed:
 
 
 def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
-    """Across the outermost groups the best trees and segments; inside, what fits them."""
+    """The best trees and segments across the outermost groups, with the best trees inside."""
     depth = (teams := hierarchy_of(problem)).depth
     timed: list[tuple[Fraction, str, int]] = []
     for name in TREE_NAMES:
@@ -96,7 +95,7 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
 def time_of_segments(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     """About the time of segments down the joined tree, or up.
 
-    One goes all the way; the others follow as fast as the root takes them.
+    The first one goes all the way; the others follow at the pace of the root.
     """
     tree = joined_tree(problem, settings["trees"])
     segment: int = min(settings["segment"], problem.nbytes)

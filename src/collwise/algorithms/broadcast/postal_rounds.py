@@ -14,7 +14,7 @@ register(
         name="broadcast/postal_rounds",
         summary="pieces in rounds of one distance each, the newest first, played for the latency",
         source=("BarNoyKipnis1994", "Karp1993", "Traeff2024b"),
-        time="about (k − 1 + T_λ(p))·t0 for k pieces; found by playing it",
+        time="about (k − 1 + T_λ(p))·t0 for k pieces; simulated",
         choices=postal_choices,
         parameters={"latency": LATENCY, "segment": SEGMENT},
         segmented=True,

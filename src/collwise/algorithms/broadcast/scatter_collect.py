@@ -42,7 +42,7 @@ def register_scatter_collect(
         return ProgramSequence(_programs(problem, steps(problem.ranks)), problem.ranks)
 
     def predicted(problem: Problem, machine: Machine, _: Settings) -> Fraction:
-        """The recurrence down the tree, then over the steps, all ranks at once."""
+        """By the recurrence down the tree, then over the steps, all ranks at once."""
         if problem.nbytes > LARGEST_IN_COLUMNS:
             return ideal_completion(Schedule(problem, build(problem, _)), machine)
         ports = _Ports(problem.ranks, machine, *_programs(problem, steps(problem.ranks)))
@@ -74,7 +74,7 @@ def _programs(problem: Problem, steps: Steps) -> tuple[Scatter, Collect]:
 
 
 class _Ports:
-    """When each rank's ports are free, and when it received what, after some of the steps."""
+    """When each rank's ports are free and its messages were received, after some of the steps."""
 
     def __init__(self, ranks: int, machine: Machine, scatter: Scatter, collect: Collect) -> None:
         self.collect = collect
@@ -125,7 +125,7 @@ class _Ports:
         self.history.append((step, self.receipt))
 
     def _data(self, step: Step, source: Ints) -> _Times:
-        """When each rank's source had what it sends in this step (0: since the scatter)."""
+        """When each rank's source received what it now sends; 0 for what the scatter brought."""
         here: _Times = np.zeros(len(source), dtype=object)
         begin = np.maximum(step.start, self.spans) - step.distance  # counted from `source`
         for earlier, done in reversed(self.history):

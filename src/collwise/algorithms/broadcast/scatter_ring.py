@@ -11,7 +11,7 @@ from collwise.algorithms.broadcast.scatter_collect import register_scatter_colle
 from collwise.schedule.data_movement import Step
 
 LIMIT = 1024
-"""More ranks than this spend longer on the start-ups of a ring than it can save."""
+"""Beyond so many ranks the start-ups of a ring take longer than it can save."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Who is served next: a search over orders of sends on a machine with levels.
 
-Ranks become free one after another.  Whoever is free first decides whom to serve, or to serve
-nobody any more; as-early-as-possible execution follows from these decisions.  A rule decides at
-first: outermost groups before inner ones [Kielmann1999], but not before so many of one's own node
-have the data.  On few ranks all other decisions are tried as well, as far as the work allows.
+Ranks become free one after another.  The one that is free first decides which rank to serve, or to
+serve nobody any more; execution as early as possible follows from these decisions.  First a rule
+decides: outer groups before inner ones [Kielmann1999], once so many ranks of the sender's own node
+have the data.  On few ranks the search then tries other decisions, up to a limit of work.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,18 +13,18 @@ from typing import NamedTuple, TypeAlias
 from collwise.model.placement import Placement
 
 MAX_RUNS = 1500
-"""Orders that are tried beyond the rules."""
+"""Orders that are tried after those of the rules."""
 LARGEST_SEARCHED = 16
-"""Ranks up to which they are."""
+"""Ranks up to which other orders than those of the rules are tried."""
 MANY = 1024
-"""Ranks up to which all powers of two are rules; beyond, those of four."""
+"""Up to so many ranks every power of two is a rule; beyond, every power of four."""
 
 
 _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Of a message that meets at a level, and of the port of the groups of this level; integers."""
+    """What a message that meets at a level costs, and what a group's port there takes; integers."""
 
     gap: int
     latency: int
@@ -32,9 +32,9 @@ class LevelCost(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Sends, (source, target), in the order in which they are decided; when the last one arrives.
+    """Sends as (source, target), in the order of decisions, and when the last one arrives.
 
-    options: for every decision, how many there were.
+    options: the number of options at every decision.
     """
 
     sends: list[tuple[int, int]]
@@ -43,7 +43,7 @@ class Order(NamedTuple):
 
 
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
-    """The fastest order of sends from rank 0 that is found.   costs: the innermost level first."""
+    """The fastest order of sends from rank 0 that is found.   costs: by level, innermost first."""
     largest = max(map(len, placement.members[0]))
     step = 1 if placement.ranks <= MANY else 2
     rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})

@@ -8,7 +8,7 @@ from collwise.algorithms.s_to_p.census import LATENCY
 register_combining(
     "reduce/postal_rounds",
     "pieces in rounds of one distance each, backwards, played for the latency",
-    "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; found by playing it",
+    "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; simulated",
     source=("BarNoyKipnis1994", "Karp1993", "Traeff2024b"),
     choices=postal_choices,
     order=in_no_order,

@@ -23,7 +23,7 @@ from collwise.timing.pipelined_up_trees import heights, least, pipelined_times, 
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """Numbers of segments worth a try."""
 MOST_STEPS, MAX_PIPELINED = 1 << 14, 1 << 20
-"""Steps, and messages, of a schedule that is played for its time while planning: some 0.3 s."""
+"""Steps, and messages, of a schedule that is simulated while planning: some 0.3 s."""
 LARGEST_SIMULATED, FEW = 4096, 128
 """Messages, and segments, of one that is simulated event by event."""
 
@@ -60,7 +60,7 @@ def _register(
         return max(messages >> 4, 2 * steps(build(problem, settings)) if few else 0)
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The best of a few numbers of segments, for schedules that can be played quickly."""
+        """The best of a few numbers of segments, of those whose schedules are quick to simulate."""
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         most, few = LARGEST_SIMULATED, FEW
         if machine.independent_ports:

@@ -1,7 +1,7 @@
 """By any algorithm that allreduces, in scratch; in the end everybody copies its own block.
 
-Nothing is saved, but it is as fast as the allreduce, of which some (those along a census) have no
-half that could be left out: short vectors where λ is high.
+Nothing is saved, but it is as fast as the allreduce.  That is best for short vectors where λ is
+high: an allreduce along a census has no second half that could be left out.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from collwise.schedule.operations import (
     in_other_slot,
     reads,
 )
-from collwise.schedule.problem import Problem, satisfies
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 
@@ -71,7 +71,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [
         {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
         for algorithm in algorithms_for("allreduce", levels=False)
-        if satisfies(algorithm.order(whole), problem.order)
+        if algorithm.keeps_order(whole)
         for settings in algorithm.choices(whole, machine)
     ]
 

@@ -1,8 +1,8 @@
 """Recursive halving in the order of the ranks: neighbours first, each keeps every other block.
 
 The first half of halving and doubling [vandeGeijn1991 §3.3].  Ranks that lie side by side exchange
-first, so that operators need not commute; what a rank keeps are the blocks of the ranks that it
-will still exchange with.  Ranks beyond the largest 2^d hand their vectors over and get one block.
+first, so that operators need not commute.  A rank keeps the blocks of those ranks with which it
+will still exchange.  Ranks beyond the largest 2^d hand their vectors over and get one block.
 """
 
 from collwise.algorithms.reductions import halved, register_exchange

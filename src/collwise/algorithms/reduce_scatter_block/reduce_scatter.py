@@ -1,6 +1,6 @@
 """Reduce up a λ-tree to rank 0, then scatter down the same tree: short vectors where λ is high.
 
-In the order of the ranks; whole vectors go up, so that long ones go better by exchanges.
+It combines in the order of the ranks.  Whole vectors go up, so exchanges are better for long ones.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Ring: every block travels around all ranks, combined on its way, and ends at its own rank.
 
-Neighbours only, in messages of n/p bytes; every rank sends no more than it must.
+Only neighbours exchange messages, of n/p bytes each.  No rank sends more than it must.
 """
 
 from dataclasses import dataclass

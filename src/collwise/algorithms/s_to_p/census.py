@@ -1,8 +1,8 @@
 """The census that carries contributions instead of sums: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-Every rank does the same, relative to its own number: it sends all the time, each message to another
-rank, and each with everything that it holds by then.  With k = 1 it is Bruck's allgather; with
-k >= p − 1 everybody sends its own contribution to everybody.
+Every rank does the same, relative to its own number.  It sends all the time: each message goes to
+another rank and carries everything that the sender holds by then.  With k = 1 it is Bruck's
+allgather; with k >= p − 1 every rank sends its own contribution to every other one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -68,7 +68,7 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best by the time if all gave alike."""
+    """The latency that is best if all ranks give equally much."""
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)

@@ -1,4 +1,7 @@
-"""Ideal places of sources: where every round of spreading reaches new ranks.  Row-major numbers."""
+"""Ideal places of sources: those from which every round of spreading reaches new ranks.
+
+Ranks are numbered row by row.
+"""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -13,8 +16,8 @@ Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Places on the snake through the mesh, for spreading along it.
 
-    [Hambrusch1998 §5.2] takes left diagonals, as the least sensitive of its distributions.  These
-    are worked out from the rounds themselves, and on most meshes better.
+    [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its distributions.  These
+    places are computed from the rounds themselves, and are better on most meshes.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 
@@ -36,7 +39,7 @@ def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 def in_line(n: int, count: int) -> tuple[int, ...]:
     """Positions of 1 <= count <= n sources in a line of n from which every round doubles them.
 
-    Ascending; the last round that finds new ones has only as many to find as there are.
+    Ascending.  The last round that reaches new positions reaches as many as are left.
     """
     return _in_lines(n, n, count)
 
@@ -44,12 +47,12 @@ def in_line(n: int, count: int) -> tuple[int, ...]:
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
     """The same for a line of n and for one of `most`, which is n or n + 1, at once.
 
-    The i-th of the first half swaps with the one ⌈n/2⌉ further on, and then both halves hold the
-    same positions: those that are ideal for them are ideal here, as long as all have partners.  A
-    line's halves, or those of the two lines, differ by 1 at most.  When there are too many sources
-    for all to find somebody new, every pair gets one, and so does the middle, which nobody serves.
-    Every second one is put into the other half, so that messages cross the middle in both
-    directions; not where the two lines disagree on how far away that is.
+    The i-th of the first half swaps with the one ⌈n/2⌉ further on.  Then both halves hold the same
+    positions, so places that are ideal for a half are ideal here as long as all have partners.  The
+    halves of a line, or of the two lines, differ in length by 1 at most.  If there are too many
+    sources for all to reach somebody new, every pair gets one, and so does the middle, which nobody
+    serves.  Every second place is moved to the other half, so that messages cross the middle in
+    both directions, unless the two lines disagree on how far away that is.
     """
     half = (most + 1) // 2
     inner = _in_lines(n // 2, half, count) if count <= n // 2 else tuple(range(half))

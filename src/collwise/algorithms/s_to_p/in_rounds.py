@@ -1,8 +1,8 @@
 """Long contributions in pieces: the broadcasts of all sources at once, round by round.
 
-A round's message has a piece of every source, so that it does not matter who gives how much: k
-pieces take k − 1 + ⌈log2 p⌉ rounds of a k-th of everything through a circulant graph [Traeff2022],
-and little more than k − 1 + T_λ(p) in rounds that go by the latency.
+A round's message has one piece of every source, so it does not matter which source gives how much.
+A message is a k-th of everything.  k pieces take k − 1 + ⌈log2 p⌉ rounds through a circulant graph
+[Traeff2022], and little more than k − 1 + T_λ(p) in rounds that go by the latency.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from collwise.schedule.rounds import highest
 
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
 MAX_WORK = 1 << 20
-"""Pieces received, by all ranks or by the one that stands for all, up to which rounds are tried."""
+"""Rounds are tried up to so many received pieces, of all ranks or of one that stands for all."""
 
 
 def _program(problem: Problem, settings: Settings) -> AllRounds:
@@ -36,7 +36,7 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
 def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
     """About the seconds if all gave alike: a census of first pieces, then a round for each other.
 
-    That is as many pieces as a rank receives.
+    A rank receives as many pieces as that.
     """
     ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
     widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
@@ -48,7 +48,7 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The best number of pieces: from the roughly best one on, as long as it gets better."""
+    """The best number of pieces, searched from the roughly best one as long as times fall."""
     ranks, sources = problem.ranks, problem.sources
     if ranks > MAX_RANKS or len(sources) < 2:  # of one source it is a broadcast
         return []
@@ -112,7 +112,7 @@ _register(
 _register(
     "postal_rounds",
     "pieces of all contributions together, in rounds of one distance each, for the latency",
-    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; found by playing it",
+    "about (k − 1 + T_λ(p)) rounds of a k-th of everything; simulated",
     "BarNoyKipnis1994",
     latency=LATENCY,
     pieces=PIECES,

@@ -1,7 +1,7 @@
-"""What ranks have, joined group by group; exchanged across; and everything handed out again.
+"""Contributions are joined in every group, exchanged across groups, and handed out inside again.
 
-Across, a group is one source with all that its ranks have.  So what counts is which groups
-contribute, not which of their ranks.
+Across, a group is one source with all that its ranks have.  So it matters which groups contribute,
+not which of their ranks.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 """Repositioning and partitioning: sources' data moves to ideal places before it is spread.
 
-Ideal are the places from which every round doubles who holds data, as far as that can be: on the
-snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].  Repositioning spreads from there at once.
-Partitioning gives each half of the mesh its share of the sources; both halves spread theirs, then
-they swap.
+Places are ideal if every round doubles the number of holders as long as that is possible: places on
+the snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].  Repositioning spreads from there at
+once.  Partitioning gives each half of the mesh its share of the sources; both halves spread theirs,
+then they swap.
 """
 
 from collections.abc import Iterator

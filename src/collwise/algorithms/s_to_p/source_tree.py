@@ -40,9 +40,9 @@ def _too_many(problem: Problem) -> bool:
 
 
 def _source_tree_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """As simulated, or where that takes too long from above, as if everybody got everything.
+    """Simulated; where that takes too long, an estimate from above, as if all ranks got everything.
 
-    Of one source it is the time of the tree.
+    With one source it is the time of the tree.
     """
     program = SourceTree(problem, tree(problem.ranks, settings["lam"]))
     if not _too_many(problem) and len(problem.sources) > 1:

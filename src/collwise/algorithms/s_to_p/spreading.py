@@ -31,10 +31,10 @@ planned: a second's work, or a few, for each algorithm."""
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Everyone on the line gets all: both halves swap what they hold, then go on by themselves.
 
-    Of n in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one has no
-    partner; it gives what it holds to its neighbour, the first of the second half, and needs
-    nothing itself: the first half has everything without.  So each half holds every contribution
-    exactly once, and so on down.  Source: [Hambrusch1998 §2].
+    Of n ranks in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one
+    has no partner.  It sends what it holds to its neighbour, the first of the second half, and
+    receives nothing, since the first half is complete without that.  So each half holds every
+    contribution exactly once, and so on down.  Source: [Hambrusch1998 §2].
     """
     here = None if rank is None else line.index(rank)
     halves = [(0, len(line), {line.index(r): blocks for r, blocks in holdings.items()})]

@@ -1,6 +1,6 @@
-"""A broadcast down a λ-tree for every source: nobody waits to merge, nothing is merged.
+"""A broadcast down a λ-tree for every source: nothing is merged, so nothing waits to be.
 
-p − 1 messages for every source.
+Every source takes p − 1 messages.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """2-Step: every source sends straight to one rank, which broadcasts all of it.
 
-The gather is not a tree, so the bottleneck that the paper warns of shows.
+The gather is not a tree, so it shows the bottleneck that the paper warns of.
 """
 
 from collections.abc import Iterator

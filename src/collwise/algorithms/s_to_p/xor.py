@@ -1,7 +1,7 @@
 """Xor: a personalised all-to-all in which only sources send, partner by partner.
 
-In turn k rank i is with rank i xor k.  If p is no power of two there are turns enough for the next
-one, and partners beyond the last rank are skipped.
+In turn k the partner of rank i is rank i xor k.  If p is not a power of two, there are as many
+turns as for the next one, and partners beyond the last rank are skipped.
 """
 
 from collections.abc import Iterable, Iterator

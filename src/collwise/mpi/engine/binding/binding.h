@@ -54,10 +54,10 @@ struct reading {
 /* Read a buffer: an object with elements of its own, `[object, type]` or `[object, count, type]`.
    Returns 0, without an exception, for everything else, which is for mpi4py to read.   parts:
    where the count is not given, it is for so many ranks together, and divided. */
-int read_buffer(PyObject *given, int writable, int parts, struct reading *reading);
+int read_buffer(PyObject *object, int writable, int parts, struct reading *reading);
 
 /* Read the receive buffer of an Allgatherv.   counts, displacements: room for `ranks` of each. */
-int read_vector(PyObject *given, int ranks, int *counts, int *displacements,
+int read_vector(PyObject *object, int ranks, int *counts, int *displacements,
                 struct reading *reading);
 
 void release_buffer(struct reading *reading);
@@ -69,6 +69,6 @@ PyObject *program_start_request(Program *self, PyObject *completed, const struct
                                 int number);
 
 /* An operator whose handle means the same for ever; 0 for all others. */
-int read_operator(PyObject *given, handle *op);
+int read_operator(PyObject *object, handle *op);
 
 #endif

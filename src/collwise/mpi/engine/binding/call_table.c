@@ -122,12 +122,12 @@ static int read_locations(PyObject *locations, const struct program *program, st
    tally: the memory in which calls are counted, or None.
    idle, take_tag: for non-blocking and persistent calls, the list of idle plans to start them on, and
    the function that returns the next tag. */
-PyObject *calls_remember(Calls *self, PyObject *given) {
+PyObject *calls_remember(Calls *self, PyObject *args) {
     PyObject *key, *program, *locations, *tally = Py_None, *idle = NULL, *take_tag = NULL;
     struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
-    if (!PyArg_ParseTuple(given, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
                           &locations, &tally, &PyList_Type, &idle, &take_tag) ||
         PyBytes_AsStringAndSize(key, &text, &length) < 0) {
         return NULL;

@@ -37,11 +37,11 @@ static int read_comm(const Calls *self, PyObject *comm, struct call *call) {
            !CALL(Comm_size, COMM_INT, &mpi, (call->comm, &call->ranks));
 }
 
-static int read_root(PyObject *given, struct call *call) {
-    if (!PyLong_CheckExact(given)) {
+static int read_root(PyObject *object, struct call *call) {
+    if (!PyLong_CheckExact(object)) {
         return 0;
     }
-    long root = PyLong_AsLong(given);
+    long root = PyLong_AsLong(object);
     if (root == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
@@ -50,9 +50,9 @@ static int read_root(PyObject *given, struct call *call) {
     return root >= 0 && root < call->ranks;
 }
 
-static int read_sent(PyObject *given, int writable, struct call *call) {
-    call->in_place = given == mpi_in_place || given == Py_None;
-    return call->in_place || read_buffer(given, writable, 1, &call->sent);
+static int read_sent(PyObject *object, int writable, struct call *call) {
+    call->in_place = object == mpi_in_place || object == Py_None;
+    return call->in_place || read_buffer(object, writable, 1, &call->sent);
 }
 
 static int arguments(Py_ssize_t number, Py_ssize_t expected) {
@@ -63,14 +63,14 @@ static int arguments(Py_ssize_t number, Py_ssize_t expected) {
 }
 
 /* bcast(comm, buffer, root) */
-static PyObject *calls_bcast(Calls *self, PyObject *const *given, Py_ssize_t number) {
+static PyObject *calls_bcast(Calls *self, PyObject *const *args, Py_ssize_t number) {
     struct call call = {.method = BCAST};
     if (!arguments(number, 3)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call) || !read_root(given[2], &call) ||
-        !read_buffer(given[1], call.rank != call.root, 1, &call.sent)) {
+    if (!read_comm(self, args[0], &call) || !read_root(args[2], &call) ||
+        !read_buffer(args[1], call.rank != call.root, 1, &call.sent)) {
         Py_RETURN_NONE;
     }
     return call_serve(self, &call);
@@ -103,43 +103,43 @@ static PyObject *combining(Calls *self, PyObject *sent, PyObject *received, PyOb
 }
 
 /* reduce(comm, sendbuf, recvbuf, op, root) */
-static PyObject *calls_reduce(Calls *self, PyObject *const *given, Py_ssize_t number) {
+static PyObject *calls_reduce(Calls *self, PyObject *const *args, Py_ssize_t number) {
     struct call call = {.method = REDUCE};
     if (!arguments(number, 5)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call) || !read_root(given[4], &call)) {
+    if (!read_comm(self, args[0], &call) || !read_root(args[4], &call)) {
         Py_RETURN_NONE;
     }
-    return combining(self, given[1], given[2], given[3], call.rank == call.root, 1, &call);
+    return combining(self, args[1], args[2], args[3], call.rank == call.root, 1, &call);
 }
 
 /* allreduce(comm, sendbuf, recvbuf, op) */
-static PyObject *calls_allreduce(Calls *self, PyObject *const *given, Py_ssize_t number) {
+static PyObject *calls_allreduce(Calls *self, PyObject *const *args, Py_ssize_t number) {
     struct call call = {.method = ALLREDUCE};
     if (!arguments(number, 4)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call)) {
+    if (!read_comm(self, args[0], &call)) {
         Py_RETURN_NONE;
     }
-    return combining(self, given[1], given[2], given[3], 1, 1, &call);
+    return combining(self, args[1], args[2], args[3], 1, 1, &call);
 }
 
 /* reduce_scatter_block(comm, sendbuf, recvbuf, op) */
-static PyObject *calls_reduce_scatter_block(Calls *self, PyObject *const *given,
+static PyObject *calls_reduce_scatter_block(Calls *self, PyObject *const *args,
                                             Py_ssize_t number) {
     struct call call = {.method = REDUCE_SCATTER_BLOCK};
     if (!arguments(number, 4)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call)) {
+    if (!read_comm(self, args[0], &call)) {
         Py_RETURN_NONE;
     }
-    return combining(self, given[1], given[2], given[3], 1, call.ranks, &call);
+    return combining(self, args[1], args[2], args[3], 1, call.ranks, &call);
 }
 
 /* Whether this rank sends what the receive buffer says of it. */
@@ -153,16 +153,16 @@ static PyObject *gathering(Calls *self, int64_t part, struct call *call) {
 }
 
 /* allgather(comm, sendbuf, recvbuf) */
-static PyObject *calls_allgather(Calls *self, PyObject *const *given, Py_ssize_t number) {
+static PyObject *calls_allgather(Calls *self, PyObject *const *args, Py_ssize_t number) {
     struct call call = {.method = ALLGATHER};
     if (!arguments(number, 3)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call) || !read_sent(given[1], 0, &call)) {
+    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 0, &call)) {
         Py_RETURN_NONE;
     }
-    if (!read_buffer(given[2], 1, call.ranks, &call.received)) {
+    if (!read_buffer(args[2], 1, call.ranks, &call.received)) {
         call_release(&call);
         Py_RETURN_NONE;
     }
@@ -171,13 +171,13 @@ static PyObject *calls_allgather(Calls *self, PyObject *const *given, Py_ssize_t
 }
 
 /* allgatherv(comm, sendbuf, recvbuf) */
-static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_t number) {
+static PyObject *calls_allgatherv(Calls *self, PyObject *const *args, Py_ssize_t number) {
     struct call call = {.method = ALLGATHERV};
     if (!arguments(number, 3)) {
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, given[0], &call) || !read_sent(given[1], 0, &call)) {
+    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 0, &call)) {
         Py_RETURN_NONE;
     }
     if (call.ranks > FEW_RANKS) {
@@ -187,7 +187,7 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
             return PyErr_NoMemory();
         }
     }
-    if (!read_vector(given[2], call.ranks, call.vectors, call.vectors + call.ranks,
+    if (!read_vector(args[2], call.ranks, call.vectors, call.vectors + call.ranks,
                      &call.received)) {
         call_release(&call);
         Py_RETURN_NONE;
@@ -201,10 +201,10 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *given, Py_ssize_
 static const char *const every[METHODS] = {
     "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
 
-typedef PyObject *serving(Calls *self, PyObject *const *given, Py_ssize_t number);
+typedef PyObject *serving(Calls *self, PyObject *const *args, Py_ssize_t number);
 
 /* What C cannot serve: slow(method, key or None, arguments). */
-static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObject *const *given,
+static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObject *const *args,
                            Py_ssize_t number, PyObject *names) {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
     PyObject *all = PyTuple_New(number + 2), *words = named ? PyDict_New() : NULL, *result = NULL;
@@ -213,11 +213,11 @@ static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObj
         PyTuple_SetItem(all, 0, Py_NewRef(name));
         PyTuple_SetItem(all, 1, Py_NewRef(key));
         for (Py_ssize_t n = 0; n < number; n++) {
-            PyTuple_SetItem(all, n + 2, Py_NewRef(given[n]));
+            PyTuple_SetItem(all, n + 2, Py_NewRef(args[n]));
         }
         int wrong = 0;
         for (Py_ssize_t n = 0; n < named; n++) {
-            wrong |= PyDict_SetItem(words, PyTuple_GetItem(names, n), given[number + n]) < 0;
+            wrong |= PyDict_SetItem(words, PyTuple_GetItem(names, n), args[number + n]) < 0;
         }
         result = wrong ? NULL : PyObject_Call(self->slow, all, words);
     }
@@ -229,7 +229,7 @@ static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObj
 
 /* fewest, most: arguments of the method; those that are left out are MPI.SUM and root 0. */
 static PyObject *request(Calls *self, enum method method, serving *serve, Py_ssize_t fewest,
-                         Py_ssize_t most, PyObject *const *given, Py_ssize_t number,
+                         Py_ssize_t most, PyObject *const *args, Py_ssize_t number,
                          PyObject *names) {
     PyObject *key = Py_NewRef(Py_None);
     if (self->form == BLOCKING) {
@@ -240,7 +240,7 @@ static PyObject *request(Calls *self, enum method method, serving *serve, Py_ssi
         if (method == BCAST) {
             all[2] = zero;
         }
-        memcpy(all + 1, given, (size_t)number * sizeof *given);
+        memcpy(all + 1, args, (size_t)number * sizeof *args);
         PyObject *answer = zero ? serve(self, all, most + 1) : NULL;
         Py_DECREF(key);
         Py_XDECREF(zero);
@@ -249,15 +249,15 @@ static PyObject *request(Calls *self, enum method method, serving *serve, Py_ssi
             return key;
         }
     }
-    PyObject *result = by_python(self, method, key, given, number, names);
+    PyObject *result = by_python(self, method, key, args, number, names);
     Py_DECREF(key);
     return result;
 }
 
 #define REQUEST(name, METHOD, fewest, most)                                                        \
-    static PyObject *calls_request_##name(Calls *self, PyObject *const *given, Py_ssize_t number,  \
+    static PyObject *calls_request_##name(Calls *self, PyObject *const *args, Py_ssize_t number,  \
                                           PyObject *names) {                                       \
-        return request(self, METHOD, calls_##name, fewest, most, given, number, names);            \
+        return request(self, METHOD, calls_##name, fewest, most, args, number, names);            \
     }
 REQUEST(bcast, BCAST, 1, 2)
 REQUEST(reduce, REDUCE, 2, 4)
@@ -268,11 +268,11 @@ REQUEST(allgatherv, ALLGATHERV, 2, 2)
 
 /* --- the type ------------------------------------------------------------------------------- */
 
-static PyObject *calls_new(PyTypeObject *type, PyObject *given, PyObject *named) {
+static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *named) {
     PyObject *methods, *failed, *comm = NULL, *sum = NULL, *slow = NULL;
     int rank = 0, ranks = 0, form = BLOCKING;
     static char *names[] = {"methods", "failed", "rank", "ranks", "form", "comm", "default_op", "slow", NULL};
-    if (!PyArg_ParseTupleAndKeywords(given, named, "OO|iiiOOO", names, &methods, &failed, &rank, &ranks,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO|iiiOOO", names, &methods, &failed, &rank, &ranks,
                                      &form, &comm, &sum, &slow)) {
         return NULL;
     }

@@ -66,7 +66,7 @@ void table_forget(Calls *self);
 int64_t *tally_numbers(PyObject *tally);
 int64_t tally_now(void);
 void tally_count(PyObject *tally, int64_t begin);
-PyObject *calls_remember(Calls *self, PyObject *given);
+PyObject *calls_remember(Calls *self, PyObject *args);
 PyObject *calls_forget(Calls *self, PyObject *unused);
 
 /* call_serving.c */

@@ -38,7 +38,7 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 
 /* A function of MPI: first in the global scope, so that tools which were preloaded see the calls,
    then in the library that mpi4py is linked with. */
-static function found(void *library, const char *prefix, const char *name) {
+static function look_up(void *library, const char *prefix, const char *name) {
     char full[64];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     void *symbol = dlsym(RTLD_DEFAULT, full);
@@ -52,12 +52,12 @@ static function found(void *library, const char *prefix, const char *name) {
 
 /* connect(path, width, status_size, too_long, byte): look up MPI's functions in a library that is
    loaded, and in those that it needs.  Returns the names of those that are missing. */
-static PyObject *connect_library(PyObject *module, PyObject *given) {
+static PyObject *connect_library(PyObject *module, PyObject *args) {
     const char *path;
     int width, status_size, too_long;
     unsigned long long byte;
     (void)module;
-    if (!PyArg_ParseTuple(given, "siiiK", &path, &width, &status_size, &too_long, &byte)) {
+    if (!PyArg_ParseTuple(args, "siiiK", &path, &width, &status_size, &too_long, &byte)) {
         return NULL;
     }
     if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
@@ -72,8 +72,8 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
         .width = width, .status_size = status_size, .too_long = too_long};
     PyObject *missing = PyList_New(0);
 #define LOOK_UP(name, args) \
-    candidate.name##_c = found(library, "MPI_", #name "_c"); \
-    candidate.name = found(library, "MPI_", #name); \
+    candidate.name##_c = look_up(library, "MPI_", #name "_c"); \
+    candidate.name = look_up(library, "MPI_", #name); \
     if (missing && !candidate.name) { \
         PyObject *text = PyUnicode_FromString("MPI_" #name); \
         if (!text || PyList_Append(missing, text) < 0) { \
@@ -85,11 +85,11 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
 #undef LOOK_UP
     candidate.hooks = width == 4; /* MPICH's own handles */
 #define LOOK_UP(name) \
-    candidate.name = found(library, "", #name); \
+    candidate.name = look_up(library, "", #name); \
     candidate.hooks &= candidate.name != NULL;
     OPTIONAL_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
-#define LOOK_UP(name) candidate.name = found(library, "MPI_", #name);
+#define LOOK_UP(name) candidate.name = look_up(library, "MPI_", #name);
     LATER_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
@@ -103,12 +103,12 @@ static PyObject *connect_library(PyObject *module, PyObject *given) {
 
 /* describe(exception, in_place, address of in_place, offset of handles, types, operators, Datatype,
    Op): what mpi4py's objects are like. */
-static PyObject *describe(PyObject *module, PyObject *given) {
+static PyObject *describe(PyObject *module, PyObject *args) {
     PyObject *exception, *in_place, *types, *operators, *datatype, *op;
     long long address;
     Py_ssize_t handle_offset;
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOLnO!O!O!O!", &exception, &in_place, &address, &handle_offset,
+    if (!PyArg_ParseTuple(args, "OOLnO!O!O!O!", &exception, &in_place, &address, &handle_offset,
                           &PyList_Type, &types, &PyList_Type, &operators, &PyType_Type, &datatype,
                           &PyType_Type, &op) ||
         !reader_setup(handle_offset, types, operators, datatype, op)) {
@@ -124,12 +124,12 @@ static PyObject *describe(PyObject *module, PyObject *given) {
 
 /* requests(Request, Prequest, offset, info): mpi4py's classes, where in their objects what must live as
    long lies, and the handle of MPI_INFO_NULL. */
-static PyObject *requests(PyObject *module, PyObject *given) {
+static PyObject *requests(PyObject *module, PyObject *args) {
     PyObject *request, *prequest;
     Py_ssize_t offset;
     unsigned long long info;
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOnK", &request, &prequest, &offset, &info)) {
+    if (!PyArg_ParseTuple(args, "OOnK", &request, &prequest, &offset, &info)) {
         return NULL;
     }
     request_classes[NONBLOCKING] = Py_NewRef(request);
@@ -140,10 +140,10 @@ static PyObject *requests(PyObject *module, PyObject *given) {
 }
 
 /* arrays(class, [(dtype, handle, bytes of an element)]): NumPy's arrays. */
-static PyObject *arrays(PyObject *module, PyObject *given) {
+static PyObject *arrays(PyObject *module, PyObject *args) {
     PyObject *array, *dtypes;
     (void)module;
-    if (!PyArg_ParseTuple(given, "O!O!", &PyType_Type, &array, &PyList_Type, &dtypes) ||
+    if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_arrays(array, dtypes)) {
         return NULL;
     }
@@ -188,11 +188,11 @@ static PyObject *share_cores(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *has_loop(PyObject *module, PyObject *given) {
+static PyObject *has_loop(PyObject *module, PyObject *args) {
     const char *operation;
     int element;
     (void)module;
-    if (!PyArg_ParseTuple(given, "sC", &operation, &element)) {
+    if (!PyArg_ParseTuple(args, "sC", &operation, &element)) {
         return NULL;
     }
     return PyBool_FromLong(element < 128 && kernel_for(operation, (char)element) != NULL);

@@ -11,7 +11,7 @@ typedef struct {
 } Persistent;
 
 /* Call a method of the Python class that inherits this one. */
-static int told(Persistent *self, const char *method, PyObject *argument) {
+static int call_method(Persistent *self, const char *method, PyObject *argument) {
     PyObject *answer = PyObject_CallMethod((PyObject *)self, method, argument ? "O" : NULL, argument);
     Py_XDECREF(answer);
     return answer != NULL;
@@ -41,7 +41,7 @@ static enum outcome executed(Persistent *self, enum outcome (*act)(struct progra
 static PyObject *persistent_start(Persistent *self, PyObject *unused) {
     (void)unused;
     if (self->state != IDLE) {
-        if (told(self, "_refuse", NULL)) {
+        if (call_method(self, "_refuse", NULL)) {
             PyErr_SetString(PyExc_SystemError, "a refusal that raised nothing");
         }
         return NULL;
@@ -64,9 +64,9 @@ static int at_most_a_status(Py_ssize_t positional, PyObject *names) {
     return 1;
 }
 
-static PyObject *persistent_wait(Persistent *self, PyObject *const *given, Py_ssize_t number,
+static PyObject *persistent_wait(Persistent *self, PyObject *const *args, Py_ssize_t number,
                                  PyObject *names) {
-    (void)given;
+    (void)args;
     if (!at_most_a_status(number, names)) {
         return NULL;
     }
@@ -79,9 +79,9 @@ static PyObject *persistent_wait(Persistent *self, PyObject *const *given, Py_ss
     Py_RETURN_TRUE;
 }
 
-static PyObject *persistent_test(Persistent *self, PyObject *const *given, Py_ssize_t number,
+static PyObject *persistent_test(Persistent *self, PyObject *const *args, Py_ssize_t number,
                                  PyObject *names) {
-    (void)given;
+    (void)args;
     if (!at_most_a_status(number, names)) {
         return NULL;
     }
@@ -113,8 +113,8 @@ static PyObject *persistent_active(Persistent *self, void *unused) {
     return PyBool_FromLong(self->state == ACTIVE);
 }
 
-static PyObject *persistent_new(PyTypeObject *type, PyObject *given, PyObject *named) {
-    PyObject *program = PyTuple_Size(given) > 0 ? PyTuple_GetItem(given, 0) : NULL;
+static PyObject *persistent_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+    PyObject *program = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     (void)named;
     if (!program || Py_TYPE(program) != program_type) {
         PyErr_SetString(PyExc_TypeError, "a persistent collective is made of a Program");

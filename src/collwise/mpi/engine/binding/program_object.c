@@ -6,9 +6,9 @@
 
 PyTypeObject *program_type;
 
-static int read_place(PyObject *given, struct place *place) {
+static int read_place(PyObject *object, struct place *place) {
     long long offset;
-    if (!PyArg_ParseTuple(given, "iL;a place is (slot, offset)", &place->slot, &offset)) {
+    if (!PyArg_ParseTuple(object, "iL;a place is (slot, offset)", &place->slot, &offset)) {
         return 0;
     }
     place->offset = offset;
@@ -23,11 +23,11 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-static int read_message(PyObject *given, struct message *message) {
+static int read_message(PyObject *object, struct message *message) {
     PyObject *at;
     long long count;
     unsigned long long type;
-    if (!PyArg_ParseTuple(given, "piOLK;a message", &message->sends, &message->peer, &at, &count,
+    if (!PyArg_ParseTuple(object, "piOLK;a message", &message->sends, &message->peer, &at, &count,
                           &type) ||
         !read_place(at, &message->at)) {
         return 0;
@@ -53,9 +53,9 @@ static int read_messages_of(PyObject *numbers, struct program *program, int *use
 
 /* (START or AWAIT, messages), (COMBINE, left, right, into, count, type, operator's name, element),
    (COPY, from, into, bytes) or (COPY_TYPED, from, into, count, type, count, type). */
-static int read_instruction(PyObject *given, struct program *program, int *used,
+static int read_instruction(PyObject *object, struct program *program, int *used,
                             struct instruction *one) {
-    PyObject *left, *right, *into, *kind = PyTuple_GetItem(given, 0);
+    PyObject *left, *right, *into, *kind = PyTuple_GetItem(object, 0);
     long long count, into_count;
     unsigned long long type, into_type;
     const char *operation;
@@ -67,11 +67,11 @@ static int read_instruction(PyObject *given, struct program *program, int *used,
     case START:
     case AWAIT: {
         PyObject *numbers;
-        return PyArg_ParseTuple(given, "iO!", &unused, &PyTuple_Type, &numbers) &&
+        return PyArg_ParseTuple(object, "iO!", &unused, &PyTuple_Type, &numbers) &&
                read_messages_of(numbers, program, used, one);
     }
     case COMBINE:
-        if (!PyArg_ParseTuple(given, "iOOOLKsC", &unused, &left, &right, &into, &count, &type,
+        if (!PyArg_ParseTuple(object, "iOOOLKsC", &unused, &left, &right, &into, &count, &type,
                               &operation, &element) ||
             !read_place(left, &one->left) || !read_place(right, &one->right) ||
             !read_place(into, &one->into) || too_large(count, mpi.Reduce_local_c)) {
@@ -82,12 +82,12 @@ static int read_instruction(PyObject *given, struct program *program, int *used,
         one->type = type;
         return 1;
     case COPY:
-        if (!PyArg_ParseTuple(given, "iOOL", &unused, &left, &into, &count)) {
+        if (!PyArg_ParseTuple(object, "iOOL", &unused, &left, &into, &count)) {
             return 0;
         }
         break;
     case COPY_TYPED:
-        if (!PyArg_ParseTuple(given, "iOOLKLK", &unused, &left, &into, &count, &type, &into_count,
+        if (!PyArg_ParseTuple(object, "iOOLKLK", &unused, &left, &into, &count, &type, &into_count,
                               &into_type) ||
             too_large(count > into_count ? count : into_count, mpi.Sendrecv_c)) {
             return 0;
@@ -155,13 +155,13 @@ static int fill(struct program *program, PyObject *messages, PyObject *instructi
     return 1;
 }
 
-static PyObject *program_new_object(PyTypeObject *type, PyObject *given, PyObject *named) {
+static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
                             "instructions", "forwarding", "requests", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
     PyObject *messages, *instructions, *requests;
-    if (!PyArg_ParseTupleAndKeywords(given, named, "KKiiiO!O!iO", names, &comm, &op, &rank, &tag,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!iO", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type,
                                      &instructions, &forwarding, &requests)) {
         return NULL;
@@ -221,10 +221,10 @@ static int usable(Program *self) {
     return 1;
 }
 
-static PyObject *program_set_address(Program *self, PyObject *given) {
+static PyObject *program_set_address(Program *self, PyObject *args) {
     int slot;
     PyObject *address;
-    if (!PyArg_ParseTuple(given, "iO", &slot, &address) || !usable(self)) {
+    if (!PyArg_ParseTuple(args, "iO", &slot, &address) || !usable(self)) {
         return NULL;
     }
     /* It may be where position 0 would be, before any memory: a negative number, or a large one. */
@@ -240,8 +240,8 @@ static PyObject *program_set_address(Program *self, PyObject *given) {
     Py_RETURN_NONE;
 }
 
-static PyObject *program_retag(Program *self, PyObject *given) {
-    long tag = PyLong_AsLong(given);
+static PyObject *program_retag(Program *self, PyObject *object) {
+    long tag = PyLong_AsLong(object);
     if ((tag == -1 && PyErr_Occurred()) || !usable(self)) {
         return NULL;
     }

@@ -108,11 +108,11 @@ int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, 
     return !PyErr_Occurred();
 }
 
-int read_operator(PyObject *given, handle *op) {
-    if (Py_TYPE(given) != op_class) {
+int read_operator(PyObject *object, handle *op) {
+    if (Py_TYPE(object) != op_class) {
         return 0;
     }
-    *op = handle_of(given);
+    *op = handle_of(object);
     for (int n = 0; n < operators_number; n++) {
         if (operators[n] == *op) {
             return 1;
@@ -121,21 +121,21 @@ int read_operator(PyObject *given, handle *op) {
     return 0;
 }
 
-static int read_type(PyObject *given, struct reading *reading) {
-    if (Py_TYPE(given) != datatype_class) {
+static int read_type(PyObject *object, struct reading *reading) {
+    if (Py_TYPE(object) != datatype_class) {
         return 0;
     }
-    reading->type = handle_of(given);
+    reading->type = handle_of(object);
     reading->size = entry_of(reading->type)->size;
     return reading->size > 0;
 }
 
 /* A number that is plainly one. */
-static int read_integer(PyObject *given, int64_t *number) {
-    if (!PyLong_CheckExact(given)) {
+static int read_integer(PyObject *object, int64_t *number) {
+    if (!PyLong_CheckExact(object)) {
         return 0;
     }
-    *number = PyLong_AsLongLong(given);
+    *number = PyLong_AsLongLong(object);
     if (*number == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
@@ -205,18 +205,18 @@ static int hold(PyObject *data, int writable, struct reading *reading) {
     return 1;
 }
 
-int read_buffer(PyObject *given, int writable, int parts, struct reading *reading) {
-    PyObject *data = given;
+int read_buffer(PyObject *object, int writable, int parts, struct reading *reading) {
+    PyObject *data = object;
     int64_t count = -1;
-    Py_ssize_t length = length_of(given);
+    Py_ssize_t length = length_of(object);
     reading->view.obj = NULL;
     reading->size = 0;
     if (length >= 0) {
-        if (length < 2 || length > 3 || !read_type(item_of(given, length - 1), reading) ||
-            (length == 3 && (!read_integer(item_of(given, 1), &count) || count < 0))) {
+        if (length < 2 || length > 3 || !read_type(item_of(object, length - 1), reading) ||
+            (length == 3 && (!read_integer(item_of(object, 1), &count) || count < 0))) {
             return 0;
         }
-        data = item_of(given, 0);
+        data = item_of(object, 0);
     }
     if (!hold(data, writable, reading)) {
         return 0;
@@ -234,13 +234,13 @@ int read_buffer(PyObject *given, int writable, int parts, struct reading *readin
     return 1;
 }
 
-static int read_integers(PyObject *given, int ranks, int *numbers) {
-    if (length_of(given) != ranks) {
+static int read_integers(PyObject *object, int ranks, int *numbers) {
+    if (length_of(object) != ranks) {
         return 0;
     }
     for (int n = 0; n < ranks; n++) {
         int64_t number;
-        if (!read_integer(item_of(given, n), &number) || number < 0 || number > INT_MAX) {
+        if (!read_integer(item_of(object, n), &number) || number < 0 || number > INT_MAX) {
             return 0;
         }
         numbers[n] = (int)number;
@@ -250,21 +250,21 @@ static int read_integers(PyObject *given, int ranks, int *numbers) {
 
 /* [data, counts], [data, counts, type], [data, counts, displacements, type]; of the first two also
    with (counts, displacements) in the place of counts. */
-int read_vector(PyObject *given, int ranks, int *counts, int *displacements,
+int read_vector(PyObject *object, int ranks, int *counts, int *displacements,
                 struct reading *reading) {
-    PyObject *data = given, *where = NULL;
-    Py_ssize_t length = length_of(given);
+    PyObject *data = object, *where = NULL;
+    Py_ssize_t length = length_of(object);
     reading->view.obj = NULL;
     reading->size = 0;
     if (length >= 0) {
         if (length < 2 || length > 4 ||
-            (length > 2 && !read_type(item_of(given, length - 1), reading))) {
+            (length > 2 && !read_type(item_of(object, length - 1), reading))) {
             return 0;
         }
-        PyObject *many = item_of(given, 1);
-        data = item_of(given, 0);
+        PyObject *many = item_of(object, 1);
+        data = item_of(object, 0);
         if (length == 4) {
-            where = item_of(given, 2);
+            where = item_of(object, 2);
         } else if (PyTuple_CheckExact(many)) {
             if (PyTuple_Size(many) != 2) {
                 return 0;

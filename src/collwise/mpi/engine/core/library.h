@@ -115,16 +115,16 @@ static inline void set_handle(const struct library *library, void *at, handle va
     memcpy(at, library->width == 4 ? (const void *)&narrow : &value, (size_t)library->width);
 }
 
-#define CALL_AS(field, args, N, library, given) \
-    ((library)->width == 4 ? ((int(*) args(uint32_t, N))(library)->field) given \
-                           : ((int(*) args(uint64_t, N))(library)->field) given)
+#define CALL_AS(field, args, N, library, values) \
+    ((library)->width == 4 ? ((int(*) args(uint32_t, N))(library)->field) values \
+                           : ((int(*) args(uint64_t, N))(library)->field) values)
 
 /* Call a function whose counts, if it has any, are known to be small. */
-#define CALL(name, args, library, given) CALL_AS(name, args##_ARGS, int, library, given)
+#define CALL(name, args, library, values) CALL_AS(name, args##_ARGS, int, library, values)
 
 /* Call a function in the form that takes this count. */
-#define CALL_COUNT(name, args, count, library, given) \
-    ((count) > INT_MAX ? CALL_AS(name##_c, args##_ARGS, int64_t, library, given) \
-                       : CALL(name, args, library, given))
+#define CALL_COUNT(name, args, count, library, values) \
+    ((count) > INT_MAX ? CALL_AS(name##_c, args##_ARGS, int64_t, library, values) \
+                       : CALL(name, args, library, values))
 
 #endif

@@ -232,6 +232,8 @@ def _simulate(
                 fastest = time if fastest is None else min(time, fastest)
     if not result.best and tries:
         one = min(tries, key=lambda one: one.work)
+        if one.work > MAX_SIMULATED:
+            return
         result.unknown, result.simulated = result.unknown - 1, 1
         time = played.completion(one.schedule, None)
         assert time is not None, "there is no limit"

@@ -130,6 +130,13 @@ def test_a_picture_that_cannot_be_written(collwise: Run, folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_a_picture_of_too_many_ranks(collwise: Run, folder: Path, command: str) -> None:
+    """Before anything is planned."""
+    asked = (command, "-n", "1000000", "--bytes", "8", "--preset", "t3d", "--picture", "it.png")
+    collwise(*asked).refused("1000000 ranks", "at most 4096 ranks")
+
+
 def test_a_picture_in_a_new_folder(collwise: Run, folder: Path) -> None:
     ended = collwise(*PLAN, *POSTAL, "--picture", "new/deep/it.svg")
     assert ended.out.endswith(

@@ -11,6 +11,7 @@ import pytest
 import collwise as cw
 from collwise.algorithms import reductions
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.errors import NothingApplies
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.planner import candidates, relaxed
@@ -90,6 +91,14 @@ def test_equal_programs_are_simulated_once(
     assert len(set(played)) == len(played) < int(plan.simulated.split()[0])
     for one in plan.candidates:
         assert one.predicted == ideal(one.schedule(plan.problem), WORMHOLE, TORUS).completion
+
+
+def test_too_many_messages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every schedule has too many: nothing says that it would be simulated for minutes."""
+    for name in ("SIMULATED", "FOR_RUNNERS_UP"):
+        monkeypatch.setattr(candidates, f"MAX_{name}", 10)
+    with pytest.raises(NothingApplies, match="none of its algorithms is tried at this size; plan"):
+        cw.plan("allreduce", ranks=8, nbytes=4224, machine=WORMHOLE, topology=TORUS)
 
 
 def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(

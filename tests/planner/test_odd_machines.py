@@ -8,6 +8,7 @@ import pytest
 import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.measured_machine import measured
+from collwise.planner.choose import problem_for
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import Send
 from collwise.schedule.program import LARGEST_IN_COLUMNS
@@ -58,6 +59,39 @@ def test_nothing_costs_anything(collective: str) -> None:
     ):
         plan = cw.plan(collective, ranks=3, nbytes=72, machine=machine, **more)
         assert plan.choice.predicted == plan.bound.time == 0
+
+
+def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks() -> None:
+    """By a formula, for a million ranks, too; what would have to be simulated is not tried."""
+    problem, _ = problem_for("allreduce", ranks=1 << 20, nbytes=8, op="max", dtype="uint8")
+    for name in ("receive", "send"):
+        census = cw.ALGORITHMS[f"allreduce/census_delay_{name}"]
+        for ranks in (2, 3, 9):
+            for lam in (ranks, ranks + Fraction(1, 3), 10**9):
+                machine = cw.Machine.postal(t0_s=Fraction(1, PRIMES[0]), lam=lam)
+                schedule = census.schedule(ranks, 8, lam=lam)
+                assert (
+                    census.predict(machine, ranks, 8, lam=lam)
+                    == cw.ideal(schedule, machine).completion
+                )
+        machine = cw.Machine.postal(t0_s=1, lam=10**9)
+        (choice,) = census.choices(problem, machine)
+        assert census.time_of(problem, machine, choice) == (1 << 20) - 2 + 10**9
+        assert not census.choices(problem, cw.Machine.postal(t0_s=1, lam=10**5))
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "reduce"])
+def test_latencies_beyond_what_rounds_over_levels_are_played_for(collective: str) -> None:
+    for lam in (60, 425, Fraction(PRIMES[0], 1009)):
+        laws = [cw.Machine.postal(t0_s=Fraction(1, PRIMES[0]), lam=lam) for _ in range(2)]
+        machine = cw.Machine.levels(laws, cw.Placement.regular(2, 2))
+        plan = cw.plan(collective, ranks=4, nbytes=64, machine=machine)
+        assert plan.choice.predicted == cw.ideal(plan.schedule, machine).completion
+
+
+def test_nothing_from_nobody_to_very_many_ranks() -> None:
+    problem, _ = problem_for("s_to_p", ranks=1 << 20, nbytes=0, sources=[0])
+    assert cw.ALGORITHMS["s_to_p/census"].choices(problem, MACHINES["short"]) == [{"latency": 1}]
 
 
 def test_one_source_of_very_many_bytes() -> None:

@@ -17,6 +17,7 @@ from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.model.topology import parse
 from collwise.planner.choose import plan
+from collwise.report import schedule_files
 from collwise.report.html_report import render, write_report
 from collwise.report.schedule_files import LARGEST_DRAWN, draw_plan, unit_of
 from collwise.simulator import simulate
@@ -284,6 +285,15 @@ def test_other_kinds_of_pictures(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidArgument, match=r"give a name that ends in \.png or \.svg"):
         draw_plan(made, tmp_path / name)
     assert not [*tmp_path.iterdir()]
+
+
+def test_too_many_messages_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_files, "MAX_DRAWN", 6)
+    draw_plan(plan("broadcast", ranks=7, nbytes=8, machine=POSTAL), tmp_path / "p.svg")
+    made = plan("broadcast", ranks=40, nbytes=8, machine=POSTAL)
+    with pytest.raises(InvalidArgument, match="messages; draw 6 at most: choose fewer ranks"):
+        draw_plan(made, tmp_path / "q.svg")
+    assert not [*tmp_path.glob("q*")]
 
 
 def test_too_many_ranks_to_draw(tmp_path: Path) -> None:

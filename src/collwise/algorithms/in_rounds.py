@@ -19,7 +19,7 @@ from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.rounds import MAX_LATENCY, DownRounds, Rounds, UpRounds
+from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 from collwise.timing import ideal_completion
 
@@ -179,7 +179,7 @@ def _best(
         combining = _combine(problem, machine, nbytes) or Fraction(0)
         cost = Cost(*(x + combining for x in machine.message(nbytes)))
         for rounded in (floor, ceil):
-            latency = min(max(rounded(cost.lam), 1), max(problem.ranks, MAX_LATENCY))
+            latency = min(max(rounded(cost.lam), 1), highest(problem.ranks))
             if (rest := later(count * problem.ranks, latency)) is not None:
                 rough[nbytes, latency] = (count + rest) * max(cost.gap, cost.latency / latency)
 

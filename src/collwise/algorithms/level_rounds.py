@@ -31,6 +31,7 @@ from collwise.schedule.lanes import InTeam
 from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.schedule.rounds import highest
 
 MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to simulate all of them."""
@@ -99,7 +100,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         ranks = len(members(teams, levels))
         if levels == 1 or max(latencies) > MAX_LATENCY:
             continue  # over one level it is what `multilevel` tries across
-        if ranks > MAX_FREE or count * ranks > MAX_TABLED:
+        if ranks > MAX_FREE or count * ranks > MAX_TABLED or min(latencies) > highest(ranks):
             continue
         outer = range(teams.depth - levels + 1, teams.depth + 1)
         later = sum(

@@ -81,6 +81,10 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
         ) -> Any:
             request.check([collective])
             described = {name: values.pop(name) for name in MACHINE_OPTIONS}
+            if values.get("picture") is not None:
+                from collwise.report.schedule_files import check_ranks
+
+                check_ranks(ranks)
             combined = (request.op or OP, request.dtype or DTYPE)
             machine = machine_from(
                 described,

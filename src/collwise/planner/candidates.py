@@ -282,6 +282,8 @@ def _simulate(
             result.excluded[name] = SLOWER
     if not result.best and tries:
         one = min(tries, key=lambda one: one.work)
+        if one.work > MAX_SIMULATED:
+            return
         result.unknown, result.simulated = result.unknown - 1, 1
         time = played.completion(one.schedule, None)
         assert time is not None, "there is no limit"

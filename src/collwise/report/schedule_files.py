@@ -11,10 +11,12 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
+from collwise.planner.relaxed import messages, sampled
+from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 
-LARGEST_DRAWN = 4096
-"""Ranks: larger schedules are not drawn."""
+LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
+"""Ranks, and messages: larger schedules are not drawn."""
 
 
 class ScheduleFiles(NamedTuple):
@@ -45,7 +47,7 @@ class ScheduleFiles(NamedTuple):
 
 def draw_plan(plan: Plan, path: Path) -> ScheduleFiles:
     """Simulate the planned schedule, and draw it as `draw_trace` does."""
-    _check_drawable(plan.problem.ranks)
+    _check_drawable(plan.schedule)
     return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
 
@@ -56,7 +58,7 @@ def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for other suffixes, or too many ranks to draw.
     """
-    _check_drawable(trace.schedule.ranks)
+    _check_drawable(trace.schedule)
     figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))
     *in_space, in_time = figures.values()
     space = save(in_space[0], path) if in_space else None
@@ -78,7 +80,17 @@ def unit_of(trace: Trace) -> Fraction | None:
     return (gaps.pop() or None) if len(gaps) == 1 else None
 
 
-def _check_drawable(ranks: int) -> None:
+def check_ranks(ranks: int) -> None:
+    """Raise InvalidArgument for more ranks than can be drawn."""
     if ranks > LARGEST_DRAWN:
         remedy = f"draw a plan for at most {LARGEST_DRAWN} ranks"
         raise InvalidArgument("a picture of the schedule", f"{ranks} ranks", remedy)
+
+
+def _check_drawable(schedule: Schedule) -> None:
+    """The same, and for more messages."""
+    check_ranks(schedule.ranks)
+    about = messages(sampled(schedule), schedule.ranks)
+    if about > MAX_DRAWN:
+        remedy = f"draw {MAX_DRAWN:,} at most: choose fewer ranks, or another algorithm"
+        raise InvalidArgument("a picture of the schedule", f"about {about:,} messages", remedy)

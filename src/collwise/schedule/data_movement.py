@@ -5,6 +5,7 @@ Each is one definition read twice: `operations` for one rank, `columns` for all 
 
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -131,7 +132,7 @@ class Collect(Program):
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, own = self.tree.size, self.tree.span(rank)
         kind = np.int64 if (2 * p + 1) * max(self.piece, 1) < 1 << 63 else object
-        steps: Any = Step(*np.array([*self.steps], kind).reshape(-1, 3).T)
+        steps: Any = Step(*np.fromiter(chain.from_iterable(self.steps), kind).reshape(-1, 3).T)
         to, source = (((rank + by) % p).tolist() for by in (-steps.distance, steps.distance))
         spans = {peer: self.tree.span(peer) for peer in set(to)}
         theirs = np.array([spans[peer] for peer in to], kind)
@@ -141,11 +142,13 @@ class Collect(Program):
         ]
         columns = [column.tolist() for both in ranges for column in both]
         operations: list[Operation] = []
-        for peer, sender, *cells in zip(to, source, *columns, strict=True):
-            if blocks := _blocks(*cells[:4]):
-                operations.append(Send(peer, blocks))
-            if blocks := _blocks(*cells[4:]):
-                operations.append(Recv(sender, blocks))
+        for peer, by, at, sent, low, more, here, came, first, rest in zip(
+            to, source, *columns, strict=True
+        ):
+            if sent or more:
+                operations.append(Send(peer, _blocks(at, sent, low, more)))
+            if came or rest:
+                operations.append(Recv(by, _blocks(here, came, first, rest)))
         return operations
 
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
@@ -189,9 +192,9 @@ class Collect(Program):
 
 
 def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:
-    """The two ranges, as far as they have bytes."""
+    """The two ranges, as far as they have bytes; one of them has."""
     if not rest:
-        return (Block(0, first, length),) if length else ()
+        return (Block(0, first, length),)
     last = Block(0, wrapped, rest)
     return (Block(0, first, length), last) if length else (last,)
 

@@ -103,19 +103,23 @@ class Schedule:
     def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
         """The operations of a virtual rank, with peers and owners as the user's."""
         p, root = self.ranks, self.problem.root
-        moved: dict[tuple[Block, ...], tuple[Block, ...]] = {}  # most blocks occur often
-
-        def renumbered(op: Operation) -> Operation:
-            if (blocks := moved.get(op.blocks)) is None:
-                own = [Block((owner + root) % p, at, length) for owner, at, length in op.blocks]
-                blocks = moved[op.blocks] = tuple(own)
+        if not root:
+            return tuple(operations)
+        before: tuple[Block, ...] = ()  # most blocks occur several times in a row
+        blocks = before
+        renumbered: list[Operation] = []
+        for op in operations:
+            if op.blocks != before:
+                before = op.blocks
+                own = [Block((owner + root) % p, at, length) for owner, at, length in before]
+                blocks = tuple(own)
             if isinstance(op, Send):
-                return Send((op.peer + root) % p, blocks, op.slot)
-            if isinstance(op, Recv):
-                return Recv((op.peer + root) % p, blocks, op.slot)
-            return op._replace(blocks=blocks)
-
-        return tuple(map(renumbered, operations) if root else operations)
+                renumbered.append(Send((op.peer + root) % p, blocks, op.slot))
+            elif isinstance(op, Recv):
+                renumbered.append(Recv((op.peer + root) % p, blocks, op.slot))
+            else:
+                renumbered.append(op._replace(blocks=blocks))
+        return tuple(renumbered)
 
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""

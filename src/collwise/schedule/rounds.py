@@ -17,6 +17,11 @@ MAX_LATENCY = 64
 """Rounds are for this latency at most, or for the number of ranks if that is more."""
 
 
+def highest(ranks: int) -> int:
+    """The highest latency for which there are rounds."""
+    return max(ranks, MAX_LATENCY)
+
+
 class Round(NamedTuple):
     """What one rank does in a round of a broadcast; None where there is no message."""
 
@@ -40,7 +45,7 @@ class Rounds(ABC):
     latency: int
 
     def __post_init__(self) -> None:
-        if self.latency > (most := max(self.ranks, MAX_LATENCY)):
+        if self.latency > (most := highest(self.ranks)):
             asked = f"rounds for a latency of {self.latency:,} on {self.ranks:,} ranks"
             seen = "almost all of them would be empty"
             raise InvalidArgument(asked, seen, f"give a latency of at most {most:,}")

@@ -5,7 +5,7 @@ the census is only for operators whose result does not depend on the order.  If 
 the census for ⌈λ⌉ delays receives, and the census for ⌊λ⌋ delays sends.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -20,6 +20,8 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.timing import ideal_alike
 
+MAX_SENT = 1 << 16
+"""Messages of a rank: more are not simulated when planning."""
 _T, _S = scratch(0), scratch(1)
 """A rank's two running values: with its own contribution, and without it."""
 
@@ -66,13 +68,24 @@ class Census(Program):
         return operations
 
 
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """None where too many messages would be simulated, unless a formula does without."""
+    p, (choice,) = problem.ranks, BY_LAM_FROM_1["choices"](problem, machine)
+    messages = min(choice["lam"] * p.bit_length(), p)
+    quick = messages <= MAX_SENT or (choice["lam"] >= p and machine.combine(1) is None)
+    return [choice] if quick else []
+
+
 def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time: str) -> None:
     def build(problem: Problem, settings: Settings) -> Census:
         # From k = p on nobody waits for anybody: all send their own to all.
         return Census(problem, min(rounded(settings["lam"]), problem.ranks))
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return ideal_alike(build(problem, settings).operations(0), machine)
+        census, cost = build(problem, settings), machine.message(problem.nbytes)
+        if census.k == problem.ranks and machine.combine(problem.nbytes) is None:
+            return (problem.ranks - 2) * cost.gap + cost.latency  # all send their own to all
+        return ideal_alike(census.operations(0), machine)
 
     register_combining(
         f"allreduce/census_{name}",
@@ -81,7 +94,8 @@ def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time:
         build,
         source=("Bruck1996 §3",),
         predicted=predicted,
-        **BY_LAM_FROM_1,
+        choices=_choices,
+        parameters=BY_LAM_FROM_1["parameters"],
         order=lambda problem: "any",
     )
 

@@ -5,6 +5,7 @@ The "bucket" collect: only neighbours talk, so nothing contends on a network tha
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
 from collwise.schedule.data_movement import Step
@@ -23,7 +24,7 @@ class Turns:
         return self.ranks - 1
 
     def __iter__(self) -> Iterator[Step]:
-        return (Step(1, d, d + 1) for d in range(1, self.ranks))
+        return map(Step, repeat(1), range(1, self.ranks), range(2, self.ranks + 1))
 
 
 register_scatter_collect(

@@ -69,8 +69,8 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The latency that is best if all ranks give equally much."""
-    if not alike_or_simulable(problem, machine):
-        return []
+    if not problem.nbytes or not alike_or_simulable(problem, machine):
+        return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     ks = latencies(ranks, each, machine)
     even = Problem.of("s_to_p", ranks, each, sources=range(ranks))

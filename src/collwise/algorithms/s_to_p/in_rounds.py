@@ -20,7 +20,7 @@ from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
-from collwise.schedule.rounds import MAX_LATENCY
+from collwise.schedule.rounds import highest
 
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
 MAX_WORK = 1 << 20
@@ -62,9 +62,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
         settings: list[dict[str, Any]] = [{"pieces": count}]
         if latencies:
             lam = machine.planning_lam(-(-problem.nbytes // count))
-            roundings = {
-                min(max(rounded(lam), 1), max(ranks, MAX_LATENCY)) for rounded in (floor, ceil)
-            }
+            roundings = {min(max(rounded(lam), 1), highest(ranks)) for rounded in (floor, ceil)}
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
         tried += [(_rough(problem, machine, one), place, one) for one in settings]
     if not tried:  # too many ranks or sources even for one piece

@@ -20,7 +20,7 @@ from collwise.schedule.problem import Problem
 
 LARGEST_RADIX = 32
 """Larger groups would send too many messages one after another."""
-MAX_MESSAGES = 1 << 13
+MAX_MESSAGES = 1 << 15
 """Messages of a schedule in which ranks differ, which is simulated for its time."""
 MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
@@ -81,7 +81,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if ranks == 1:
             return Fraction(0), ()
         tried: list[_Best] = []
-        for radix in _radices(ranks):
+        for radix in radices(ranks):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items))[: 2 - scatters]:
                 gap, latency, combine = costs(length)
@@ -108,7 +108,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 @cache
-def _radices(ranks: int) -> tuple[int, ...]:
+def radices(ranks: int) -> tuple[int, ...]:
     """The divisors that may be a group's size."""
     return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
 

@@ -56,14 +56,14 @@ def register_exchange(name: str, summary: str, time: str, stages: Stages, **more
             sum(stage.radix for stage in stages(problem, settings)),
             problem.ranks * (problem.kind.output == "own block"),  # it names every rank's block
         ),
-        estimated=lambda problem, settings: _is_estimated(
+        estimated=lambda problem, settings: is_estimated(
             Exchange(problem, stages(problem, settings))
         ),
         **more,
     )
 
 
-def _is_estimated(exchange: Exchange) -> bool:
+def is_estimated(exchange: Exchange) -> bool:
     """Whether the time of an exchange is estimated from above, since too many ranks differ."""
     messages = exchange.problem.ranks * sum(stage.radix for stage in exchange.stages)
     return messages > MOST_MESSAGES and not exchange.is_alike()
@@ -143,7 +143,7 @@ def _schedule(problem: Problem, program: Program) -> Schedule:
 def exchange_time(problem: Problem, machine: Machine, stages: tuple[Stage, ...]) -> Fraction:
     """Seconds of an exchange: exact up to MOST_MESSAGES, or where all ranks are alike."""
     exchange = Exchange(problem, stages)
-    if exchange.is_alike() or _is_estimated(exchange):
+    if exchange.is_alike() or is_estimated(exchange):
         return exchange_estimate(problem, machine, stages)
     if problem.ranks <= LARGEST_SIMULATED:
         return simulated_time(problem, machine, exchange)

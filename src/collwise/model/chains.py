@@ -1,10 +1,11 @@
 """The least time in which every byte of every rank finds a way to every other rank.
 
 In an allreduce each rank's contribution to each of n bytes reaches all p − 1 others through a chain
-of messages with this byte: each leaves the rank that the one before came to, after it came.  Of two
-bytes and two last ranks at least the chains or the bytes differ.  So the chains from one rank, each
-counted with the bytes that all of its messages have, are n·(p − 1) at least.  A chain of g messages
-of x_1 … x_g bytes counts no more than their least, nor than their geometric mean.
+of messages with this byte: each leaves the rank that the one before came to, after it came.  Take
+one chain for each byte and each other rank.  A chain ends at one rank, and is taken for no more
+bytes than all of its messages have: if they are of x_1 … x_g bytes, for no more than the least of
+them, nor than their geometric mean.  So these means of all chains from one rank are n·(p − 1) in
+sum at least.
 
 Let a message of x bytes keep its sender busy for a + b·x at least, and arrive no earlier than
 λ·(a + b·x) after its start.  Weigh a chain with the product of w(x) = (x/n)^(1/g) over its
@@ -12,17 +13,17 @@ messages, and let Y_h(t) be the most that chains of h messages from one rank can
 of which begin and end within t, whatever is sent.  Y_0 is 1.  With its first message a rank begins
 chains that go on from where it comes to; what follows on the port begins the others.  So Y_h(t) is
 the largest w(x)·Y_(h−1)(t − λ·(a + b·x)) + Y_h(t − a − b·x) of all x, or Y_h of less time.  The
-bound is the least t for which the sum of Y_g(t) over all g, each with its own w, is p − 1.
+bound is the least t for which the sum of Y_g(t) over all g, each with its own w, is p − 1 at least.
 
 If all messages were equally long, the sum would be x/n·(N_λ(t/(a + b·x)) − 1): so many ranks can
 be reached in messages of x bytes, and each has the byte with the probability x/n.  What receiving
 and combining takes is not counted.
 
 Time is counted in steps of a small part of a, and both costs are rounded down to whole steps.
-Messages on a port have taken their whole steps at least, so what time is left is not more, in whole
-steps, than is counted.  Sizes in an interval weigh as much as its end, and cost as its beginning
-does.  Of long chains, which hardly count, several lengths have the exponent of the longest of them:
-as x/n is at most 1, they weigh more.
+Messages on a port have taken their whole steps at least, so no more whole steps are left than are
+counted.  Sizes in an interval weigh as much as its end, and cost as its beginning does.  Of long
+chains, which hardly count, several lengths have the exponent of the longest of them: as x/n is at
+most 1, they weigh more.
 """
 
 from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ Read in this order: `collectives` and `operators` (the two tables), `problem` (w
 Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree
 `reduction`                    vectors combined up a tree
-`exchange`                     all ranks exchange and combine
+`exchange`                     all ranks exchange and combine; `exchange_in_pieces`
 `circulant_exchange`           the same around a circle, for any number of ranks, in pieces
 `rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
                                `cyclic_trees` or `two_trees`, or freely (`free_rounds`)

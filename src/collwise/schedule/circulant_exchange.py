@@ -10,7 +10,7 @@ message has its partner at the same place of the other rank's list.
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
@@ -57,20 +57,22 @@ def steps_by_round(ranks: int, radix: int, *, gathers: bool) -> tuple[tuple[Step
     return tuple(there + back * gathers)
 
 
-class _Event(NamedTuple):
+class Event(NamedTuple):
+    """A message of a step is sent, or received."""
+
     when: int
     sends: bool
     piece: int
-    step: Step
+    step: Any
 
 
 @lru_cache(maxsize=64)
-def events(
-    ranks: int, radix: int, pieces: int, latency: int, *, gathers: bool
-) -> tuple[_Event, ...]:
-    """What every rank does, in order; played for messages that are there `latency` sends later."""
-    rounds = steps_by_round(ranks, radix, gathers=gathers)
-    timeline, now = list[_Event](), 0
+def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tuple[Event, ...]:
+    """What every rank does, in order; played for messages that are there `latency` sends later.
+
+    rounds: the messages of a piece, by round, after all of which it can go on.
+    """
+    timeline, now = list[Event](), 0
     coming, ready = (
         [(0, piece, 0) for piece in range(pieces * bool(rounds))],
         list[tuple[int, int]](),
@@ -82,8 +84,8 @@ def events(
             heappush(ready, (turn[0], turn[1]))
         piece, number = heappop(ready)
         for step in rounds[number]:
-            timeline.append(_Event(now, True, piece, step))
-            timeline.append(_Event(now + latency, False, piece, step))
+            timeline.append(Event(now, True, piece, step))
+            timeline.append(Event(now + latency, False, piece, step))
             now += 1
         if number + 1 < len(rounds):
             heappush(coming, (now - 1 + latency, piece, number + 1))
@@ -111,10 +113,10 @@ class CirculantExchange(Circular):
         return self.problem.kind.output == "own block"
 
     @property
-    def events(self) -> tuple[_Event, ...]:
+    def events(self) -> tuple[Event, ...]:
         """What every rank does, in order."""
-        gathers = not self.scatters
-        return events(self.problem.ranks, self.radix, self.pieces, self.latency, gathers=gathers)
+        rounds = steps_by_round(self.problem.ranks, self.radix, gathers=not self.scatters)
+        return events(rounds, self.pieces, self.latency)
 
     @cached_property
     def _pieces(self) -> list[Blocks]:

@@ -1,0 +1,118 @@
+"""The hybrids of any radix in several pieces: while messages of one travel, others are sent."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+
+from collwise.algorithms.circulant_pieces import PARAMETERS
+from collwise.algorithms.mixed_radix import STAGES, radices, stages_of
+from collwise.algorithms.reductions import (
+    LARGEST_MESSAGES,
+    circular_time,
+    exchange_time,
+    is_estimated,
+    register_combining,
+    simulated_time,
+)
+from collwise.algorithms.registry import Settings
+from collwise.model.machine import Machine
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.exchange_in_pieces import ExchangeInPieces, divisor
+from collwise.schedule.problem import Problem
+
+PIECES = (2, 3, 4, 6, 8, 12)
+"""Numbers of pieces that are worth a try."""
+COMPARED = 3
+"""How many of the roughly best are compared by exact times."""
+
+
+def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPieces:
+    """In at most as many pieces as every part has items; whole where ranks are left over."""
+    plain = Exchange(problem, stages_of(problem, settings))
+    most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
+    pieces = min(settings["pieces"], most)
+    if pieces < 2 or problem.ranks == 1:
+        return plain
+    return ExchangeInPieces(problem, plain.stages, pieces, settings["latency"])
+
+
+def _messages(problem: Problem, settings: Settings) -> int:
+    """About those that a rank sends."""
+    stages = stages_of(problem, settings)
+    return int(settings["pieces"]) * sum(stage.radix * (1 + stage.divided) for stage in stages)
+
+
+def _estimated(problem: Problem, settings: Settings) -> bool:
+    program = _program(problem, settings)
+    if isinstance(program, Exchange):
+        return is_estimated(program)
+    many = problem.ranks * _messages(problem, settings) > LARGEST_MESSAGES
+    return many and not program.is_alike()
+
+
+def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    program = _program(problem, settings)
+    if isinstance(program, Exchange):
+        return exchange_time(problem, machine, program.stages)
+    if program.is_alike() or _estimated(problem, settings):
+        return circular_time(program, machine)
+    return simulated_time(problem, machine, program)
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best of those stages that are best for some number of pieces if only the first waits."""
+    ranks, items = problem.ranks, problem.nbytes // problem.itemsize
+
+    @cache
+    def costs(items: int) -> tuple[float, float, float]:
+        gap, latency = machine.message(items * problem.itemsize)
+        combine = machine.combine(items * problem.itemsize) or 0
+        return float(gap), float(latency), float(combine)
+
+    def best(ranks: int, items: int) -> tuple[float, tuple[Stage, ...]]:
+        if ranks == 1:
+            return 0.0, ()
+        tried = [(float("inf"), tuple[Stage, ...]())]
+        for radix in radices(ranks):
+            part = -(-items // radix)
+            for divided, length in ((True, part), (False, items)):
+                gap, latency, combine = costs(length)
+                time = (1 + divided) * (busy * gap * (radix - 1) + latency - gap)
+                rest, stages = known(ranks // radix, length)
+                time += busy * (radix - 1) * combine + rest
+                tried.append((time, (Stage(radix, divided), *stages)))
+        return min(tried, key=lambda row: row[0])
+
+    if ranks < 3 or not machine.independent_ports or not 0 < costs(1)[0] < costs(1)[1]:
+        return []
+    rough = []
+    for busy in PIECES:
+        known = cache(best)
+        time, stages = known(ranks, -(-items // busy))
+        if stages and busy * divisor(stages) <= items:
+            rough.append((time, busy, stages))
+    tried = []
+    for _, pieces, stages in sorted(rough)[:COMPARED]:
+        gap, latency, _ = costs(-(-items // pieces // stages[0].radix))
+        for under_way in (round(latency / gap), round(9 / 8 * latency / gap) + 1):
+            program = ExchangeInPieces(problem, stages, pieces, max(under_way, 1))
+            tried.append((circular_time(program, machine), program))
+    return [
+        {"stages": " ".join(map(str, one.stages)), "pieces": one.pieces, "latency": one.latency}
+        for _, one in sorted(tried, key=lambda row: row[0])[:1]
+    ]
+
+
+register_combining(
+    "allreduce/mixed_radix_pieces",
+    "groups of several sizes divide or exchange vectors, piece after piece while messages travel",
+    "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
+    _program,
+    source=("vandeGeijn1991 §3.4", "Ruefenacht2017"),
+    predicted=_time,
+    simulated=_messages,
+    estimated=_estimated,
+    choices=_choices,
+    parameters={"stages": STAGES, "pieces": PARAMETERS["pieces"], "latency": PARAMETERS["latency"]},
+    segmented=True,
+)

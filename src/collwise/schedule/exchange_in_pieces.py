@@ -1,0 +1,68 @@
+"""An exchange of groups in several pieces of the vector: while one travels, others are sent.
+
+Every piece goes through all stages.  All ranks do alike, so the k-th message of a piece that a rank
+sends in a stage has its partner at the same place of the other rank's list.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from collwise.schedule.circulant_exchange import events
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.reduction import Circular, equal_parts
+
+
+def divisor(stages: Iterable[Stage]) -> int:
+    """Into so many parts they divide a vector."""
+    return prod(stage.radix for stage in stages if stage.divided)
+
+
+@dataclass(frozen=True)
+class ExchangeInPieces(Circular):
+    """An allreduce whose stages take in all ranks; every part of a piece has an item at least."""
+
+    stages: tuple[Stage, ...]
+    pieces: int
+    latency: int
+
+    @property
+    def unit(self) -> int:  # noqa: D102
+        return self.problem.itemsize * divisor(self.stages) * self.pieces
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        back = [stage.radix for stage in reversed(self.stages) if stage.divided]
+        messages = [radix - 1 for radix in (*(stage.radix for stage in self.stages), *back)]
+        rounds = tuple(
+            tuple((number, place) for place in range(count))
+            for number, count in enumerate(messages)
+        )
+        parts = equal_parts(self.problem.whole, self.pieces, self.problem.itemsize)
+        lists = [self._by_round(rank, piece, messages) for (piece,) in parts]
+        operations: list[Operation] = []
+        for _, sends, piece, (number, place) in events(rounds, self.pieces, self.latency):
+            sent, received = lists[piece][number]
+            operations += [sent[place]] if sends else received[place]
+        return operations
+
+    def _by_round(
+        self, rank: int, piece: Block, messages: list[int]
+    ) -> list[tuple[list[Operation], list[list[Operation]]]]:
+        """What is sent in each round, and each receipt with the combines that follow it."""
+        exchange = Exchange(replace(self.problem, nbytes=piece.length), self.stages)
+        sent, received = list[Operation](), list[list[Operation]]()
+        for op in exchange.operations(rank):
+            blocks = tuple(b._replace(offset=b.offset + piece.offset) for b in op.blocks)
+            moved = op._replace(blocks=blocks)
+            if isinstance(op, Send):
+                sent.append(moved)
+            elif isinstance(op, Recv):
+                received.append([moved])
+            else:
+                received[-1].append(moved)
+        starts = [sum(messages[:number]) for number in range(len(messages))]
+        ends = [start + count for start, count in zip(starts, messages, strict=True)]
+        return [
+            (sent[start:end], received[start:end]) for start, end in zip(starts, ends, strict=True)
+        ]

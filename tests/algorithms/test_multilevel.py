@@ -20,6 +20,7 @@ from collwise.planner.choose import plan_for, unpredicted
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import tabulate
 from collwise.timing import ideal
+from collwise.timing.trace import fastest_timing
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import fitting, roots, settings_of
 from tests.case import in_case
@@ -174,6 +175,19 @@ def test_rounds_over_levels_that_are_refused() -> None:
     )
     problem = algorithm.problem(8, 64, placement=Placement.regular(2, 4))
     assert not list(algorithm.choices(problem, far))
+
+
+def test_several_messages_of_a_round_to_one_rank() -> None:
+    """From other levels; where ranks would wait in a circle, each is listed in its round."""
+    placement = Placement.regular(2, 2, 2)
+    laws = [Machine.postal(t0_s=t0, lam=lam) for t0, lam in ((3, 1), (1, 4), (4, 3))]
+    settings: dict[str, Any] = {"latencies": "1 5 5", "segment": 8, "inside": "flat"}
+    algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
+    schedule = algorithm.schedule(8, 24, 3, placement=placement, **settings)
+    assert schedule.columns().rows() == tabulate(schedule.lists).rows()
+    machine = Machine.levels(laws, placement, ports=[None, 2])
+    trace = fastest_timing(schedule, machine, vectorised_from=2)
+    assert sorted(trace.transfers) == sorted(ideal(schedule, machine).transfers)
 
 
 def test_only_trees_are_joined() -> None:

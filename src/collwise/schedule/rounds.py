@@ -87,6 +87,8 @@ class DownRounds(Program):
         place = np.zeros(self.rounds.ranks, dtype=np.int64)
         parts = [tabulate([])]
         for source, target, piece in self.rounds.every():
+            if len(np.unique(target)) < len(target):
+                return None  # of several levels: the lists say in which order they are received
             at_source = place[source]
             place[source] += 1
             at_target = place[target]

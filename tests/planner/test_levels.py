@@ -137,3 +137,9 @@ def test_lanes_crowd_the_port_of_a_node() -> None:
     assert rough is not None
     time = rough(plan.problem, machine, settings)
     assert abs(time - plan.choice.predicted) <= plan.choice.predicted / 5
+
+
+def test_a_message_passes_the_ports_of_all_groups_that_it_leaves() -> None:
+    """Eight lanes between racks pass the ports of the nodes, too, which are slower."""
+    machine = parse("2x4x8: 200ns,2,300ns; 1.7us,4,20ns; 1.7us,8")
+    assert OneLevel(machine, 3, crowd=8).message(1) == (F("2.4e-6"), F("15.7e-6"))

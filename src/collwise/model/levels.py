@@ -166,7 +166,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 class OneLevel(Machine):
     """A machine with levels, seen as one of a single level.
 
-    level: that of the messages, which also pass the ports of the level below.   overhead: exact
+    level: that of the messages, which also pass the ports of the levels below.   overhead: exact
     seconds that each of them takes besides.   crowd: how many ranks of a group send whenever one
     does, through the group's port.
     """
@@ -184,7 +184,7 @@ class OneLevel(Machine):
     def message(self, nbytes: int) -> Cost:  # noqa: D102
         gap, latency = self.machine.at(self.level, nbytes)
         if self.level > 1:
-            port = self.machine.port(self.level - 1, nbytes)
+            port = max(self.machine.port(level, nbytes) for level in range(1, self.level))
             gap, latency = max(gap, self.crowd * port), latency + (self.crowd - 1) * port
         return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
 

@@ -478,5 +478,5 @@ def test_large_groups_where_latency_is_high() -> None:
     (settings,) = mixed.choices(mixed.problem(100, 80, itemsize=8), high)
     assert settings == {"stages": "10 10"}
     assert mixed.predict(high, 100, 80, itemsize=8, **settings) == 2 * (8 + 20)
-    assert not list(mixed.choices(mixed.problem(1009, 80, itemsize=8), high))
+    assert not list(mixed.choices(mixed.problem(4099, 80, itemsize=8), high))
     assert not list(mixed.choices(mixed.problem(2, 80, itemsize=8), high))

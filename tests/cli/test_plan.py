@@ -69,7 +69,7 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
         asked += ["--dtype", "int64"] * (algorithm.kind.combines)
         sources = "5," if "as_broadcast" in name else "0,5"
         asked += ["--sources", sources] * (algorithm.kind.has_sources)
-        kind = "postal" if name.endswith("two_trees") else "hockney"  # λ > 1 there
+        kind = "postal" if name.endswith(("two_trees", "radix_pieces")) else "hockney"  # λ > 1
         machine = options(MACHINES[kind])
         levels = SITES if name.endswith("multilevel_rounds") else "emulated:2x4"
         machine = ["--levels", levels] if algorithm.levels else machine

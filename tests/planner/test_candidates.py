@@ -271,5 +271,6 @@ def test_pieces_under_way_are_not_expected_one_by_one() -> None:
     machine = parse("2x8: 40us+0.8us/B,1.2ms+0.8us/B; 40us+0.8us/B,20ms+0.8us/B")
     plan = cw.plan("allreduce", ranks=16, nbytes=1 << 16, machine=machine, op="sum")
     best, rival = plan.candidates[:2]
-    assert (best.name, rival.name) == ("allreduce/circulant_pieces", "allreduce/multilane")
+    assert best.name == "allreduce/mixed_radix_pieces"
+    assert rival.name in ("allreduce/circulant_pieces", "allreduce/multilane")
     assert rival.predicted < best.predicted * candidates.RIVAL

@@ -15,6 +15,7 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
 from collwise.model.placement import Placement
+from collwise.schedule.data_movement import DownTree
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
@@ -212,7 +213,8 @@ def at_once(schedule: Schedule, machine: Machine) -> bool:
     """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
     program = schedule.program
     if not schedule.problem.kind.combines:
-        return type(program).columns is not Program.columns
+        in_order = not isinstance(machine, LogGP) or isinstance(program, DownTree)
+        return in_order and type(program).columns is not Program.columns
     few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS >> 6
     if not isinstance(machine, Levels):
         return few and isinstance(program, UpTree) and program.is_whole()

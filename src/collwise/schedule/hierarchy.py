@@ -6,7 +6,7 @@ that lie in one group of level ℓ.  A program for a machine with levels is made
 teams: one across the leaders, then one inside each group.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -58,6 +58,17 @@ class Hierarchy:
     def seat(self, level: int, rank: int) -> Seat | None:
         """A rank's seat in its team of a level, if it leads a group of the level below."""
         return self._seats[level - 1][rank]
+
+    def by_seats(self) -> Iterator[tuple[int, Ints]]:
+        """For ranks with equal seats, the first of them; and of each, as a row, all its teams."""
+        alike: dict[tuple[tuple[int, int] | None, ...], list[int]] = {}
+        for rank in range(self.ranks):
+            seats = (row[rank] for row in self._seats)
+            key = tuple(seat and (len(seat.team), seat.place) for seat in seats)
+            alike.setdefault(key, []).append(rank)
+        for ranks in alike.values():
+            rows = [[seat.team for row in self._seats if (seat := row[rank])] for rank in ranks]
+            yield ranks[0], np.array([np.concatenate(row) for row in rows], dtype=np.int64)
 
     def largest(self, level: int) -> int:
         """The number of members of the largest team of a level."""

@@ -57,6 +57,10 @@ class InvalidArgument(CollwiseError, ValueError):
     """A value outside its range: root, size, λ, α, number of ranks."""
 
 
+class BeyondLimits(InvalidArgument):
+    """What would take too long or too much room; a planner leaves it out, and says why."""
+
+
 class NothingApplies(InvalidArgument):
     """No algorithm is worth a try for a problem, or the one that was named is not."""
 

@@ -18,6 +18,7 @@ from tests.algorithms.examples import settings_of
 PRIMES = 1000003, 998244353, 2147483647
 MACHINES = {
     "short": cw.Machine.postal(t0_s="1e-30", lam=10**9),
+    "far": cw.Machine.postal(t0_s="1e-30", lam=10**98),
     "primes": cw.Machine.hockney(
         alpha_s=Fraction(1, PRIMES[0]),
         beta_s=Fraction(1, PRIMES[1] * PRIMES[2]),
@@ -134,3 +135,28 @@ def test_no_column_is_wrong(nbytes: int) -> None:
         sent = [op for rank in schedule.lists for op in rank if isinstance(op, Send)]
         assert sum(row[-1] for row in rows) == sum(b.length for op in sent for b in op.blocks)
         assert min(row[-2] for row in rows) == 0
+
+
+@pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "s_to_p"])
+def test_what_no_stage_can_be_worse_than(collective: str) -> None:
+    """37 ranks are no product of small groups, which counted as 2^200 seconds."""
+    machine = cw.Machine.hockney(alpha_s=10**70, beta_s=1)
+    plan = cw.plan(collective, ranks=37, nbytes=37 * 8, machine=machine)
+    assert plan.bound.time <= plan.choice.predicted
+
+
+def test_orders_of_sends_that_take_longer_than_integers_of_a_machine() -> None:
+    laws = [cw.Machine.postal(t0_s="1e-6", lam=4), cw.Machine.postal(t0_s="1e-9", lam=10**18)]
+    machine = cw.Machine.levels(laws, cw.Placement.regular(3, 2))
+    plan = cw.plan("broadcast", ranks=6, nbytes=48, machine=machine, algorithm="multilevel_ordered")
+    assert plan.choice.predicted == 10**9 + Fraction(3, 10**9)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_latency_beyond_limits_refuses_only_what_is_built_for_it(collective: str) -> None:
+    more: dict[str, Any] = {"sources": [0, 2]} if COLLECTIVES[collective].has_sources else {}
+    machine = cw.Machine.loggp(L_s=10**98, o_s=1, g_s=Fraction(1, 10**98), G_s=0)
+    plan = cw.plan(collective, ranks=6, nbytes=48, machine=machine, **more)
+    beyond = [name for name, why in plan.excluded.items() if why == "not tried: λ is above 1e+98"]
+    assert beyond
+    assert plan.bound.time <= plan.choice.predicted

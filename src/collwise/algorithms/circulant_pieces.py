@@ -17,6 +17,8 @@ from collwise.schedule.problem import Problem
 
 PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of pieces that are worth a try."""
+LONGEST = 1 << 20
+"""In sends; what is longer under way changes no order."""
 MAX_RANKS, MAX_MESSAGES, MAX_COMPARED = 4096, 512, 4
 """Ranks, and messages of one, up to which they are tried; how many of them by exact times."""
 PARAMETERS = {
@@ -67,7 +69,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 busy, last = busy + gap + combine, latency - gap
                 waited += latency + combine
             alone += busy - before + last
-        latency = max(round(waited / busy), 1) if busy else 1  # on some machines all is free
+        # On some machines all is free.
+        latency = min(max(round(waited / busy), 1), LONGEST) if busy else 1
         settings = {"radix": radix, "pieces": pieces, "latency": latency}
         return (pieces - 1) * busy + alone, settings
 

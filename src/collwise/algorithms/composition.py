@@ -5,6 +5,7 @@ their settings, the innermost level first: "binomial | postal_tree(lam=4)".
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -19,7 +20,7 @@ from collwise.algorithms.registry import (
     parse_label,
     register,
 )
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
@@ -200,6 +201,16 @@ def register_multilevel(
     )
 
 
+def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine) -> list[str]:
+    """Algorithms with the settings that are worth a try, as they are written."""
+    labels = []
+    for algorithm in among:
+        with suppress(BeyondLimits):
+            choices = algorithm.choices(problem, machine)
+            labels += [LevelAlgorithm.of(algorithm, settings).label for settings in choices]
+    return labels
+
+
 @lru_cache(maxsize=1024)
 def best_parts(
     problem: Problem, machine: OneLevel, among: tuple[str, ...] | None, most: int = BEST
@@ -214,9 +225,9 @@ def best_parts(
             continue
         if not algorithm.keeps_order(problem):
             continue
-        for settings in algorithm.choices(problem, machine):
-            one = LevelAlgorithm.of(algorithm, settings)
-            timed.append((part_time(one.label, problem, machine), len(settings), one.label))
+        for label in tried_labels([algorithm], problem, machine):
+            with suppress(BeyondLimits):
+                timed.append((part_time(label, problem, machine), label.count("="), label))
     timed.sort()
     distinct: dict[Fraction, str] = {}
     for time, _, label in timed:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from collwise.algorithms.registry import Settings
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
@@ -83,10 +83,12 @@ def _shortest(ranks: int, latency: int) -> _Kind:
 
 
 def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
-    """The pieces of a vector; no element is cut.   Raises InvalidArgument for too many of them."""
+    """The pieces of a vector; no element is cut.   Raises BeyondLimits for too many of them."""
     items = -(-segment // problem.itemsize)
     if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
-        raise InvalidArgument(f"{problem} in rounds", f"{count:,} pieces", "choose longer ones")
+        raise BeyondLimits(
+            f"{problem} in rounds", f"there are {count:,} pieces", "choose longer ones"
+        )
     return tuple(pieces(problem.nbytes, items * problem.itemsize))
 
 
@@ -224,7 +226,7 @@ def rounds_time(
         return _even_time(problem, machine, len(blocks), full)
     if problem.ranks * (len(blocks) + 64) > MAX_EVER:
         asked, seen = f"the time of {problem} in rounds", f"{len(blocks):,} pieces would be played"
-        raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or another algorithm")
+        raise BeyondLimits(asked, seen, "choose fewer ranks or pieces, or another algorithm")
     costs = [machine.message(nbytes) for nbytes in (full, last)]
     combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
     rendezvous, backwards = machine.law == "hockney", problem.kind.combines

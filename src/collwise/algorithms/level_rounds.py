@@ -21,7 +21,7 @@ from collwise.algorithms.composition import (
 )
 from collwise.algorithms.in_rounds import MAX_FREE, MAX_TABLED, lengths, pieces_of
 from collwise.algorithms.registry import Parameter, Settings
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Cost
 from collwise.model.postal import broadcast_time
@@ -63,16 +63,16 @@ def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
-    """The rounds among the leaders.   Raises InvalidArgument for too many of them."""
+    """The rounds among the leaders.   Raises BeyondLimits for too many of them."""
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
     if len(team) * len(pieces) > MAX_PLAYED:
         asked = f"rounds over the levels of {len(team):,} ranks"
         seen = f"{len(pieces):,} pieces would be played on all of them"
-        raise InvalidArgument(asked, seen, "choose longer pieces, or another algorithm")
+        raise BeyondLimits(asked, seen, "choose longer pieces, or another algorithm")
     if max(latencies) > MAX_LATENCY:
         asked, seen = "rounds over levels", f"messages travel for {max(latencies):,} rounds"
-        raise InvalidArgument(asked, seen, f"give {MAX_LATENCY:,} at most, or longer pieces")
+        raise BeyondLimits(asked, seen, f"give {MAX_LATENCY:,} at most, or longer pieces")
     inner = range(teams.depth - len(latencies) + 1, teams.depth)
     groups = tuple(tuple(teams.placement.group(level, rank) for rank in team) for level in inner)
     return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))

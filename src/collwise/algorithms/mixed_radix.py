@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
-from math import prod
+from math import inf, prod
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Parameter, Settings
@@ -24,7 +24,7 @@ MAX_MESSAGES = 1 << 15
 """Messages of a schedule in which ranks differ, which is simulated for its time."""
 MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
-_Best: TypeAlias = tuple[Fraction, tuple[Stage, ...]]
+_Best: TypeAlias = tuple[Fraction | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
 
@@ -91,7 +91,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 tried.append((time + rest, (Stage(radix, divided), *stages)))
         return min(tried, key=lambda row: row[0], default=never)
 
-    items, never = problem.nbytes // problem.itemsize, (Fraction(1 << 200), ())
+    items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
     if problem.ranks < 3 or not items:
         return []

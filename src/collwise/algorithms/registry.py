@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from collwise.errors import InvalidArgument, UnknownName, shown
+from collwise.errors import BeyondLimits, InvalidArgument, UnknownName, shown
 from collwise.model.exact import exact
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import MAX_RANKS, Placement
@@ -176,7 +176,7 @@ class Algorithm:
 
         Equals the ideal time (`timing.ideal`) on machines with independent ports.
         Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be simulated;
-        and where a recurrence over so many ranks or segments would take minutes.
+        and BeyondLimits where a recurrence over so many ranks or segments would take minutes.
         """
         checked_machine(machine, f"the closed form of {self.name}")
         itemsize = itemsize if item is None else item
@@ -196,7 +196,7 @@ class Algorithm:
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
         if (about := self.simulated(problem, read)) > MAX_SIMULATED:
-            raise InvalidArgument(
+            raise BeyondLimits(
                 f"the time of {describe(self.name, read)}",
                 f"about {about:,} operations would have to be simulated for it",
                 f"choose fewer ranks{', larger segments' * ('segment' in read)}"

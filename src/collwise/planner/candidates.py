@@ -8,14 +8,15 @@ yet, since the runners-up are worth knowing.  A simulation ends when it passes t
 With levels, candidates too long to be simulated keep their rough times, and are shown with ≈.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, describe
 from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED
+from collwise.errors import BeyondLimits
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
@@ -133,9 +134,10 @@ def tried(
         return result
     if formulas or score is not predicted:
         for algorithm, settings in choices:
-            time = score(algorithm, problem, machine, settings, topology)
-            estimate = formulas and algorithm.estimated(problem, settings)
-            result.enter(Candidate(algorithm.name, settings, time, estimate=estimate))
+            with _within_limits(algorithm, result.excluded):
+                time = score(algorithm, problem, machine, settings, topology)
+                estimate = formulas and algorithm.estimated(problem, settings)
+                result.enter(Candidate(algorithm.name, settings, time, estimate=estimate))
         if score is predicted:
             _refine(choices, problem, machine, result)
     else:
@@ -148,6 +150,15 @@ def tried(
         _simulate(choices, problem, machine, topology, result, finalists)
     result.excluded = {n: why for n, why in result.excluded.items() if n not in result.best}
     return result
+
+
+@contextmanager
+def _within_limits(algorithm: Algorithm, excluded: dict[str, str]) -> Iterator[None]:
+    """What is beyond limits refuses one algorithm only, not the plan."""
+    try:
+        yield
+    except BeyondLimits as refusal:
+        excluded.setdefault(algorithm.name, f"not tried: {refusal.seen}")
 
 
 def _choices(
@@ -170,12 +181,16 @@ def _choices(
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue
         looks, seen = (flats, plain) if flats and not algorithm.levels else ([machine], problem)
-        every = [settings for look in looks for settings in algorithm.choices(seen, look)]
+        every = list[Mapping[str, Any]]()
+        for look in looks:
+            with _within_limits(algorithm, excluded):
+                every += algorithm.choices(seen, look)
         if not every:
-            excluded[algorithm.name] = (
+            excluded.setdefault(
+                algorithm.name,
                 "too many messages to simulate when planning"
                 if problem.ranks * len(problem.sources) > MAX_RECEIVED and not flats
-                else "does not apply here, or segments cannot help"
+                else "does not apply here, or segments cannot help",
             )
         for settings in {str(settings): settings for settings in every}.values():
             yield algorithm, settings
@@ -311,25 +326,23 @@ def _tries(
             words = f"not simulated: it takes {formatting.time(bound.time_s)} at least"
             excluded.setdefault(algorithm.name, words)
             continue
-        schedule = algorithm.solve(problem, settings)
-        lists = sampled(schedule)
-        work = messages(lists, problem.ranks)
-        work *= (
-            ONE_BY_ONE
-            if (problem.kind.combines or levels) and not at_once(schedule, machine)
-            else 1
-        )
-        if levels is None:
-            least = max(bound.time, load(lists, machine))
-            least = least_time(algorithm, schedule, machine, settings, least)
-            yield _Try(least, number, algorithm, settings, schedule, work)
-            continue
-        work = max(work, problem.ranks * len(problem.sources) // ONE_BY_ONE)
-        time, estimate = about(algorithm, schedule, lists, levels, settings)
-        least = max(bound.time, time, Fraction(0) if estimate else load(lists, machine))
-        yield _Try(least, number, algorithm, settings, schedule, work, estimate)
-        if estimate:
-            known = least if known is None else min(known, least)
+        with _within_limits(algorithm, excluded):
+            schedule = algorithm.solve(problem, settings)
+            lists = sampled(schedule)
+            work = messages(lists, problem.ranks)
+            if (problem.kind.combines or levels) and not at_once(schedule, machine):
+                work *= ONE_BY_ONE
+            if levels is None:
+                least = max(bound.time, load(lists, machine))
+                least = least_time(algorithm, schedule, machine, settings, least)
+                yield _Try(least, number, algorithm, settings, schedule, work)
+                continue
+            work = max(work, problem.ranks * len(problem.sources) // ONE_BY_ONE)
+            time, estimate = about(algorithm, schedule, lists, levels, settings)
+            least = max(bound.time, time, Fraction(0) if estimate else load(lists, machine))
+            yield _Try(least, number, algorithm, settings, schedule, work, estimate)
+            if estimate:
+                known = least if known is None else min(known, least)
 
 
 def _refine(
@@ -344,7 +357,7 @@ def _refine(
     """
     tries = []
     for number, (algorithm, settings) in enumerate(choices):
-        if algorithm.estimated(problem, settings):
+        if algorithm.name in result.best and algorithm.estimated(problem, settings):
             schedule = algorithm.solve(problem, settings)
             lists = sampled(schedule)
             least, of_it = load(lists, machine), messages(lists, problem.ranks)

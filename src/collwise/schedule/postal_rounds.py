@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
@@ -67,7 +67,7 @@ def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
 class PostalRounds(Rounds):
     """The rounds of so many pieces, played for an integer latency.
 
-    Raises InvalidArgument where that would take long: every rank has to play all of them.
+    Raises BeyondLimits where that would take long: every rank has to play all of them.
     """
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class PostalRounds(Rounds):
         if self.ranks * (self.count + 64) > MAX_PLAYED:
             asked = f"rounds for a latency of {self.latency} on {self.ranks:,} ranks"
             seen = f"{self.count:,} pieces would be played on all of them"
-            raise InvalidArgument(asked, seen, "choose fewer ranks or pieces, or circulant")
+            raise BeyondLimits(asked, seen, "choose fewer ranks or pieces, or circulant")
 
     @cached_property
     def _received(self) -> NDArray[np.int32]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits
 from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
@@ -140,7 +140,7 @@ class Schedule:
     def columns(self) -> Columns:
         """The whole schedule, a row for every transfer (and block), ranks as the user's."""
         if self.problem.nbytes > LARGEST_IN_COLUMNS:
-            raise InvalidArgument(*_BEYOND)
+            raise BeyondLimits(*_BEYOND)
         columns = self.program.columns()
         if columns is None:
             columns = tabulate(self.program.every(self.ranks), self.problem.begins)
@@ -220,5 +220,5 @@ def tabulate(
     try:
         table = np.array(rows, dtype=np.int64).reshape(-1, 6)
     except OverflowError:
-        raise InvalidArgument(*_BEYOND) from None
+        raise BeyondLimits(*_BEYOND) from None
     return Columns(*(table[:, i].copy() for i in range(6)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits
 from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.program import Columns, Program, tabulate
@@ -38,7 +38,7 @@ class Rounds(ABC):
     """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
 
     latency: what is received in a round is sent on so many rounds later, at the earliest.
-    Raises InvalidArgument for one so high that empty rounds are most of what there is.
+    Raises BeyondLimits for one so high that empty rounds are most of what there is.
     """
 
     ranks: int
@@ -48,8 +48,8 @@ class Rounds(ABC):
     def __post_init__(self) -> None:
         if self.latency > (most := highest(self.ranks)):
             asked = f"rounds for a latency of {self.latency:,} on {self.ranks:,} ranks"
-            seen = "almost all of them would be empty"
-            raise InvalidArgument(asked, seen, f"give a latency of at most {most:,}")
+            seen = "almost all rounds would be empty"
+            raise BeyondLimits(asked, seen, f"give a latency of at most {most:,}")
 
     @abstractmethod
     def of(self, rank: int) -> Iterator[Round]:

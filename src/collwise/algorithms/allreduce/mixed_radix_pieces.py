@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.circulant_pieces import PARAMETERS
+from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
 from collwise.algorithms.mixed_radix import STAGES, radices, stages_of
 from collwise.algorithms.reductions import (
     LARGEST_MESSAGES,
@@ -95,7 +95,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     for _, pieces, stages in sorted(rough)[:COMPARED]:
         gap, latency, _ = costs(-(-items // pieces // stages[0].radix))
         for under_way in (round(latency / gap), round(9 / 8 * latency / gap) + 1):
-            program = ExchangeInPieces(problem, stages, pieces, max(under_way, 1))
+            program = ExchangeInPieces(problem, stages, pieces, min(max(under_way, 1), LONGEST))
             tried.append((circular_time(program, machine), program))
     return [
         {"stages": " ".join(map(str, one.stages)), "pieces": one.pieces, "latency": one.latency}

@@ -88,6 +88,8 @@ class _Run:
         self.groups, self.costs, self.rule, self.searched = groups, costs, rule, searched
         self.least = min(cost.latency for cost in costs)
         self.ranks, self.nodes = len(groups[0]), groups[0]
+        self.never = 1 + 2 * self.ranks * sum(map(sum, costs))
+        """Later than any order that serves everybody ends."""
         self.informed = [False] * self.ranks
         self.counts = [[0] * (max(row) + 1) for row in groups]
         """For every level, how many ranks of its groups have the data."""
@@ -111,10 +113,10 @@ class _Run:
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
         options: list[int] = []
-        gaps, limit = [cost.gap for cost in self.costs], best.finish if best else 1 << 62
+        gaps, limit = [cost.gap for cost in self.costs], best.finish if best else self.never
         while len(sends) < self.ranks - 1:
             if not free:  # everybody serves nobody any more
-                return Order(sends, 1 << 62, options)
+                return Order(sends, self.never, options)
             ready, rank = heappop(free)
             if finish >= limit or ready + self.least >= limit:
                 return Order(sends, max(finish, limit), options)

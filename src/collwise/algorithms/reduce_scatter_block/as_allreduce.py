@@ -8,7 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from collwise.algorithms.composition import LevelAlgorithm, check_order, one_part, part
+from collwise.algorithms.composition import (
+    LevelAlgorithm,
+    check_order,
+    one_part,
+    part,
+    tried_labels,
+)
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.model.machine import Machine
@@ -72,12 +78,8 @@ def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fracti
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     whole = _allreduce(problem)
-    return [
-        {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
-        for algorithm in algorithms_for("allreduce", levels=False)
-        if algorithm.keeps_order(whole)
-        for settings in algorithm.choices(whole, machine)
-    ]
+    among = [a for a in algorithms_for("allreduce", levels=False) if a.keeps_order(whole)]
+    return [{"algorithm": label} for label in tried_labels(among, whole, machine)]
 
 
 register_combining(

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from collwise.algorithms.composition import LevelAlgorithm, one_part, part, register_multilevel
+from collwise.algorithms.composition import (
+    LevelAlgorithm,
+    one_part,
+    part,
+    register_multilevel,
+    tried_labels,
+)
 from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register, segments
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import ProgramSequence
@@ -78,13 +84,10 @@ def _choices(
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if len(problem.sources) != 1:
             return []
-        one = _broadcasts(problem)[0]
-        every = [algorithm for algorithm in algorithms_for("broadcast") if among(algorithm)]
-        return [
-            {"algorithm": LevelAlgorithm.of(algorithm, settings).label}
-            for algorithm in every
-            for settings in algorithm.choices(one, machine)
-        ]
+        labels = tried_labels(
+            filter(among, algorithms_for("broadcast")), _broadcasts(problem)[0], machine
+        )
+        return [{"algorithm": label} for label in labels]
 
     return choices
 

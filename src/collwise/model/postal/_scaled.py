@@ -10,25 +10,30 @@ from functools import lru_cache
 from math import comb
 from typing import NamedTuple
 
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.exact import Number, exact
 
-LARGEST_LATENCY = 10**12
-"""A t0 of a nanosecond and a quarter of an hour under way; beyond, numbers fill the memory."""
+LARGEST_LATENCY = 10**98
+"""As large a number as can be typed; beyond, numbers fill the memory."""
 
 
 SMALLEST_LATENCY = Fraction(1, 1024)
 """Below, every broadcast of a realistic size goes down a chain."""
 
 
-def latency(lam: Number, least: Fraction = Fraction(1)) -> Fraction:
-    """λ as an exact fraction, in units of t0.  Raises InvalidArgument if lam < least."""
+def latency(
+    lam: Number, least: Fraction = Fraction(1), most: int | None = LARGEST_LATENCY
+) -> Fraction:
+    """λ as an exact fraction, in units of t0.
+
+    Raises InvalidArgument if lam < least, BeyondLimits if it is above most.
+    """
     value = exact(lam, "the latency lam")
     if value < least:
         remedy = f"lam is in units of t0 and at least {least}"
         raise InvalidArgument("the latency lam", f"lam = {value}", remedy)
-    if value > LARGEST_LATENCY:
-        raise InvalidArgument("the latency lam", f"lam = {lam}", f"give at most {LARGEST_LATENCY}")
+    if most is not None and value > most:
+        raise BeyondLimits("the latency lam", f"λ is above {float(most):.0e}", "give less")
     return value
 
 

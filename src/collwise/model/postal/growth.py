@@ -43,7 +43,7 @@ def broadcast_time(n: int, lam: Number) -> Fraction:
     >>> broadcast_time(64, "1.8")
     Fraction(46, 5)
     """
-    num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
+    num, den = latency(lam, SMALLEST_LATENCY, most=None).as_integer_ratio()
     n = checked_integer(n, "broadcast_time(n, lam)", "n")
     return Fraction(time_scaled(n, num, den), den)
 

@@ -165,8 +165,8 @@ def vectorised_timing(
     limit: of levels, PastLimit is raised where they take longer, and that is known early.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
-    whatever its depth; otherwise up to a microsecond for each message (`level_queues`).  Some hundred
-    bytes of memory per message.
+    whatever its depth; otherwise up to a microsecond for each message (`level_queues`).  Some
+    hundred bytes of memory per message.
     Combining: up a tree with whole vectors or in segments, in exchanges and wherever all ranks do
     the same; with levels, any schedule.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes

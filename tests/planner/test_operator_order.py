@@ -11,6 +11,7 @@ from collwise.planner.choose import plan
 from collwise.planner.operator_order import legal
 from collwise.schedule.operators import OPERATORS
 from collwise.schedule.problem import satisfies
+from tests.algorithms.examples import COMBINES
 
 POSTAL = Machine.postal(t0_s="1e-5", lam=4)
 
@@ -72,7 +73,7 @@ def test_what_is_refused(arguments: tuple[Any, ...], error: type[CollwiseError],
 @pytest.mark.parametrize("op", ["sum", "noncommutative"])
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_a_plan_takes_what_is_legal_and_says_why_not(collective: str, op: str, dtype: str) -> None:
-    made = plan(collective, ranks=12, nbytes=96, machine=POSTAL, op=op, dtype=dtype)
+    made = plan(collective, ranks=12, nbytes=96, machine=COMBINES, op=op, dtype=dtype)
     asked = legal(collective, op, dtype)
     assert made.problem.order == asked.order
     for algorithm in algorithms_for(collective, levels=False):

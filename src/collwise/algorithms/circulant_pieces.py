@@ -31,7 +31,7 @@ PARAMETERS = {
 def messages(problem: Problem, settings: Settings) -> int:
     """Those that a rank sends."""
     gathers = problem.kind.output != "own block"
-    rounds = steps_by_round(problem.ranks, settings["radix"], gathers=gathers)
+    rounds = steps_by_round(problem.ranks, (settings["radix"],), gathers=gathers)
     return int(settings["pieces"]) * sum(map(len, rounds))
 
 
@@ -61,7 +61,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     def rough(radix: int, pieces: int) -> tuple[float, dict[str, int]]:
         unit = -(-items // (ranks * pieces)) * problem.itemsize
         busy = alone = waited = 0.0  # seconds of a piece; messages' seconds until they are used
-        for steps in steps_by_round(ranks, radix, gathers=gathers):
+        for steps in steps_by_round(ranks, (radix,), gathers=gathers):
             before, last = busy, 0.0
             for step in steps:
                 gap, latency, combine = costs(step.width * unit)

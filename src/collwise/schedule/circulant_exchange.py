@@ -5,6 +5,9 @@ gives the rounds of [Traeff2024], radix p sends each block straight to its rank.
 through all rounds.  While its messages travel, those of later pieces are sent: what is ready first
 for the oldest piece, if a message is there `latency` messages later.  All ranks do alike, so every
 message has its partner at the same place of the other rank's list.
+
+Backwards, the rounds gather as well: at the root of a reduce, up the tree of those messages that it
+needs.
 """
 
 from dataclasses import dataclass
@@ -12,8 +15,12 @@ from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from collwise.schedule.exchange import Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
+from collwise.system.integers import Ints
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""
@@ -33,15 +40,18 @@ class Step(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def steps_by_round(ranks: int, radix: int, *, gathers: bool) -> tuple[tuple[Step, ...], ...]:
+def steps_by_round(
+    ranks: int, radices: tuple[int, ...], *, gathers: bool
+) -> tuple[tuple[Step, ...], ...]:
     """Those of the reduce-scatter, then, if it gathers, the same backwards.
 
+    radices: round by round; the last one as often as needed.
     After a round to `left` blocks, rank r has parts of the blocks r … r + left − 1 (modulo p), to
     which every rank has contributed that will not send to it any more.
     """
     before, number, there = ranks, 1, list[tuple[Step, ...]]()
     while before > 1:
-        left = -(-before // radix)
+        left = -(-before // radices[min(len(there), len(radices) - 1)])
         distances = range(left, before, left)
         widths = (min(left, before - distance) for distance in distances)
         last = before - 1 if left == 1 else 0
@@ -92,16 +102,37 @@ def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tu
     return tuple(sorted(timeline, key=lambda event: event[:2]))
 
 
+class _Left(NamedTuple):
+    """After a round: how many blocks are left, how many of them have bytes, and if it divides."""
+
+    blocks: int
+    parts: int
+    divided: bool
+
+
+def _parts(blocks: Any, rounds: list[_Left]) -> Any:
+    """How many of the first so many blocks have bytes, after some rounds and before these."""
+    parts = 0
+    for left, within, divided in rounds:
+        parts = parts + blocks // left * within * divided
+        blocks = blocks % left if divided else np.minimum(blocks, left)
+    return parts + (blocks > 0)
+
+
 @dataclass(frozen=True)
 class CirculantExchange(Circular):
     """Block j, of p blocks of nearly equal length, is completed by rank j.
 
     An allreduce's pieces are cut into blocks, a reduce-scatter's blocks into pieces.
+    stages: the radix of each round, in place of `radix`, and whether it divides vectors; the last
+    one stands for all that follow.  Where a round does not, most blocks are empty, such that rank 0
+    has nothing to gather from those with which it exchanged: they handed over whole parts.
     """
 
     radix: int = 2
     pieces: int = 1
     latency: int = 1
+    stages: tuple[Stage, ...] = ()
 
     @property
     def unit(self) -> int:  # noqa: D102
@@ -113,10 +144,79 @@ class CirculantExchange(Circular):
         return self.problem.kind.output == "own block"
 
     @property
+    def to_root(self) -> bool:
+        """Whether only rank 0 ends with the result."""
+        return self.problem.kind.output == "root"
+
+    def is_alike(self) -> bool:  # noqa: D102
+        return super().is_alike() and not self.stages and not self.to_root
+
+    def rounds(self, *, gathers: bool = False) -> tuple[tuple[Step, ...], ...]:
+        """The steps of the reduce-scatter, and of what follows it."""
+        radices = tuple(stage.radix for stage in self.stages) or (self.radix,)
+        return steps_by_round(self.problem.ranks, radices, gathers=gathers)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """What every rank does, in order."""
-        rounds = steps_by_round(self.problem.ranks, self.radix, gathers=not self.scatters)
-        return events(rounds, self.pieces, self.latency)
+        return events(self.rounds(gathers=not self.scatters), self.pieces, self.latency)
+
+    @cached_property
+    def _lefts(self) -> list[_Left]:
+        lefts = list[_Left]()
+        for number, steps in reversed([*enumerate(self.rounds())]):
+            left = steps[0].distance
+            divided = self.stages[min(number, len(self.stages) - 1)].divided
+            lefts = [_Left(left, int(_parts(left, lefts)), divided), *lefts]
+        return lefts
+
+    def parts_before(self, block: Any) -> Any:
+        """How many of the blocks before this one have bytes: an integer, or an array of them."""
+        if not self.stages:
+            return block
+        p = self.problem.ranks
+        return block // p * _parts(p, self._lefts) + _parts(block % p, self._lefts)
+
+    def gathered(self, rank: int) -> dict[int, tuple[bool, int]]:
+        """Of a gather at rank 0, by distance: whether a rank sends, or receives, and the width."""
+        moves, at, need = dict[int, tuple[bool, int]](), rank, self.problem.ranks
+        for steps in self.rounds():
+            left = steps[0].distance
+            if before := at // left * left:
+                at, need = at - before, min(left, need - before)
+                moves = {before: (True, need)}
+                continue
+            if not at:
+                moves |= {
+                    s.distance: (False, min(left, need - s.distance))
+                    for s in steps
+                    if s.distance < need
+                }
+            need = min(left, need)
+        return moves
+
+    def gathering(self) -> dict[int, tuple[Ints, Ints]]:
+        """Of all ranks, by distance: those that send in the gather, and the widths."""
+        steps_of, ranks = dict[int, tuple[Ints, Ints]](), np.zeros(1, np.int64)
+        need = ranks + self.problem.ranks
+        for steps in self.rounds():
+            left, before = steps[0].distance, need
+            need, heads = np.minimum(need, left), ranks
+            for step in steps:
+                among = before > step.distance
+                sent = heads[among] + step.distance, np.minimum(left, before[among] - step.distance)
+                steps_of[step.distance] = sent
+                ranks, need = np.append(ranks, sent[0]), np.append(need, sent[1])
+        return steps_of
+
+    def bytes_before(self, piece: int, kind: Any) -> Any:
+        """The bytes of a piece before each block, twice around the circle, in numbers of a kind."""
+        problem, blocks = self.problem, np.arange(2 * self.problem.ranks + 1).astype(kind)
+        (part,) = self._pieces[piece] or (Block(0, 0, 0),)
+        if self._cuts_blocks:
+            return blocks * part.length
+        items, parts = part.length // problem.itemsize, self.parts_before(problem.ranks)
+        return -(-items * self.parts_before(blocks) // parts) * problem.itemsize
 
     @cached_property
     def _pieces(self) -> list[Blocks]:
@@ -130,33 +230,41 @@ class CirculantExchange(Circular):
 
     def blocks(self, piece: int, first: int, number: int) -> Blocks:
         """So many blocks of a piece from this one on, around the circle."""
-        ranks = self.problem.ranks
+        ranks, itemsize = self.problem.ranks, self.problem.itemsize
         for part in self._pieces[piece]:
             if not self._cuts_blocks:
-                return run_of_parts(part, first, number, ranks, self.problem.itemsize)
+                at = first, first + number, ranks
+                begin, end, count = (int(self.parts_before(block)) for block in at)
+                return run_of_parts(part, begin, end - begin, count, itemsize)
             block, others = self.problem.nbytes // ranks, range(first, first + number)
             return tuple(part._replace(offset=o % ranks * block + part.offset) for o in others)
         return ()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
+        result: int = Slot.OUTPUT
+        if self.to_root and rank:
+            result = scratch(self.rounds()[-1][-1].number + 1)
+        moves = self.gathered(rank) if self.to_root else {}
         for _, sends, piece, step in self.events if self.problem.nbytes else ():
             if piece not in begun and (vector := self.blocks(piece, 0, p)):
                 operations.append(Copy(Slot.INPUT, _PARTS, vector))
             begun.add(piece)
             ahead, behind = (rank + step.distance) % p, (rank - step.distance) % p
-            if sends == step.gathers:
-                blocks = self.blocks(piece, rank, step.width)
-            else:
-                blocks = self.blocks(piece, ahead, step.width)
+            width = step.width
+            if step.gathers and self.to_root:
+                sends_it, width = moves.get(step.distance, (sends, 0))
+                width *= sends_it == sends
+            blocks = self.blocks(piece, rank if sends == step.gathers else ahead, width)
             if not blocks:
                 continue
             if step.gathers:
-                operations.append(Send(behind, blocks) if sends else Recv(ahead, blocks))
+                message = Send(behind, blocks, result) if sends else Recv(ahead, blocks, result)
+                operations.append(message)
             elif sends:
                 operations.append(Send(ahead, blocks, _PARTS))
             else:
-                here, into = scratch(step.number), Slot.OUTPUT if step.final else _PARTS
+                here, into = scratch(step.number), result if step.final else _PARTS
                 operations.append(Recv(behind, blocks, here))
                 operations.append(Combine(here, _PARTS, into, blocks))
         return operations

@@ -3,6 +3,8 @@
 The times are those of `timing.ideal` on machines with independent ports.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ import numpy as np
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.messages import Messages, Rows
+from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints
 from collwise.timing.port_queues import LARGEST
 from collwise.timing.vectorised_laws import Ticks, in_ticks
@@ -35,13 +38,29 @@ class _Costs(NamedTuple):
     combines: bool
 
 
-class _Play:
-    """Goes through an exchange; without costs only to see what sizes there are."""
+class Sent(NamedTuple):
+    """Messages under way: which of `among` there are, from whom to whom, and their costs."""
 
-    def __init__(self, exchange: Exchange, costs: _Costs | None) -> None:
-        self.exchange, self.problem, self.costs = exchange, exchange.problem, costs
-        kind, p = costs.kind if costs else np.int64, exchange.problem.ranks
-        largest = self.problem.nbytes * max((s.radix for s in exchange.stages), default=1)
+    among: int
+    some: Ints
+    source: Ints
+    target: Ints
+    at_source: Ints
+    nbytes: Ints
+    start: Ticks
+    gap: Ticks
+    latency: Ticks
+
+
+class Play(ABC):
+    """Goes through a program, message by message; without costs only to see what sizes there are.
+
+    largest: bytes that a message has at most.
+    """
+
+    def __init__(self, problem: Problem, largest: int, costs: _Costs | None) -> None:
+        self.problem, self.costs = problem, costs
+        kind, p = costs.kind if costs else np.int64, problem.ranks
         self.of_bytes: Any = np.int64 if largest <= LARGEST else object
         self.sizes: set[int] = set()
         self.calls = 0
@@ -49,6 +68,10 @@ class _Play:
         self.receive_free = np.full(p, -1, kind)
         self.place = np.zeros(p, np.int64)  # of the next operation in a rank's list
         self.rows: list[tuple[Ticks, ...]] = []
+
+    @abstractmethod
+    def run(self) -> None:
+        """All that the ranks do."""
 
     def _cost(self, nbytes: Ints) -> Any:
         self.calls += 1
@@ -71,21 +94,31 @@ class _Play:
 
         The receipts, 0 where there is none.
         """
-        all_received = np.zeros(len(source), self.value.dtype)
+        return self.receive(self.send(source, target, nbytes, at_source, ready))
+
+    def send(self, source: Ints, target: Ints, nbytes: Ints, at_source: Ints, ready: Ticks) -> Sent:
+        """As `move`, but for the receipts."""
         some = np.flatnonzero(nbytes)
+        count, at_source = len(source), at_source[some]
         source, target, nbytes = source[some], target[some], nbytes[some]
         gap, latency, _ = self._cost(nbytes)
         start = np.maximum(ready[some], self.send_free[source])
-        free = self.receive_free[target]
         if self.costs and self.costs.rendezvous:
-            start = np.maximum(start, free)
-        received = start + latency
+            start = np.maximum(start, self.receive_free[target])
+        self.send_free[source] = start + gap
+        self.finish[source] = np.maximum(self.finish[source], start + gap)
+        return Sent(count, some, source, target, at_source, nbytes, start, gap, latency)
+
+    def receive(self, sent: Sent) -> Ticks:
+        """The receipts of messages that were sent."""
+        count, some, source, target, at_source, nbytes, start, gap, latency = sent
+        all_received = np.zeros(count, self.value.dtype)
+        received, free = start + latency, self.receive_free[target]
         if not (self.costs and self.costs.rendezvous):
             received = np.where(free >= 0, np.maximum(received, free + gap), received)
-        self.send_free[source], self.receive_free[target] = start + gap, received
-        self.finish[source] = np.maximum(self.finish[source], start + gap)
+        self.receive_free[target] = received
         self.finish[target] = np.maximum(self.finish[target], received)
-        places = at_source[some], self._next_place(target)
+        places = at_source, self._next_place(target)
         self.rows.append((source, target, *places, nbytes, start, start + gap, received))
         all_received[some] = received
         return all_received
@@ -103,8 +136,16 @@ class _Play:
         self.finish[ranks] = np.maximum(self.finish[ranks], done[some])
         return done
 
+
+class _Exchanging(Play):
+    """Of an exchange."""
+
+    def __init__(self, exchange: Exchange, costs: _Costs | None) -> None:
+        largest = exchange.problem.nbytes * max((s.radix for s in exchange.stages), default=1)
+        super().__init__(exchange.problem, largest, costs)
+        self.exchange = exchange
+
     def run(self) -> None:
-        """All that the ranks do."""
         ex, extra = self.exchange, self.exchange.extra
         even = 2 * np.arange(extra)
         whole = np.full(extra, self.problem.nbytes, self.of_bytes)
@@ -247,7 +288,7 @@ class _Part:
         return some
 
 
-class _Waits(_Play):
+class _Waits(_Exchanging):
     """What waits for what: a moment is how many receipts, and combines, its rank has behind it.
 
     combines: whether they take time.
@@ -288,7 +329,14 @@ def exchange_rows(exchange: Exchange, *, combines: bool) -> Rows:
 
 def exchange_times(exchange: Exchange, machine: Machine) -> tuple[ExchangeTimes, Fraction]:
     """The times in ticks, and the tick in exact seconds.   machine: with independent ports."""
-    seen = _Play(exchange, None)
+    return played(lambda costs: _Exchanging(exchange, costs), machine)
+
+
+def played(
+    play_of: Callable[[_Costs | None], Play], machine: Machine
+) -> tuple[ExchangeTimes, Fraction]:
+    """The times of a program that is played once for its sizes, then for its times."""
+    seen = play_of(None)
     seen.run()
     sizes = sorted(seen.sizes)
     combines = machine.combine(1) is not None
@@ -297,7 +345,7 @@ def exchange_times(exchange: Exchange, machine: Machine) -> tuple[ExchangeTimes,
     most = seen.calls * sum(max(column) for column in columns)
     kind = np.int64 if most <= LARGEST else object
     table = dict(zip(sizes, zip(*columns, strict=True), strict=True))
-    play = _Play(exchange, _Costs(table, kind, machine.law == "hockney", combines))
+    play = play_of(_Costs(table, kind, machine.law == "hockney", combines))
     play.run()
     *messages, start, sent, received = (
         np.concatenate(column) for column in zip(*play.rows, strict=True)

@@ -1,0 +1,121 @@
+"""Reduce-scatter around a circle and a gather at the root: halving for any number of ranks.
+
+For 2^d ranks and stages of two it is the halving of [vandeGeijn1991 §5], and its hybrids.  Other
+numbers of ranks take as many rounds as the next 2^d, and fewer bytes.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import TypeAlias
+
+from collwise.algorithms.circulant_pieces import PARAMETERS
+from collwise.algorithms.mixed_radix import STAGES, read
+from collwise.algorithms.reductions import register_combining, simulated_time
+from collwise.algorithms.registry import Settings
+from collwise.model.machine import Machine
+from collwise.schedule.circulant_exchange import CirculantExchange
+from collwise.schedule.exchange import Stage
+from collwise.schedule.problem import Problem
+from collwise.timing.circulant_times import circulant_time
+
+RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
+"""Those that are tried, and one round for all ranks if they are no more than the largest."""
+MAX_RANKS, MAX_COMPARED = 4096, 6
+"""Ranks up to which it is tried; how many settings are compared by exact times."""
+_Best: TypeAlias = tuple[float, tuple[Stage, ...]]
+
+
+def _program(problem: Problem, settings: Settings) -> CirculantExchange:
+    """The first stage divides in any case: others only hand over, as trees do."""
+    first, *others = read(settings["stages"])
+    stages = (first._replace(divided=True), *others)
+    return CirculantExchange(problem, latency=settings["latency"], stages=stages)
+
+
+def _messages(problem: Problem, settings: Settings) -> int:
+    return problem.ranks * sum(map(len, _program(problem, settings).rounds(gathers=True)))
+
+
+def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    program = _program(problem, settings)
+    time = circulant_time(program, machine)
+    return simulated_time(problem, machine, program) if time is None else time
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best by exact time of those that are roughly best for their first stage.
+
+    None where combining is free: rounds in which every piece is received once are never slower.
+    """
+    whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
+    if not 2 < problem.ranks <= MAX_RANKS or whole < 2 or not machine.combine(problem.nbytes):
+        return []
+
+    @cache
+    def costs(items: int) -> tuple[float, float, float]:
+        gap, latency = machine.message(items * problem.itemsize)
+        return float(gap), float(latency), float(machine.combine(items * problem.itemsize) or 0)
+
+    def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
+        """Seconds of a stage, roughly, and of what is left: ranks, and items of a message."""
+        left = -(-ranks // stage.radix)
+        part = -(-whole * left // problem.ranks) if stage.divided else items
+        gap, latency, combine = costs(part)
+        others = -(-ranks // left) - 1
+        once = others * gap + latency - gap
+        return once * (1 + stage.divided) + others * combine, left, part
+
+    def rough(stages: tuple[Stage, ...]) -> float:
+        time, ranks, items = 0.0, problem.ranks, whole
+        for stage in stages:
+            more, ranks, items = after(ranks, items, stage)
+            time += more
+        return time
+
+    @cache
+    def best(ranks: int, items: int, divide: bool) -> _Best:
+        """The stages for so many ranks; what was not divided is not divided later."""
+        tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
+        for radix in _radices(ranks):
+            for divided in {False, divide and items > 1}:
+                stage = Stage(radix, divided)
+                time, left, part = after(ranks, items, stage)
+                rest, stages = best(left, part, divided)
+                tried.append((time + rest, (stage, *stages)))
+        return min(tried)
+
+    tried = {
+        (Stage(2, divided=True),) * n + (Stage(2, divided=False),) * (rounds - n)
+        for n in range(1, rounds + 1)
+    }
+    for radix in _radices(problem.ranks):
+        first = Stage(radix, divided=True)
+        _, left, part = after(problem.ranks, whole, first)
+        tried.add((first, *best(left, part, True)[1]))
+    gap, latency, _ = costs(-(-whole // problem.ranks))
+    under_way = max(round(latency / gap), 1) if gap else 1
+    few = [
+        {"stages": " ".join(map(str, stages)), "latency": under_way}
+        for stages in sorted(tried, key=rough)[:MAX_COMPARED]
+    ]
+    return sorted(few, key=lambda settings: _time(problem, machine, settings))[:1]
+
+
+def _radices(ranks: int) -> set[int]:
+    return {radix for radix in (*RADICES, ranks) if 1 < radix <= min(ranks, RADICES[-1])}
+
+
+register_combining(
+    "reduce/circulant_gather",
+    "reduce-scatter around a circle, and a gather at the root, for any p",
+    "2⌈log2 p⌉α + (p − 1)/p·n(2β + γ) if stages are 2d",
+    _program,
+    source=("Traeff2024", "vandeGeijn1991 §5"),
+    predicted=_time,
+    simulated=lambda problem, settings: _messages(problem, settings) >> 6,
+    choices=_choices,
+    order=lambda problem: "same",
+    parameters={"stages": STAGES, "latency": PARAMETERS["latency"]},
+    segmented=True,
+)

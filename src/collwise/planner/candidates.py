@@ -336,6 +336,9 @@ def _tries(
             schedule = algorithm.solve(problem, settings)
             lists = sampled(schedule)
             work = messages(lists, problem.ranks)
+            if topology is not None:  # of trees the median is that of an inner rank
+                few = sorted(map(len, lists.values()))[(len(lists) - 1) // 2]
+                work = max(few, 2) * problem.ranks // 2
             if topology is not None or not at_once(schedule, machine):
                 work *= ONE_BY_ONE
             if levels is None:

@@ -21,7 +21,7 @@ from collwise.timing.circulant_times import circulant_time
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Those that are tried, and one round for all ranks if they are no more than the largest."""
-MAX_RANKS, MAX_COMPARED = 4096, 6
+MAX_RANKS, MAX_COMPARED = 4096, 8
 """Ranks up to which it is tried; how many settings are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
@@ -34,7 +34,7 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
 
 
 def _messages(problem: Problem, settings: Settings) -> int:
-    return problem.ranks * sum(map(len, _program(problem, settings).rounds(gathers=True)))
+    return problem.ranks * sum(map(len, _program(problem, settings).rounds()))
 
 
 def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:

@@ -156,24 +156,26 @@ ON_128_RANKS = ("-n", 128, "--bytes", 8)
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])
 @pytest.mark.parametrize(
-    ("asked", "long"),
+    ("asked", "work"),
     [
-        (("s_to_p", *ON_128_RANKS, "--sources", "0,5,9", *POSTAL), True),
-        (("broadcast", *ON_128_RANKS, "--preset", "paragon"), True),
-        (("broadcast", *ON_128_RANKS, *POSTAL), False),  # formulas
-        (("s_to_p", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), False),
+        (("s_to_p", *ON_128_RANKS, "--sources", "0,5,9", *POSTAL), "simulated message by message"),
+        (("broadcast", *ON_128_RANKS, "--preset", "paragon"), "simulated message by message"),
+        (("broadcast", *ON_128_RANKS, "--levels", "16x8: 1us,2; 5us,4"), "compared"),
+        (("broadcast", *ON_128_RANKS, *POSTAL), ""),  # formulas
+        (("s_to_p", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), ""),
     ],
 )
 def test_long_work_says_so_at_the_start(
-    collwise: Run, command: str, asked: tuple[object, ...], long: bool
+    collwise: Run, command: str, asked: tuple[object, ...], work: str
 ) -> None:
     """Where a pipe would see nothing for a while; with --json only the document is seen."""
     one = ("--algorithm", "br_lin" if asked[0] == "s_to_p" else "binomial")
     ended = collwise(command, *asked, *one)
     assert ended.code == 0
     doing = "planning" if command == "plan" else "simulating"
-    told = f"{doing} {ended.out.splitlines()[0]}: schedules are simulated message by message"
-    assert (ended.err.count("\n"), ended.err.startswith(told)) == (long, long)
+    told = f"{doing} {ended.out.splitlines()[0]}: "
+    assert (ended.err.count("\n"), ended.err.startswith(told)) == (bool(work), bool(work))
+    assert f" {work}, which may take a while" in ended.err or not work
     assert collwise(command, *asked, *one, "--json").err == ""
 
 

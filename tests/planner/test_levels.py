@@ -15,6 +15,7 @@ from collwise.model.placement import Placement
 from collwise.planner import candidates, choose, relaxed
 from collwise.planner.plans import Plan
 from collwise.report.plan_document import plan_document
+from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from collwise.timing.critical_path import time_by_level
 from tests.timing.levels_twin import random_levels, random_placement
@@ -125,6 +126,12 @@ def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) 
     assert few[1 << 16].choice.rough
     why = few[1 << 16].excluded["broadcast/multilevel_ordered"]
     assert why == "not simulated: it takes 218 µs at least"
+
+
+def test_no_order_is_searched_for_on_very_many_ranks() -> None:
+    machine = parse("16385x1: 200ns,2; 1.7us,4")
+    problem = Problem("broadcast", 16385, 8, placement=machine.placement)
+    assert not list(ALGORITHMS["broadcast/multilevel_ordered"].choices(problem, machine))
 
 
 def test_lanes_crowd_the_port_of_a_node() -> None:

@@ -20,7 +20,7 @@ from collwise.algorithms.composition import (
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import InTeams, hierarchy_of
-from collwise.schedule.lanes import InTeam, Lanes, OfOneVector
+from collwise.schedule.lanes import Lanes, OfOneVector
 from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Program
 
@@ -60,14 +60,11 @@ def collection_in_nodes(lanes: Lanes, label: str) -> InTeams:
     return InTeams(lanes.teams, 1, _in_nodes(lanes, label))
 
 
-def collected_from_root(lanes: Lanes, label: str) -> list[InTeam]:
+def collected_from_root(lanes: Lanes, label: str) -> InTeams:
     """The same where rank 0 had all parts before."""
     program = _in_nodes(lanes, label)
-    return [
-        InTeam(node, replace(program(len(node)), has_all=not node[0]))
-        for node in lanes.nodes
-        if len(node) > 1
-    ]
+    first = replace(program(int(lanes.nodes.sizes[0])), has_all=True)
+    return InTeams(lanes.teams, 1, program, first)
 
 
 def across(lanes: Lanes, problem: Problem, one: LevelAlgorithm) -> Callable[[int], Program]:
@@ -96,7 +93,7 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
         return []
     lane = lane_problem(lanes, problem, lanes.parts[0].length)
     outer = best_parts(lane, _law_of_lanes(lanes, machine), None, BEST)
-    inner = collection(lanes, max(map(len, lanes.nodes)))
+    inner = collection(lanes, lanes.teams.largest(1))
     gather = best_parts(inner, OneLevel(machine, 1), INSIDE, 1)
     return [{"across": one, "gather": gather[0]} for one in outer]
 
@@ -106,7 +103,7 @@ def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) ->
     lanes = lanes_of(problem)
     one, inside = part(label, problem.collective), part(gather, "s_to_p")
     lane = lane_problem(lanes, problem, lanes.parts[0].length)
-    inner = collection(lanes, max(map(len, lanes.nodes)))
+    inner = collection(lanes, lanes.teams.largest(1))
     time = part_time(one.label, lane, _law_of_lanes(lanes, machine))
     return time + part_time(inside.label, inner, OneLevel(machine, 1))
 

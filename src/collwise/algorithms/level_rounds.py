@@ -59,7 +59,7 @@ def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
     """The leaders who take part in rounds over so many outer levels."""
-    return tuple(sorted(rank for team in teams.teams[-levels] for rank in team))
+    return tuple(sorted(teams.teams[-levels].members.tolist()))
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:

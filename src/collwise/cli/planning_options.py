@@ -21,6 +21,7 @@ from collwise.cli.problem_options import (
     bytes_option,
     problem_options,
 )
+from collwise.model.levels import Levels
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem, placed
@@ -54,9 +55,10 @@ class PlanningQuestion(NamedTuple):
         formulas = topology is None and machine.independent_ports
         if problem.ranks < SLOW_FROM_RANKS or (formulas and not problem.kind.has_sources):
             return ""
-        return (
-            f"{doing} {problem}: schedules are simulated message by message, which may take a while"
-        )
+        work = "schedules are simulated message by message"
+        if isinstance(machine, Levels):  # there they are in columns, or their times are rough
+            work = "many schedules are compared"
+        return f"{doing} {problem}: {work}, which may take a while"
 
 
 def planning_options(*own: Any) -> Callable[[Any], Any]:

@@ -99,18 +99,18 @@ class Placement(KeptHash):
         for size in sizes:
             if checked_integer(size, ASKED, "the ranks of a node", 0) == 0:
                 raise InvalidArgument(ASKED, "a node has no ranks", "leave it out")
-        _check_number(sum(sizes))
-        turns = range(max(sizes, default=0))
-        node = [n for n, size in enumerate(sizes) for _ in range(size)]
+        _check_number(checked_integer(sum(sizes), ASKED, "p"))
+        node = np.repeat(np.arange(len(sizes)), sizes)
         if round_robin:
-            node = [n for turn in turns for n, size in enumerate(sizes) if turn < size]
+            first = np.cumsum(sizes) - sizes
+            node = node[np.argsort(np.arange(len(node)) - first[node], kind="stable")]
         rows = [node]
         for groups in reversed(list(accumulate(around, lambda a, b: a * b))):
             if len(sizes) % groups:
                 seen = f"{len(sizes)} nodes are not {groups} equal groups"
                 raise InvalidArgument(ASKED, seen, "give a number that divides them")
-            rows.append([n * groups // len(sizes) for n in node])
-        return Placement.of(*rows)
+            rows.append(node * groups // len(sizes))
+        return _numbered(rows)
 
     @staticmethod
     def of_members(levels: Sequence[Sequence[Iterable[int]]], ranks: int) -> "Placement":
@@ -145,6 +145,12 @@ class Placement(KeptHash):
         return Placement.of(
             *([row[rank] for rank in ranks] for row in self.groups), ranks=len(ranks)
         )
+
+    def from_rank(self, rank: int) -> "Placement":
+        """The same with ranks counted from one of them on, which becomes 0."""
+        if not rank or not self.groups:
+            return self
+        return _numbered([np.roll(row, -rank) for row in self.table])
 
     @property
     def depth(self) -> int:
@@ -187,16 +193,18 @@ class Placement(KeptHash):
 
     def sizes(self, level: int) -> list[int]:
         """How many groups of the level below (ranks, for level 1) each group has."""
-        if level == 1:
-            return list(map(len, self.members[0]))
-        below = [{self.group(level - 1, r) for r in ranks} for ranks in self.members[level - 1]]
-        return list(map(len, below))
+        if self.depth == 1:
+            return [self.ranks]
+        leaders = np.arange(self.ranks)
+        if level > 1:
+            leaders = np.unique(self.table[level - 2], return_index=True)[1]
+        around = self.table[level - 1][leaders] if level < self.depth else np.zeros_like(leaders)
+        counts: list[int] = np.bincount(around).tolist()
+        return counts
 
     def lines_up(self) -> bool:
         """Whether the ranks of every group follow one another."""
-        return all(
-            ranks[-1] - ranks[0] == len(ranks) - 1 for level in self.members for ranks in level
-        )
+        return all((np.diff(row) >= 0).all() for row in self.table)  # numbered by first ranks
 
     def describe(self, names: Sequence[str] = ()) -> str:
         """Such as "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
@@ -210,6 +218,19 @@ class Placement(KeptHash):
             least, most = min(sizes := self.sizes(level)), max(sizes)
             word = f" {name}{'s' * (most > 1)}" if name else ""
             yield (f"{least}" if least == most else f"{least} to {most}") + word
+
+
+def _numbered(rows: Sequence[Ints]) -> Placement:
+    """From numbers of groups that nest, from 0 on; they are renumbered by their first ranks."""
+    groups = []
+    for row in rows:
+        every = np.arange(len(row) - 1, -1, -1)
+        first = np.zeros(row.max() + 1, np.int64)
+        first[row[::-1]] = every  # of several, the last one written counts: the first rank
+        number = np.empty_like(first)
+        number[np.argsort(first)] = np.arange(len(first))
+        groups.append(tuple(number[row].tolist()))
+    return Placement(len(rows[0]), tuple(groups))
 
 
 def checked_placement(placement: object, asked: str) -> Placement:

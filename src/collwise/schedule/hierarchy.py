@@ -6,10 +6,10 @@ that lie in one group of level ℓ.  A program for a machine with levels is made
 teams: one across the leaders, then one inside each group.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -29,26 +29,69 @@ class Seat(NamedTuple):
     place: int
 
 
+class Teams(Sequence[tuple[int, ...]]):
+    """The teams of one level, in the order of their first ranks; each is made when asked for.
+
+    members: the ranks of all teams, one team after another.   begins: where each of them begins.
+    """
+
+    def __init__(self, leaders: Ints, groups: Ints) -> None:
+        """leaders: who lead groups of the level below, ascending.   groups: of all ranks."""
+        own = groups[leaders]
+        self.members = leaders[np.argsort(own, kind="stable")]
+        self.sizes = np.bincount(own)
+        self.begins = np.cumsum(self.sizes) - self.sizes
+        self._team, self._place = np.full((2, len(groups)), -1, dtype=np.int64)
+        self._team[leaders] = own
+        self._place[self.members] = np.arange(len(leaders)) - np.repeat(self.begins, self.sizes)
+        self._made: dict[int, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    @overload
+    def __getitem__(self, number: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[tuple[int, ...]]: ...
+    def __getitem__(self, number: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
+        if isinstance(number, slice):
+            return [self[n] for n in range(len(self))[number]]
+        if number not in self._made:
+            begin = self.begins[number]
+            self._made[number] = tuple(self.members[begin : begin + self.sizes[number]].tolist())
+        return self._made[number]
+
+    def number(self, rank: int) -> int:
+        """That of a rank's team; -1 if it is in none."""
+        return int(self._team[rank])
+
+    def place(self, rank: int) -> int:
+        """A rank's place in its team; -1 if it is in none."""
+        return int(self._place[rank])
+
+    def member(self, number: int, place: int) -> int:
+        """The rank at a place of a team."""
+        return int(self.members[self.begins[number] + place])
+
+    def by_size(self) -> Iterator[tuple[int, Ints]]:
+        """The numbers of members that occur, each with the teams of so many as rows."""
+        for size in np.unique(self.sizes).tolist():
+            begins = self.begins[self.sizes == size]
+            yield size, self.members[begins[:, np.newaxis] + np.arange(size)]
+
+
 class Hierarchy:
     """The teams of every level; outer levels of a single group are left out."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement, self.ranks = placement, placement.ranks
-        self.teams: list[list[tuple[int, ...]]] = []
-        self._seats: list[list[Seat | None]] = []
-        leaders = list(range(placement.ranks))
-        for level in range(1, placement.depth + 1):
-            teams: dict[int, list[int]] = {}
-            for rank in leaders:
-                teams.setdefault(placement.group(level, rank), []).append(rank)
-            seats: list[Seat | None] = [None] * placement.ranks
-            for team in map(tuple, teams.values()):
-                for place, rank in enumerate(team):
-                    seats[rank] = Seat(team, place)
-            if len(leaders) > 1 or level == 1:
-                self.teams.append(list(map(tuple, teams.values())))
-                self._seats.append(seats)
-            leaders = [team[0] for team in teams.values()]
+        self.teams: list[Teams] = []
+        leaders = np.arange(placement.ranks)
+        for groups in (*placement.table, np.zeros(placement.ranks, np.int64)):
+            teams = Teams(leaders, groups)
+            if len(leaders) > 1 or not self.teams:
+                self.teams.append(teams)
+            leaders = teams.members[teams.begins]
 
     @property
     def depth(self) -> int:
@@ -57,11 +100,13 @@ class Hierarchy:
 
     def seat(self, level: int, rank: int) -> Seat | None:
         """A rank's seat in its team of a level, if it leads a group of the level below."""
-        return self._seats[level - 1][rank]
+        teams = self.teams[level - 1]
+        number = teams.number(rank)
+        return None if number < 0 else Seat(teams[number], teams.place(rank))
 
     def largest(self, level: int) -> int:
         """The number of members of the largest team of a level."""
-        return max(map(len, self.teams[level - 1]))
+        return int(self.teams[level - 1].sizes.max())
 
     @cached_property
     def lines_up(self) -> bool:
@@ -72,8 +117,7 @@ class Hierarchy:
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
     """The teams of a placement for a root: the index that schedules of single ranks use."""
-    rows = [row[root:] + row[:root] for row in placement.groups]
-    return Hierarchy(Placement.of(*rows, ranks=placement.ranks))
+    return Hierarchy(placement.from_rank(root))
 
 
 def hierarchy_of(problem: Problem) -> Hierarchy:
@@ -102,39 +146,48 @@ def within(
     return renamed
 
 
+def columns_of(program: Program, ranks: int) -> Columns:
+    """A program's columns, from the lists of all ranks if it cannot make them at once."""
+    columns = program.columns()
+    return tabulate(program.every(ranks)) if columns is None else columns
+
+
 @dataclass(frozen=True)
 class InTeams(Program):
     """Every team of a level runs a program of its own size.
 
-    program: by the number of members, for two and more.
+    program: by the number of members, for two and more.   first: what the first team runs instead.
     """
 
     teams: Hierarchy
     level: int
     program: Callable[[int], Program]
+    first: Program | None = None
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         seat = self.teams.seat(self.level, rank)
         if seat is None or len(seat.team) == 1:
             return []
-        return within(self.program(len(seat.team)).operations(seat.place), seat.team)
+        apart = self.first is not None and not seat.team[0]
+        program = self.first if apart else self.program(len(seat.team))
+        assert program is not None
+        return within(program.operations(seat.place), seat.team)
 
     def columns(self) -> Columns:  # noqa: D102
-        by_size: dict[int, list[tuple[int, ...]]] = {}
-        for team in self.teams.teams[self.level - 1]:
-            by_size.setdefault(len(team), []).append(team)
         parts = [tabulate([])]
-        for size, teams in by_size.items():
-            if size == 1:
-                continue
-            program = self.program(size)
-            one = program.columns()
-            if one is None:
-                one = tabulate(program.every(size))
-            members = np.array(teams, dtype=np.int64)
+        runs = [
+            (self.program(size), teams[1:] if self.first and not teams[0, 0] else teams)
+            for size, teams in self.teams.teams[self.level - 1].by_size()
+            if size > 1
+        ]
+        own = np.array(self.teams.teams[self.level - 1][:1])
+        if self.first is not None and own.size > 1:
+            runs.append((self.first, own))
+        for program, members in runs:
+            one, teams = columns_of(program, members.shape[1]), len(members)
             source, target = (members[:, ends].ravel() for ends in (one.source, one.target))
             others = (one.place_at_source, one.place_at_target, one.offset, one.length)
-            parts.append(Columns(source, target, *(np.tile(c, len(teams)) for c in others)))
+            parts.append(Columns(source, target, *(np.tile(c, teams) for c in others)))
         return Columns.stack(parts)
 
 
@@ -175,11 +228,7 @@ class TeamTree(Tree):
         place = np.zeros(self.size, dtype=np.int64)
         served = np.zeros(self.size, dtype=np.int64)  # children at outer levels
         for level in range(self.teams.depth, 0, -1):
-            by_size: dict[int, list[tuple[int, ...]]] = {}
-            for team in self.teams.teams[level - 1]:
-                by_size.setdefault(len(team), []).append(team)
-            for size, teams in by_size.items():
-                members: Ints = np.array(teams, dtype=np.int64)
+            for size, members in self.teams.teams[level - 1].by_size():
                 edges = self.tree(level, size).edges()
                 above = members[:, edges.parent]
                 parent[members[:, 1:]] = above

@@ -6,12 +6,12 @@ So several ranks of a node send at the same time, where one alone cannot fill th
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 import numpy as np
 
 from collwise.schedule.data_movement import pieces
-from collwise.schedule.hierarchy import Hierarchy, InTeams, moved, within
+from collwise.schedule.hierarchy import Hierarchy, InTeams, Teams, columns_of, moved, within
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -22,7 +22,7 @@ from collwise.schedule.operations import (
     Slot,
     scratch,
 )
-from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.program import Columns, Program
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,62 @@ class Lanes:
     itemsize: int = 1
 
     @property
-    def nodes(self) -> Sequence[tuple[int, ...]]:
+    def nodes(self) -> Teams:
         """The ranks of every node."""
         return self.teams.teams[0]
 
     @cached_property
     def parts(self) -> list[Block]:
         """The bytes of every lane."""
-        items = -(-self.nbytes // (self.itemsize * min(map(len, self.nodes))))
+        items = -(-self.nbytes // (self.itemsize * int(self.nodes.sizes.min())))
         return pieces(self.nbytes, items * self.itemsize or None)
 
-    def lane(self, number: int) -> tuple[int, ...]:
+    def lane(self, number: int) -> "Lane":
         """Its ranks."""
-        return tuple(node[number] for node in self.nodes)
+        return Lane(self.nodes, number)
 
-    def in_every_lane(self, program: Callable[[int], Program]) -> list["InTeam"]:
-        """Programs for the ranks of a lane.   program: by the bytes of the lane."""
-        if len(self.nodes) == 1:
+
+class Lane(Sequence[int]):
+    """The ranks at one place of all nodes."""
+
+    def __init__(self, nodes: Teams, number: int) -> None:
+        self.nodes, self.number = nodes, number
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @overload
+    def __getitem__(self, node: int) -> int: ...
+    @overload
+    def __getitem__(self, node: slice) -> list[int]: ...
+    def __getitem__(self, node: int | slice) -> int | list[int]:
+        if isinstance(node, slice):
+            return [self[n] for n in range(len(self))[node]]
+        return self.nodes.member(node, self.number)
+
+
+@dataclass(frozen=True)
+class InEveryLane(Program):
+    """The ranks of each lane run a program on its bytes.   program: by the bytes of the lane."""
+
+    lanes: Lanes
+    program: Callable[[int], Program]
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        nodes, parts = self.lanes.nodes, self.lanes.parts
+        if (number := nodes.place(rank)) >= len(parts):
             return []
-        return [
-            InTeam(self.lane(number), program(part.length), part.offset)
-            for number, part in enumerate(self.parts)
-        ]
+        own = self.program(parts[number].length).operations(nodes.number(rank))
+        return within(own, self.lanes.lane(number), parts[number].offset)
+
+    def columns(self) -> Columns:  # noqa: D102
+        nodes, made = self.lanes.nodes, list[Columns]()
+        for number, part in enumerate(self.lanes.parts):
+            one = columns_of(self.program(part.length), len(nodes))
+            members, offset = nodes.members[nodes.begins + number], one.offset + part.offset
+            ends = {"source": members[one.source], "target": members[one.target]}
+            made.append(replace(one, **ends, offset=offset))
+        return Columns.stack(made)
 
 
 @dataclass(frozen=True)
@@ -80,9 +114,7 @@ class InTeam(Program):
         return within(self.program.operations(place), self.team, self.offset)
 
     def columns(self) -> Columns:  # noqa: D102
-        columns = self.program.columns()
-        if columns is None:
-            columns = tabulate(self.program.every(len(self.team)))
+        columns = columns_of(self.program, len(self.team))
         members = np.array(self.team, dtype=np.int64)
         source, target = members[columns.source], members[columns.target]
         return replace(columns, source=source, target=target, offset=columns.offset + self.offset)
@@ -156,19 +188,19 @@ TeamsAlike: TypeAlias = tuple[Sequence[Sequence[Operation]], Sequence[tuple[int,
 class InLanes(Program):
     """Reduce-scatter in the nodes, allreduce the parts across, collect in every node.
 
-    across: by lane; none if there is one node only.
+    across: None if there is one node only.
     """
 
     lanes: Lanes
-    across: Sequence[InTeam]
+    across: InEveryLane | None
     collect: InTeams
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations, value, unused = ReduceScatter(self.lanes).with_value(rank)
         seat = self.lanes.teams.seat(1, rank)
         assert seat is not None
-        if seat.place < len(self.across):
-            lane = self.across[seat.place].operations(rank)
+        if self.across is not None:
+            lane = self.across.operations(rank)
             operations += moved(lane, value, Slot.OUTPUT, unused)[0]
         elif seat.place < len(self.lanes.parts):
             operations.append(Copy(value, Slot.OUTPUT, (self.lanes.parts[seat.place],)))
@@ -183,19 +215,22 @@ class InLanes(Program):
             ([scatter.in_node(place, size)[0] for place in range(size)], nodes)
             for size, nodes in sizes.items()
         ]
-        lanes: dict[int, list[InTeam]] = {}
-        for lane, part in zip(self.across, self.lanes.parts, strict=True):
-            lanes.setdefault(part.length, []).append(lane)
+        lanes: dict[int, list[Lane]] = {}
+        for number, part in enumerate(self.lanes.parts):
+            lanes.setdefault(part.length, []).append(self.lanes.lane(number))
+        assert self.across is not None, "phases are asked for where there are several nodes"
         yield [
             (
                 [
-                    moved(alike[0].program.operations(place), value, Slot.OUTPUT, unused)[0]
-                    for place, rank in enumerate(alike[0].team)
+                    moved(
+                        self.across.program(length).operations(place), value, Slot.OUTPUT, unused
+                    )[0]
+                    for place, rank in enumerate(alike[0])
                     for _, value, unused in [scatter.with_value(rank)]
                 ],
-                [lane.team for lane in alike],
+                [tuple(lane) for lane in alike],
             )
-            for alike in lanes.values()
+            for length, alike in lanes.items()
         ]
         yield [
             (self.collect.program(size).every(size), nodes)

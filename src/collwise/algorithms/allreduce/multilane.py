@@ -12,7 +12,7 @@ from collwise.algorithms.composition import (
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
 from collwise.schedule.hierarchy import hierarchy_of
-from collwise.schedule.lanes import InLanes
+from collwise.schedule.lanes import InEveryLane, InLanes
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
@@ -22,16 +22,16 @@ def _build(problem: Problem, settings: Settings) -> Program:
     one, made = part(settings["across"], "allreduce"), in_lanes.lanes_of(problem)
     if problem.ranks == 1 or not problem.nbytes:
         return SingleRank(problem)
-    across = made.in_every_lane(in_lanes.across(made, problem, one))
+    across = InEveryLane(made, in_lanes.across(made, problem, one))
     collect = in_lanes.collection_in_nodes(made, settings["gather"])
-    return InLanes(made, across, collect)
+    return InLanes(made, across if len(made.nodes) > 1 else None, collect)
 
 
 def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
     made = in_lanes.lanes_of(problem)
     nbytes = made.parts[0].length
     cost, combine = machine.at(1, nbytes), machine.combine(nbytes) or Fraction(0)
-    inside = max(map(len, made.nodes)) * (cost.gap + combine) + cost.latency
+    inside = made.teams.largest(1) * (cost.gap + combine) + cost.latency
     return inside + in_lanes.time_in_lanes(problem, machine, settings["across"], settings["gather"])
 
 

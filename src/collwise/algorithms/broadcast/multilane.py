@@ -7,7 +7,7 @@ from collwise.algorithms.composition import one_part, part, register_multilevel
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
 from collwise.schedule.data_movement import ProgramSequence
-from collwise.schedule.lanes import InTeam, Lanes
+from collwise.schedule.lanes import InEveryLane, InTeam, Lanes
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Written
@@ -26,8 +26,9 @@ def _build(problem: Problem, settings: Settings) -> Program:
     if not problem.nbytes:
         return ProgramSequence([], problem.ranks)
     phases: list[Program] = [_scattered(made)]
-    phases += made.in_every_lane(in_lanes.across(made, problem, one))
-    phases += in_lanes.collected_from_root(made, settings["gather"])
+    if len(made.nodes) > 1:
+        phases.append(InEveryLane(made, in_lanes.across(made, problem, one)))
+    phases.append(in_lanes.collected_from_root(made, settings["gather"]))
     return ProgramSequence(phases, problem.ranks)
 
 

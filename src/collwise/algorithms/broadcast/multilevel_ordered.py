@@ -27,6 +27,8 @@ from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
 """Ticks in the least t0 of any level: nothing can be measured more finely."""
+MAX_RANKS = 1 << 14
+"""Ranks: for more, no order is searched for while planning."""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 
@@ -104,6 +106,8 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
+    if problem.ranks > MAX_RANKS:
+        return []
     levels = range(1, len(machine.by_level) + 1)
     costs = [machine.at(level, problem.nbytes) for level in levels]
     tick = machine.message(problem.nbytes).gap / TICKS

@@ -4,7 +4,7 @@ Across, a group is one source with all that its ranks have.  So it matters which
 not which of their ranks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,23 +43,24 @@ class Joined(Deliveries):
             levels.append(joined)
         return levels
 
-    def _teams(self, level: int, rank: int | None) -> list[tuple[int, ...]]:
+    def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
+        """All teams of a level; or a rank's own, with its place there."""
         if rank is None:
-            return self.teams.teams[level - 1]
+            return ((team, None) for team in self.teams.teams[level - 1])
         seat = self.teams.seat(level, rank)
-        return [] if seat is None else [seat.team]
+        return [] if seat is None else [seat]
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         depth = self.teams.depth
         for level in range(1, depth):
-            for team in self._teams(level, rank):
+            for team, _ in self._teams(level, rank):
                 for member in team[1:]:
                     yield Delivery(member, team[0], self.held[level - 1].get(member, ()))
-        for team in self._teams(depth, rank):
-            yield from self._across(team, None if rank is None else team.index(rank))
+        for team, place in self._teams(depth, rank):
+            yield from self._across(team, place)
         for level in range(depth - 1, 0, -1):
-            for team in self._teams(level, rank):
-                yield from self._outwards(level, team, None if rank is None else team.index(rank))
+            for team, place in self._teams(level, rank):
+                yield from self._outwards(level, team, place)
 
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
         """A member of the team is one source with all that its group has."""
@@ -74,8 +75,9 @@ class Joined(Deliveries):
     def _outwards(self, level: int, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
         """All that a member's group does not have itself, down the team's tree."""
         tree = self.tree.tree(level, len(team))
-        edges = tree_edges(tree)
-        if place is not None:
+        if place is None:
+            edges = tree_edges(tree)
+        else:
             family = tree.family(place)
             edges = [(family.parent, place)] if place else []
             edges += [(place, child) for child in family.children]
@@ -87,14 +89,12 @@ class Joined(Deliveries):
 
 def across(problem: Problem, teams: Hierarchy) -> Problem:
     """The problem of the outermost groups, each one rank."""
-    team = teams.teams[-1][0]
-    joined = [0] * len(team)
+    *inner, outermost = teams.teams
+    joined = [0] * len(outermost[0])
     for source in problem.sources:
         rank = source.rank
-        for level in range(1, teams.depth):
-            seat = teams.seat(level, rank)
-            assert seat is not None
-            rank = seat.team[0]
-        joined[team.index(rank)] += source.nbytes
+        for level in inner:
+            rank = level.member(level.number(rank), 0)
+        joined[outermost.place(rank)] += source.nbytes
     sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(joined) if nbytes)
-    return Problem("s_to_p", len(team), problem.nbytes, sources=sources)
+    return Problem("s_to_p", len(joined), problem.nbytes, sources=sources)

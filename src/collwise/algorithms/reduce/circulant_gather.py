@@ -46,10 +46,13 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best by exact time of those that are roughly best for their first stage.
 
-    None where combining is free: rounds in which every piece is received once are never slower.
+    None for 2^d ranks, where groups of equal sizes do the same, nor where combining is free: rounds
+    in which every piece is received once are never slower.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
-    if not 2 < problem.ranks <= MAX_RANKS or whole < 2 or not machine.combine(problem.nbytes):
+    if problem.ranks == 1 << rounds or problem.ranks > MAX_RANKS or whole < 2:
+        return []
+    if not machine.combine(problem.nbytes):
         return []
 
     @cache

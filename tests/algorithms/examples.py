@@ -4,7 +4,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from collwise.algorithms import Algorithm
+from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.reductions import cube_dimension
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
@@ -99,3 +99,13 @@ def sources_for(algorithm: Algorithm, p: int) -> dict[str, Any]:
         return {}
     random = Random(p)
     return {"sources": random.sample(range(p), random.randint(1, p))}
+
+
+def _with_posted_receives(algorithm: Algorithm) -> bool:
+    settings, sources = settings_of(algorithm, 4), sources_for(algorithm, 4)
+    made = algorithm.schedule(4, fitting(algorithm, 4, 64), **sources, **settings)
+    return made.program.needs_posted_receives
+
+
+WHERE_PORTS_BLOCK = [a for a in ALGORITHMS.values() if not _with_posted_receives(a)]
+"""The algorithms that can be simulated on every machine."""

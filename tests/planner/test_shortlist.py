@@ -92,13 +92,14 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     plain = plan("broadcast", ranks=8, nbytes=1 << 20, machine=machine)
     estimate, picked = worth_a_race(plain)
     assert picked[0] == estimate.choice == plain.choice
-    fewer = picked[1]
-    assert fewer not in plain.candidates
-    assert fewer in estimate.candidates
-    assert fewer.verdict.endswith("slower: the best if messages cost more")
-    assert fewer.predicted == ideal(fewer.schedule(plain.problem), machine).completion
-    sent = [len(one.schedule(plain.problem).columns().rows()) for one in (fewer, picked[0])]
-    assert sent[0] < sent[1]
+    added = [one for one in picked if one.verdict.endswith("the best if messages cost more")]
+    assert len(added) == 2
+    for fewer in added:
+        assert fewer not in plain.candidates
+        assert fewer in estimate.candidates
+        assert fewer.predicted == ideal(fewer.schedule(plain.problem), machine).completion
+    sent = [len(one.schedule(plain.problem).columns().rows()) for one in (picked[0], *added)]
+    assert sent[0] >= sent[1] > sent[2]
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import fitting, settings_of, sources_for
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
@@ -262,7 +262,7 @@ def test_loggp_takes_what_no_list_names() -> None:
 def test_time_has_no_unit(seed: int, factor: Fraction) -> None:
     """A machine that is slower by a factor takes longer by that factor."""
     random = Random(seed)
-    algorithm = random.choice(list(ALGORITHMS.values()))
+    algorithm = random.choice(WHERE_PORTS_BLOCK)
     p = random.randrange(1, 14)
     schedule = algorithm.schedule(
         p,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.algorithms.examples import fitting, settings_of
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of
 from tests.timing.networks import Twin, random_schedule
 
 from collwise.algorithms import ALGORITHMS
@@ -343,7 +343,7 @@ def test_algorithms_equal_the_slow_twin(
 
 
 def some_schedule(random: Random, p: int) -> Schedule:
-    algorithm = random.choice(list(ALGORITHMS.values()))
+    algorithm = random.choice(WHERE_PORTS_BLOCK)
     chosen = settings_of(algorithm, p, segment=16)
     sources = None
     if algorithm.kind.has_sources:

@@ -37,6 +37,7 @@ from collwise.timing import ideal
 from collwise.verifier import check_flow
 
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
+POSTAL = Machine.postal(t0_s=1, lam=2)
 Lists: TypeAlias = list[list[Operation]]
 Symbol: TypeAlias = Any
 """What is in a byte: a rank's contribution, or a pair of symbols combined."""
@@ -207,19 +208,28 @@ def makes_sense(problem: Problem, lists: Lists) -> bool:
     return True
 
 
-def is_right(problem: Problem, lists: Lists) -> bool:
-    """By playing it; and whether blocking sends come through, by the timing engine."""
+class Posted(Written):
+    """Lists of ranks that post all their receives at once."""
+
+    needs_posted_receives = True
+
+
+def is_right(problem: Problem, lists: Lists, *, posted: bool = False) -> bool:
+    """By playing it; and whether blocking sends come through, by the timing engine.
+
+    posted: whether they need not.
+    """
     if not makes_sense(problem, lists):
         return False
     try:
         Twin(problem, lists).run()
-        ideal(written(problem, lists), HOCKNEY)
+        ideal(written(problem, lists), POSTAL if posted else HOCKNEY)
     except (Wrong, InvalidSchedule):
         return False
     return True
 
 
-def written(problem: Problem, lists: Lists) -> Schedule:
+def written(problem: Problem, lists: Lists, *, posted: bool = False) -> Schedule:
     """The schedule of lists that name the user's ranks."""
     p, root = problem.ranks, problem.root
 
@@ -230,7 +240,7 @@ def written(problem: Problem, lists: Lists) -> Schedule:
         return op._replace(blocks=blocks)
 
     turned = (tuple(map(virtual, lists[(v + root) % p])) for v in range(p))
-    return Schedule(problem, Written(tuple(turned)))
+    return Schedule(problem, (Posted if posted else Written)(tuple(turned)))
 
 
 # --- mutations of any list ---
@@ -252,7 +262,8 @@ class Mutant:
         if random.random() < 0.3:  # with less promised, more mutants are right
             self.problem = replace(valid.problem, order="any")
         self.lists: Lists = [list(ops) for ops in valid.lists]
-        assert is_right(self.problem, self.lists)
+        self.posted = valid.program.needs_posted_receives
+        assert is_right(self.problem, self.lists, posted=self.posted)
         check_flow(valid)
 
     def pick(self, *kinds: type[Operation]) -> tuple[int, int]:
@@ -530,8 +541,8 @@ def judged(algorithm: Algorithm, mutation: Mutation, seed: int) -> bool | None:
         mutation(mutant)
     except (IndexError, ValueError):  # nothing of the kind is there
         return None
-    expected = is_right(mutant.problem, mutant.lists)
-    error = refusal(written(mutant.problem, mutant.lists))
+    expected = is_right(mutant.problem, mutant.lists, posted=mutant.posted)
+    error = refusal(written(mutant.problem, mutant.lists, posted=mutant.posted))
     assert (error is None) == expected, f"{algorithm.name}, {mutation.__name__}, {seed}: {error}"
     if error is not None:
         assert error.rank is not None

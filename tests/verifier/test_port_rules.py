@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import fitting, settings_of, sources_for
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
 from tests.verifier.rejected import broadcast
 
-from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Recv, Send
@@ -211,7 +210,7 @@ def test_loggp_gap_between_receipts() -> None:
 def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> None:
     """Ideal time is as early as possible: nothing can be done earlier, alone."""
     random = Random(seed)
-    algorithm = random.choice(list(ALGORITHMS.values()))
+    algorithm = random.choice(WHERE_PORTS_BLOCK)
     p = random.randrange(2, 9)
     schedule = algorithm.schedule(
         p,

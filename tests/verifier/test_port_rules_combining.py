@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import fitting, settings_of
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of
 
-from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
@@ -220,7 +219,7 @@ def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
 def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None:
     """Ideal time is as early as possible: no combine can be done earlier, alone."""
     random = Random(seed)
-    algorithm = random.choice([a for a in ALGORITHMS.values() if a.kind.combines])
+    algorithm = random.choice([a for a in WHERE_PORTS_BLOCK if a.kind.combines])
     p = random.randrange(2, 9)
     nbytes = fitting(algorithm, p, 40, itemsize=4)
     schedule = algorithm.schedule(p, nbytes, itemsize=4, **settings_of(algorithm, p, lam=1))

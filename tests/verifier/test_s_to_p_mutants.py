@@ -13,11 +13,11 @@ from tests.algorithms.examples import settings_of
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import InvalidSchedule
+from collwise.schedule.dependencies import awaited_receives
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import check_flow
-from collwise.verifier.deadlock import awaited_receives
 
 Lists = list[list[Operation]]
 SEEDS = 60

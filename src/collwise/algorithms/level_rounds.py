@@ -78,6 +78,11 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
     return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))
 
 
+def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
+    """How many rounds of `gap` a message takes; a little less than a round is not counted."""
+    return max(ceil(latency / gap - Fraction(1, 8)), 1)
+
+
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
     """What a message costs at every level, with combining."""
     combining = machine.combine(segment) if problem.kind.combines else None
@@ -95,7 +100,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         while levels < len(costs) and costs[-levels - 1].gap * EVEN >= costs[-1].gap:
             levels += 1
         gap = max(cost.gap for cost in costs[-levels:])
-        latencies = [max(ceil(cost.latency / gap - Fraction(1, 8)), 1) for cost in costs[-levels:]]
+        latencies = [rounds_under_way(cost.latency, gap) for cost in costs[-levels:]]
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
         if levels == 1 or max(latencies) > MAX_LATENCY:

@@ -56,6 +56,8 @@ class Machine:
     """False if messages delay each other beyond their ports, or cost more between some ranks than
     between others: at LogGP's one processor, on the links of a wormhole network, with levels.
     There no closed form holds, and schedules have to be simulated."""
+    ports_block: ClassVar[bool] = False
+    """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
     """True if a rank sends and receives one message in every direction at once."""
 
@@ -228,6 +230,7 @@ class Hockney(Machine):
     beta: Fraction
     gamma: Fraction
     kind = "hockney"
+    ports_block = True
     law: ClassVar[Law | None] = "hockney"
 
     def message(self, nbytes: int) -> Cost:  # noqa: D102
@@ -303,6 +306,7 @@ class Wormhole(Machine):
     kind = "wormhole"
     law = "wormhole"
     independent_ports = False
+    ports_block = True
 
     def message(self, nbytes: int) -> Cost:
         """Cost of one message of `nbytes` between neighbours."""

@@ -1,12 +1,13 @@
-"""Which candidates of a plan are worth a race: the fastest by the model, and two safer ones.
+"""Which candidates of a plan are worth a race: the fastest by the model, and a few safer ones.
 
 In the model a message costs no more than its t0, and is never late.  On real hosts many short
 messages take longer than that, and where a rank waits for many others in turn, one late rank delays
-all.  So a race also has a candidate with fewer messages, and one in which every rank depends on one
-other only.
+all.  So a race also has candidates with somewhat fewer messages, with far fewer, and one in which
+every rank depends on one other only.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import exact
@@ -21,6 +22,8 @@ LARGEST_COMPARED = 4096
 """Schedules of more ranks than this are not compared, message by message."""
 LOOKED_AT = 16
 """Ranks, at most, whose lists are looked at to see on whom they depend."""
+OVERHEADS = (Fraction(1, 8), Fraction(1, 2))
+"""How much longer than by its law a message may take, in t0: 0.4 was measured on emulated hosts."""
 MOST_SLOWER = 3
 """A candidate predicted so many times slower than the best is not raced."""
 
@@ -28,21 +31,23 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """Up to three candidates, the best one first; and the plan, with one of fewer messages added.
+    """Up to four candidates, the best one first; and the plan, with those of fewer messages added.
 
     algorithm: the only one to be raced.
     """
-    fewer = _with_fewer_messages(estimate, algorithm)
-    if fewer is not None:
-        others = (one for one in estimate.candidates if one.label != fewer.label)
-        ordered = sorted((*others, fewer), key=lambda candidate: candidate.predicted)
-        estimate = replace(estimate, candidates=tuple(ordered))
     picked = [estimate.choice]
-    for more in (fewer, _least_dependent(estimate), *shortlist(estimate)):
+    fewer = [_with_fewer_messages(estimate, algorithm, share) for share in OVERHEADS]
+    added = {one.label: one for one in fewer if one is not None}
+    if added:
+        others = (one for one in estimate.candidates if one.label not in added)
+        ordered = sorted((*others, *added.values()), key=lambda candidate: candidate.predicted)
+        estimate = replace(estimate, candidates=tuple(ordered))
+    safer = [*added.values(), _least_dependent(estimate)]
+    for number, more in enumerate((*safer, *shortlist(estimate))):
         same = more is None or any(
             one.label == more.label or _same_schedule(estimate.problem, one, more) for one in picked
         )
-        if more is not None and not same and len(picked) < 3:
+        if more is not None and not same and (number < len(safer) or len(picked) < 3):
             picked.append(more)
     return estimate, tuple(picked)
 
@@ -62,11 +67,10 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
     return tuple(picked)
 
 
-def _with_fewer_messages(estimate: Plan, algorithm: str | None) -> Candidate | None:
-    """The best if every message took t0 / 2 longer, with the t0 of the choice's messages.
-
-    On emulated hosts a message was measured to take up to 0.4 t0 more than its law says.
-    """
+def _with_fewer_messages(
+    estimate: Plan, algorithm: str | None, share: Fraction
+) -> Candidate | None:
+    """The best if every message took a share of t0 longer, with the t0 of the choice's messages."""
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
     nbytes = _message_of_root(estimate)
     if not nbytes or nbytes >= problem.nbytes:
@@ -75,7 +79,7 @@ def _with_fewer_messages(estimate: Plan, algorithm: str | None) -> Candidate | N
         gap = machine.gap_outside(nbytes)
     else:
         gap = machine.message(nbytes).gap
-    slower = machine.with_overhead(gap / 2)
+    slower = machine.with_overhead(gap * share)
     net, why = estimate.topology, estimate.reason
     fewer = plan_for(problem, slower, algorithm, topology=net, reason=why).choice
     time = predicted(ALGORITHMS[fewer.name], problem, machine, fewer.settings, net)

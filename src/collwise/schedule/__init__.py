@@ -13,6 +13,7 @@ Programs are made of these:
 `grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
 `hierarchy`                    programs across the leaders of groups, then inside the groups
 `lanes`                        parts that all ranks of a node send at once
+`overlapped`                   pieces side by side: while one crosses a level, others go on
 
 `dependencies` says what an operation waits for, `port_order` in which order messages pass if only
 lists decide, and `evaluation` what a list of operations computes.

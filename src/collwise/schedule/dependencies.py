@@ -82,6 +82,23 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     return waits
 
 
+def awaited_receives(
+    operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
+) -> list[int]:
+    """For every operation, how many of the rank's receives it waits for, counted in list order.
+
+    Through combines and copies too.  As a port receives in list order, to wait for some receives is
+    to wait for the last of them.
+    """
+    awaited: list[int] = []
+    received = 0
+    for op, writers in zip(operations, dependencies, strict=True):
+        received += isinstance(op, Recv)
+        of_writers = max((awaited[writer] for writer in writers), default=0)
+        awaited.append(received if isinstance(op, Recv) else of_writers)
+    return awaited
+
+
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     """For every operation of one rank, the earlier sends whose data it writes over.
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,9 @@ class Columns:
 
 class Program(ABC):
     """What every virtual rank does; the root is virtual rank 0.  Empty messages are left out."""
+
+    needs_posted_receives: ClassVar[bool] = False
+    """Whether ranks would wait in a circle if a rank posted its receives one after another."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:

@@ -130,6 +130,11 @@ def check_simulable(asked: str, schedule: object, machine: object, topology: obj
     if isinstance(machine, Levels) and machine.placement.ranks != schedule.ranks:
         seen = f"it places {machine.placement.ranks} ranks, and the schedule has {schedule.ranks}"
         raise InvalidArgument(asked, seen, "give machine.placed(…) as many ranks")
+    if machine.ports_block and schedule.program.needs_posted_receives:
+        seen = (
+            f"{schedule.algorithm or 'it'} sends early what is received late, and ports block here"
+        )
+        raise InvalidArgument(asked, seen, "choose another algorithm, or a machine of another law")
     if topology is not None:
         checked_topology(topology, schedule.ranks, asked)
 

@@ -53,7 +53,8 @@ def check_flow(schedule: Schedule) -> None:
 
     Every send has its receive with the same blocks; what is sent is held; nothing is received
     twice; every output is complete in the end, combined of every contribution once and in the order
-    that the problem promises, no element cut; no deadlock, with buffered and with blocking sends.
+    that the problem promises, no element cut; no deadlock, with buffered and with blocking sends
+    (to receives that are posted at once, where the program needs that).
     Raises as `verify` does.
     """
     problem = schedule.problem
@@ -69,6 +70,7 @@ def check_flow(schedule: Schedule) -> None:
     check_partners(lists)
     partition = Partition(lists, problem)
     check_holdings(lists, problem, partition)
-    check_progress(lists, schedule.dependencies)
+    posted = schedule.program.needs_posted_receives
+    check_progress(lists, schedule.dependencies, posted=posted)
     if problem.kind.combines:
         check_contributions(lists, problem, partition)

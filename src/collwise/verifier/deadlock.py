@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
-from collwise.schedule.operations import Message, Operation, Recv, Send
+from collwise.schedule.dependencies import awaited_receives
+from collwise.schedule.operations import Message, Recv, Send
 from collwise.verifier.violations import Lists, reject
 
 _Port: TypeAlias = tuple[int, type[Message]]
@@ -12,36 +13,22 @@ _Step: TypeAlias = tuple[int, int, int]
 """A message in a rank's list: its step, the peer, and how many receives it waits for."""
 
 
-def check_progress(lists: Lists, dependencies: Sequence[Sequence[Sequence[int]]]) -> None:
+def check_progress(
+    lists: Lists, dependencies: Sequence[Sequence[Sequence[int]]], *, posted: bool = False
+) -> None:
     """Run the lists to the end; raises InvalidSchedule for a deadlock.
 
     dependencies: per rank and operation, the earlier ones whose data it reads.
     Every rank has a port for sends and one for receives, each in list order.  A blocking send is
     done when its data is held and its receiver has come to the receive; a buffered send, when its
     data is held.  So what blocking sends can do, buffered ones can do as well.
+    posted: all receives are posted at once, so that no send waits for its receiver.
     """
     awaited = [awaited_receives(*row) for row in zip(lists, dependencies, strict=True)]
-    blocking = _Run(lists, awaited, buffered=False)
+    blocking = _Run(lists, awaited, buffered=posted)
     if blocking.is_stuck():
         buffered = _Run(lists, awaited, buffered=True)
         (buffered if buffered.is_stuck() else blocking).explain()
-
-
-def awaited_receives(
-    operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
-) -> list[int]:
-    """For every operation, how many of the rank's receives it waits for, counted in list order.
-
-    Through combines and copies too.  As a port receives in list order, to wait for some receives is
-    to wait for the last of them.
-    """
-    awaited: list[int] = []
-    received = 0
-    for op, writers in zip(operations, dependencies, strict=True):
-        received += isinstance(op, Recv)
-        of_writers = max((awaited[writer] for writer in writers), default=0)
-        awaited.append(received if isinstance(op, Recv) else of_writers)
-    return awaited
 
 
 class _Run:

@@ -87,6 +87,27 @@ def by_levels(comm: MPI.Intracomm) -> None:
 
 
 @check
+def pieces_that_cross_while_others_go_on(comm: MPI.Intracomm) -> None:
+    """Ranks send early what they receive late: all receives are posted at once."""
+    placement = cw.Placement.of([rank % 2 for rank in range(comm.size)])
+    pieces = "multilane_pieces(across=recursive_doubling, gather=bruck, pieces=4, latencies=2 9)"
+    ours = cw.Comm(
+        comm.Dup(),
+        profile=False,
+        algorithms={"allreduce": pieces},
+        placement=placement if comm.size > 1 else None,
+    )
+    for count in (1, 3, 1000, 200_000):  # the last in messages that wait for their receivers
+        vector = np.arange(count, dtype=np.int64) * (comm.rank + 1)
+        found = np.empty_like(vector)
+        ours.Allreduce(vector, found)
+        assert (found == np.arange(count) * (comm.size * (comm.size + 1) // 2)).all()
+    plan = ours.plan("allreduce", 8000)
+    assert (plan is None) == (comm.size == 1)
+    ours.Free()
+
+
+@check
 def by_the_environment(comm: MPI.Intracomm) -> None:
     if comm.rank == 0:
         os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"

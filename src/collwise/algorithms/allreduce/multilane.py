@@ -17,8 +17,14 @@ from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
 
+PARAMETERS = {
+    "across": one_part("across", "allreduce", "recursive_doubling"),
+    "gather": one_part("gather", "s_to_p", "bruck"),
+}
 
-def _build(problem: Problem, settings: Settings) -> Program:
+
+def build(problem: Problem, settings: Settings) -> Program:
+    """The program of a problem."""
     one, made = part(settings["across"], "allreduce"), in_lanes.lanes_of(problem)
     if problem.ranks == 1 or not problem.nbytes:
         return SingleRank(problem)
@@ -27,7 +33,8 @@ def _build(problem: Problem, settings: Settings) -> Program:
     return InLanes(made, across if len(made.nodes) > 1 else None, collect)
 
 
-def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    """About the time."""
     made = in_lanes.lanes_of(problem)
     nbytes = made.parts[0].length
     cost, combine = machine.at(1, nbytes), machine.combine(nbytes) or Fraction(0)
@@ -35,7 +42,7 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
     return inside + in_lanes.time_in_lanes(problem, machine, settings["across"], settings["gather"])
 
 
-def _order(problem: Problem) -> Order:
+def order(problem: Problem) -> Order:
     """The order of the ranks if every node has one rank, or two neighbours.
 
     In larger nodes the last ranks are combined first.
@@ -48,14 +55,11 @@ register_multilevel(
     "allreduce/multilane",
     "reduce-scatter in the nodes, allreduce the parts side by side across, collect in every node",
     "the sum of the three",
-    _build,
+    build,
     in_lanes.choices,
     source=("Traeff2020",),
-    parameters={
-        "across": one_part("across", "allreduce", "recursive_doubling"),
-        "gather": one_part("gather", "s_to_p", "bruck"),
-    },
+    parameters=PARAMETERS,
     segmented=True,
-    order=_order,
-    by_level=_by_level,
+    order=order,
+    by_level=by_level,
 )

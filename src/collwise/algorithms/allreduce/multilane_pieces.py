@@ -1,0 +1,111 @@
+"""Allreduces in lanes, in pieces: while one piece crosses levels, ranks go on with the next inside.
+
+Ranks send before they receive what others, who do the same, have sent them earlier.  All receives
+have to be posted at once.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from collwise.algorithms import in_lanes
+from collwise.algorithms.allreduce import multilane
+from collwise.algorithms.circulant_pieces import PARAMETERS
+from collwise.algorithms.composition import register_multilevel
+from collwise.algorithms.level_rounds import LATENCIES, MAX_LATENCY, rounds_under_way
+from collwise.algorithms.registry import Settings
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.overlapped import Overlapped, Piece
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import equal_parts
+
+PIECES = (2, 3, 4, 6)
+"""Numbers of pieces that are worth a try."""
+MAX_TRIED, MAX_PLAYED = 1 << 14, 1 << 17
+"""Messages of one piece inside the nodes, times pieces: with more it is not tried, or refused."""
+
+
+def _messages(problem: Problem, pieces: int) -> int:
+    """About those of all pieces."""
+    return 2 * pieces * problem.ranks * hierarchy_of(problem).largest(1)
+
+
+def _longest(problem: Problem, pieces: int) -> Problem:
+    """The problem of the longest piece."""
+    items = -(-problem.nbytes // (problem.itemsize * pieces))
+    return replace(problem, nbytes=items * problem.itemsize)
+
+
+def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
+    """For each level, those that are written being of the outermost ones."""
+    latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
+    if max(latencies) > MAX_LATENCY:
+        seen = f"messages travel for {max(latencies):,} rounds"
+        remedy = f"give {MAX_LATENCY:,} at most, or longer pieces"
+        raise InvalidArgument("an allreduce in lanes, in pieces", seen, remedy)
+    return (1,) * (depth - len(latencies)) + latencies
+
+
+def _build(problem: Problem, settings: Settings) -> Program:
+    teams = hierarchy_of(problem)
+    latencies = _latencies(settings, teams.depth)
+    count = min(settings["pieces"], problem.nbytes // problem.itemsize)
+    if count < 2 or problem.ranks == 1:
+        return multilane.build(problem, settings)
+    if (messages := _messages(problem, count)) > MAX_PLAYED:
+        asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
+        seen = f"about {messages:,} messages would be played"
+        raise InvalidArgument(asked, seen, "choose fewer pieces, or another algorithm")
+    parts = equal_parts(problem.whole, count, problem.itemsize)
+    pieces = tuple(
+        Piece(part.offset, multilane.build(replace(problem, nbytes=part.length), settings))
+        for (part,) in parts
+    )
+    return Overlapped(pieces, teams.placement, latencies)
+
+
+def _choices(problem: Problem, machine: Levels) -> list[Settings]:
+    """What is best in one piece, in several; not where a crossing takes no longer than a send."""
+    best, made = in_lanes.choices(problem, machine)[:1], list[Settings]()
+    for count in PIECES if best else ():
+        if _messages(problem, count) > MAX_TRIED or count * problem.itemsize > problem.nbytes:
+            break
+        nbytes = in_lanes.lanes_of(_longest(problem, count)).parts[0].length
+        gap = machine.at(1, nbytes).gap
+        levels = range(1, len(machine.by_level) + 1)
+        costs = [machine.at(level, nbytes).latency for level in levels]
+        rounds = [min(rounds_under_way(cost, gap), MAX_LATENCY) if gap else 1 for cost in costs]
+        if rounds[-1] > 1:
+            latencies = " ".join(map(str, rounds))
+            made.append({**best[0], "pieces": count, "latencies": latencies})
+    return made
+
+
+def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
+    """About the time: that of one piece, and for every other one that of its messages inside."""
+    count: int = min(settings["pieces"], problem.nbytes // problem.itemsize)
+    piece = _longest(problem, count)
+    nbytes = in_lanes.lanes_of(piece).parts[0].length
+    inside: Fraction = 2 * hierarchy_of(problem).largest(1) * machine.at(1, nbytes).gap
+    one: Fraction = multilane.by_level(piece, machine, settings)
+    return one + (count - 1) * inside
+
+
+register_multilevel(
+    "allreduce/multilane_pieces",
+    "in lanes, piece by piece: while one crosses, the next is reduced and scattered in the nodes",
+    "that of one piece + (k − 1)·(what a piece keeps the ports busy), for k pieces",
+    _build,
+    _choices,
+    source=("Traeff2020",),
+    parameters={
+        **multilane.PARAMETERS,
+        "pieces": PARAMETERS["pieces"],
+        "latencies": LATENCIES,
+    },
+    segmented=True,
+    order=multilane.order,
+    by_level=_by_level,
+)

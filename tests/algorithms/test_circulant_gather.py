@@ -53,7 +53,8 @@ def test_two_to_the_d_ranks_halve_as_in_a_cube() -> None:
 def test_where_it_is_tried() -> None:
     free = Machine.hockney(alpha_s="1e-6", beta_s="1e-9")
     for ranks, nbytes, machine, tried in (
-        (2, 64, SLOW, 0), (32, 64, SLOW, 0), (3, 64, SLOW, 1), (3, 8, SLOW, 0), (4097, 64, SLOW, 0), (9, 64, free, 0),
+        (2, 64, SLOW, 0), (32, 64, SLOW, 0),
+        (3, 64, SLOW, 1), (3, 8, SLOW, 0), (4097, 64, SLOW, 0), (9, 64, free, 0),
     ):  # fmt: skip
         problem = GATHER.problem(ranks, nbytes, itemsize=8)
         assert len(list(GATHER.choices(problem, machine))) == tried

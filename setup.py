@@ -1,7 +1,7 @@
-"""The compiled engine, an optional extension: without a compiler, Python walks the same programs.
+"""The optional extensions: without a compiler, Python walks the same programs and plays schedules.
 
-Everything else about the build is in `pyproject.toml`.  The extension keeps to CPython's limited
-API, so one wheel serves all versions of Python on a platform.
+Everything else about the build is in `pyproject.toml`.  They keep to CPython's limited API, so one
+wheel serves all versions of Python on a platform.
 """
 
 from pathlib import Path
@@ -21,7 +21,14 @@ setup(
             libraries=["dl"],
             py_limited_api=True,
             optional=True,
-        )
+        ),
+        Extension(
+            "collwise.timing._event_loop",
+            ["src/collwise/timing/_event_loop.c"],
+            extra_compile_args=["-std=c11", "-O3"],
+            py_limited_api=True,
+            optional=True,
+        ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

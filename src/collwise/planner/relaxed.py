@@ -106,7 +106,8 @@ def about(
     if algorithm.by_level is not None:
         return algorithm.by_level(problem, machine, read), True
     plain = replace(problem, placement=None)
-    placement, alike = machine.placement, not algorithm.levels and schedule.program.is_alike()
+    alike = algorithm.kind.combines and not algorithm.levels and schedule.program.is_alike()
+    placement = machine.placement
     inner = placement.members[placement.depth - 2] if placement.depth > 1 and not alike else [[0]]
     law = OneLevel(machine, placement.depth, crowd=max(map(len, inner)))
     slow = algorithm.levels or algorithm.simulated(plain, read) > QUICK

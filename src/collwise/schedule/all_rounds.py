@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -26,6 +27,9 @@ class AllRounds(Program):
 
     problem: Problem
     rounds: Rounds
+
+    def is_alike(self) -> bool:  # noqa: D102
+        return self.problem.all_give_alike
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         ranks, sources = self.problem.ranks, self.problem.sources
@@ -48,6 +52,23 @@ class AllRounds(Program):
                 if end > begin:
                     blocks.append(Block(owner, begin, end - begin))
         return tuple(blocks)
+
+    def rows(self, *, combines: bool = False) -> Rows:
+        """A list has a round's send, then its receipt."""
+        rounds, ranks = self.messages(of_one=self.is_alike()), self.problem.ranks
+        every, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
+        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # before each round
+        parts = [[place[:0]] * 6]
+        for number, (step, nbytes, latest) in enumerate(rounds):
+            sends, target = np.broadcast_to(nbytes > 0, ranks), (every + step) % ranks
+            hears = np.roll(sends, step)
+            sent = place + sends
+            after = heard[np.broadcast_to(latest + 1, ranks), every]
+            columns = every, target, place, sent[target], np.broadcast_to(nbytes, ranks), after
+            parts.append([column[sends] for column in columns])
+            place = sent + hears
+            heard[number + 1] = heard[number] + hears
+        return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
         """By round: how far it goes, the bytes that every rank sends, and what it waits for.

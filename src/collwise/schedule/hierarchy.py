@@ -104,6 +104,20 @@ class Hierarchy:
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
 
+    def by_seats(self) -> Iterator[tuple[int, Ints]]:
+        """For ranks with equal seats, the first of them; and of each, as a row, all its teams."""
+        alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
+        first: list[int] = []
+        for rank in range(self.ranks):
+            every = ((n, self.seat(n, rank)) for n in range(1, self.depth + 1))
+            seats = [(level, seat) for level, seat in every if seat is not None]
+            key = tuple((level, len(seat.team), seat.place) for level, seat in seats)
+            if key not in alike:
+                first.append(rank)
+            alike.setdefault(key, []).append([seat.team for _, seat in seats])
+        for rank, rows in zip(first, alike.values(), strict=True):
+            yield rank, np.array([np.concatenate(row) for row in rows], dtype=np.int64)
+
     def largest(self, level: int) -> int:
         """The number of members of the largest team of a level."""
         return int(self.teams[level - 1].sizes.max())

@@ -234,6 +234,12 @@ class Problem:
         """The mesh in which ranks are seen if nobody says; (0, 0) where there is none."""
         return near_square(self.ranks) if self.kind.has_sources else (0, 0)
 
+    @property
+    def all_give_alike(self) -> bool:
+        """Whether every rank contributes, and all as many bytes."""
+        lengths = {source.nbytes for source in self.sources}
+        return len(self.sources) == self.ranks and len(lengths) == 1
+
     @cached_property
     def gathered(self) -> tuple[Block, ...]:
         """Everything that all sources have, by rank."""

@@ -7,7 +7,7 @@ same definition for all ranks at once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -16,6 +16,7 @@ import numpy as np
 
 from collwise.errors import BeyondLimits
 from collwise.schedule.dependencies import dependencies, matching
+from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
 from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
@@ -70,6 +71,13 @@ class Program(ABC):
         """All messages at once, where that is quicker than going through the lists; or None."""
         return None
 
+    def rows(self, *, combines: bool = False) -> Rows | None:
+        """The same and what each waits for, where that is quicker than to follow the bytes.
+
+        combines: whether combines take time, and are rows as well.
+        """
+        return None
+
     @property
     def timed_as(self) -> "Program":
         """A program with the same messages and combines, in other slots: itself, or simpler."""
@@ -78,6 +86,14 @@ class Program(ABC):
     def is_alike(self) -> bool:
         """Whether all ranks do the same, each relative to its own place: one stands for all."""
         return False
+
+    def copies(self) -> Iterable[tuple[int, Ints]] | None:
+        """Ranks of which each stands for others; None if none are known.
+
+        With a table: a row for each of these, which has in some order the same ranks in relation to
+        it, itself among them; the first row is that of the rank itself.
+        """
+        return None
 
     def every(self, ranks: int) -> list[list[Operation]]:
         """The lists of all virtual ranks."""

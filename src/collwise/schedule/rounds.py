@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.errors import BeyondLimits
+from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.program import Columns, Program, tabulate
 from collwise.system.integers import Ints
@@ -104,6 +105,34 @@ class UpRounds(Program):
 
     rounds: Rounds
     pieces: tuple[Block, ...]
+
+    def rows(self, *, combines: bool = False) -> Rows | None:
+        """Of all ranks at once, in the order of `operations`."""
+        every = self.rounds.every()
+        if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in every):
+            return None  # of several levels: only the lists say in which order
+        if not every or not self.pieces:
+            return Rows(*(np.zeros(0, np.int64) for _ in range(6)))
+        number = np.repeat(np.arange(len(every)), [len(target) for _, target, _ in every])
+        to, by, piece = (np.concatenate(column) for column in zip(*every, strict=True))
+        # First all receipts, each with its combine, then all sends.
+        rank = np.concatenate((to, by))
+        late = np.concatenate((-number, -number - self.rounds.latency))
+        sends = np.repeat([0, 1], len(by))
+        order = np.lexsort((sends, late, rank))
+        begins = np.searchsorted(rank[order], np.arange(self.rounds.ranks))[rank]
+        place, heard = (np.zeros_like(rank) for _ in range(2))
+        for column, weight in ((place, 2 - sends), (heard, (1 + combines) * (1 - sends))):
+            before = np.cumsum(weight[order]) - weight[order]
+            column[order] = before - before[begins[order]]
+        behind = np.zeros((self.rounds.ranks, len(self.pieces)), np.int64)
+        np.maximum.at(behind, (to, piece), heard[: len(to)] + 1 + combines)
+        length = np.array([block.length for block in self.pieces], dtype=np.int64)[piece]
+        at_target, at_source = place[: len(to)], place[len(to) :]
+        rows = [[by, to, at_source, at_target, length, behind[by, piece]]]
+        if combines:
+            rows.append([to, to, at_target + 1, at_target + 1, length, heard[: len(to)] + 1])
+        return Rows(*map(np.concatenate, zip(*rows, strict=True)))
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         rounds = [*self.rounds.of(rank)]

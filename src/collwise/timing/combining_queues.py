@@ -1,12 +1,12 @@
 """What the messages of schedules that combine wait for, as columns.
 
-Of exchanges, trees, lanes and whatever all ranks do alike they are made at once, of all others by
-writing out every rank's list.
+Of exchanges, trees, lanes and whatever all ranks do alike they are made at once, of ranks that do
+alike in their teams once for all, and of all others by writing out every rank's list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from collwise.schedule.data_movement import DownTree, ProgramSequence
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.lanes import InLanes
+from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.program import Columns, Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
 from collwise.timing.exchange_times import exchange_rows
-from collwise.timing.port_queues import PortQueues, Rows, queues_of
+from collwise.timing.port_queues import PortQueues, queues_of
 
 
 class _Step(NamedTuple):
@@ -31,6 +32,10 @@ class _Step(NamedTuple):
     nbytes: int
     after: int
     """As in `Rows`."""
+
+
+_Role: TypeAlias = tuple[int, Sequence[Operation], Ints | None]
+"""A rank, its list, and the table of those that do alike (`Program.copies`)."""
 
 
 def combining_queues(schedule: Schedule, *, combines: bool) -> PortQueues | None:
@@ -53,6 +58,8 @@ def quickly_known(program: Program) -> bool:
         isinstance(program, Exchange | UpTree | InLanes)
         or _is_up_and_down(program)
         or program.is_alike()
+        or program.copies() is not None
+        or type(program).rows is not Program.rows
     )
 
 
@@ -73,6 +80,11 @@ def rows_of(program: Program, ranks: int, *, combines: bool) -> Rows | None:
         done += 2 * np.bincount(there.target, minlength=ranks)
         phases = [(_up_tree(up, combines=combines), done), (_in_order(_messages(back)), done)]
         return _one_after_another(phases, ranks)
+    if (copies := program.copies()) is not None:
+        roles = ((rank, program.operations(rank), table) for rank, table in copies)
+        return _of_roles(roles, combines=combines)
+    if (rows := program.rows(combines=combines)) is not None:
+        return rows
     if program.is_alike():
         return _alike(program, ranks, combines=combines)
     return _of_lists(program.every(ranks), combines=combines)
@@ -198,22 +210,37 @@ def _profile(rank: int, operations: Sequence[Operation], *, combines: bool) -> l
 
 
 def _of_lists(lists: Sequence[Sequence[Operation]], *, combines: bool) -> Rows | None:
-    """The slow, obvious way: the k-th send to a rank is its k-th receive; None if one is left."""
-    sends, receives, adds = list[Sequence[int]](), list[Sequence[int]](), list[Sequence[int]]()
-    for rank, operations in enumerate(lists):
-        for kind, peer, place, nbytes, after in _profile(rank, operations, combines=combines):
-            if kind is Send:
-                sends.append((rank, peer, place, nbytes, after))
-            elif kind is Recv:
-                receives.append((peer, rank, place))
-            else:
-                adds.append((rank, rank, place, place, nbytes, after))
-    sent, heard, added = (
-        np.array(rows, np.int64).reshape(-1, width)
-        for rows, width in ((sends, 5), (receives, 3), (adds, 6))
-    )
-    sent, heard = (rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))] for rows in (sent, heard))
-    if len(sent) != len(heard) or (sent[:, :2] != heard[:, :2]).any():
+    """The slow, obvious way."""
+    roles = ((rank, operations, None) for rank, operations in enumerate(lists))
+    return _of_roles(roles, combines=combines)
+
+
+def _of_roles(roles: Iterable[_Role], *, combines: bool) -> Rows | None:
+    """The k-th send to a rank is its k-th receive; None if one is left."""
+    kinds: dict[type[Operation], list[Ints]] = {
+        kind: [np.zeros((0, 5), np.int64)] for kind in (Send, Recv, Combine)
+    }
+    for rank, operations, table in roles:
+        steps = _profile(rank, operations, combines=combines)
+        for kind, parts in kinds.items():
+            if rows := [(rank, *step[1:]) for step in steps if step.kind is kind]:
+                parts.append(_of_all(np.array(rows, np.int64), table))
+    sent, heard, added = (np.concatenate(parts) for parts in kinds.values())
+    sent = sent[np.lexsort((sent[:, 2], sent[:, 1], sent[:, 0]))]
+    heard = heard[np.lexsort((heard[:, 2], heard[:, 0], heard[:, 1]))]
+    if len(sent) != len(heard) or (sent[:, :2] != heard[:, 1::-1]).any():
         return None
-    messages = np.column_stack((sent[:, :3], heard[:, 2], sent[:, 3:]))
-    return Rows(*np.concatenate((messages, added)).T.copy())
+    sent, added = (np.insert(rows, 3, rows[:, 2], axis=1) for rows in (sent, added))
+    sent[:, 3] = heard[:, 2]
+    return Rows(*np.concatenate((sent, added)).T.copy())
+
+
+def _of_all(rows: Ints, table: Ints | None) -> Ints:
+    """A rank's rows, and those of all that do alike; the first two cells are ranks."""
+    if table is None:
+        return rows
+    order = np.argsort(table[0])
+    ends = order[np.searchsorted(table[0], rows[:, :2], sorter=order)]
+    every = np.repeat(rows[None], len(table), axis=0)
+    every[:, :, :2] = table[:, ends]
+    return every.reshape(-1, 5)

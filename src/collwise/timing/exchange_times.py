@@ -12,9 +12,10 @@ import numpy as np
 
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange
+from collwise.schedule.messages import Messages, Rows
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints
-from collwise.timing.port_queues import LARGEST, Messages, Rows
+from collwise.timing.port_queues import LARGEST
 from collwise.timing.vectorised_laws import Ticks, in_ticks
 
 

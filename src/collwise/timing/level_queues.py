@@ -1,7 +1,8 @@
 """The law of machines with levels on the queues of the ports: where messages meet at shared ports.
 
-The law is that of `level_law`; some microseconds for each message.  Times are ticks, as Python's
-integers.  A combine is a message of a rank to itself.
+The law is that of `level_law`.  The loop is compiled (a fifth of a microsecond for each message) if
+times fit, else Python's, with ticks of any size (some microseconds).  A combine is a message of a
+rank to itself.
 """
 
 from collections.abc import Sequence
@@ -11,23 +12,64 @@ import numpy as np
 
 from collwise.model.placement import Placement
 from collwise.timing.level_law import REQUEST
-from collwise.timing.port_queues import PortQueues
+from collwise.timing.port_queues import LARGEST, PortQueues
 from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised_laws import Ticks, Times
+
+try:
+    from collwise.timing import _event_loop
+except ImportError:  # there was no compiler
+    COMPILED = False
+else:
+    COMPILED = True
+
+_DONE, _CIRCLE, _PAST_LIMIT = range(3)
 
 
 def with_ports(
     queues: PortQueues,
     costs: Sequence[Ticks],
-    placement: Placement,
+    placement: Placement | None,
     limit: int | None = None,
 ) -> Times | None:
     """When each message is sent and when it is received; None if ranks wait in a circle.
 
     costs: per message: to the next send, to the receipt, until the sender is free, and for each
     level but the last how long it keeps a port busy (0: it does not pass one).
-    limit: PastLimit is raised once anything happens after this tick.
+    limit: PastLimit is raised once anything happens after this tick.   Raises OverflowError where
+    int64 does not do.
     """
+    if COMPILED and costs[0].dtype == np.int64:
+        return _compiled(queues, costs, placement, LARGEST if limit is None else limit)
+    return _walked(queues, costs, placement, limit)
+
+
+def _compiled(
+    queues: PortQueues, costs: Sequence[Ticks], placement: Placement | None, limit: int
+) -> Times | None:
+    step, reach, _, *ports = costs
+    if max(int(cost.max()) for cost in costs) > LARGEST >> 2:
+        raise OverflowError
+    start, received = np.empty_like(step), np.empty_like(step)
+    q = queues
+    columns = [step, reach, q.source, q.target, q.ready_at, q.receive_position, q.receive_order]
+    columns += [q.send_begins, q.receive_begins, start, received]
+    levels = [
+        (busy, groups, *(np.full(int(groups.max()) + 1, at) for at in (0, -1)))
+        for busy, groups in zip(ports, placement.table if placement else (), strict=True)
+    ]
+    sizes, last = (len(q), len(q.send_begins) - 1), min(max(limit, -1), LARGEST)
+    outcome = _event_loop.play(*sizes, tuple(columns), q.forwards, tuple(levels), last)
+    if outcome == _PAST_LIMIT:
+        raise PastLimit
+    if outcome > _PAST_LIMIT:
+        raise OverflowError
+    return (start, received[q.receive_position]) if outcome == _DONE else None
+
+
+def _walked(
+    queues: PortQueues, costs: Sequence[Ticks], placement: Placement | None, limit: int | None
+) -> Times | None:
     step, reach, _, *ports = (column.tolist() for column in costs)
     source, target = queues.source.tolist(), queues.target.tolist()
     ready_at, position = queues.ready_at.tolist(), queues.receive_position.tolist()
@@ -37,9 +79,9 @@ def with_ports(
     start, received = [0] * len(source), [0] * len(source)  # received: in receive order
     passage: list[int | None] = [None] * len(source)
     send_free, requested = [0] * len(next_send), [False] * len(next_send)
-    out_free = [[0] * len(groups) for groups in placement.members[:-1]]
-    last_in: list[list[int | None]] = [[None] * len(groups) for groups in placement.members[:-1]]
-    groups, levels = placement.groups, range(len(ports))
+    groups, levels = placement.groups if placement else (), range(len(ports))
+    out_free = [[0] * (max(row) + 1) for row in groups]
+    last_in: list[list[int | None]] = [[None] * (max(row) + 1) for row in groups]
     events: list[tuple[int, int, int, int, int]] = []
 
     def advance(rank: int) -> None:

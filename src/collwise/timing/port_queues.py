@@ -9,37 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from collwise.schedule.messages import Messages, Rows
 from collwise.schedule.program import Columns, Schedule
 from collwise.system.integers import Ints
 
 LARGEST = 2**63 - 1
 """The largest int64."""
-
-
-@dataclass(frozen=True, eq=False)
-class Messages:
-    """All messages of a schedule, one row of int64 columns for each.
-
-    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
-    nbytes: bytes.
-    """
-
-    source: Ints
-    target: Ints
-    place_at_source: Ints
-    place_at_target: Ints
-    nbytes: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Rows(Messages):
-    """The same in any order, with what they wait for, and combines that take time.
-
-    A combine is a row whose source is its target: it stands in both queues of its rank.
-    after: how many rows a message's source has to have received (or combined) before it sends it.
-    """
-
-    after: Ints
 
 
 @dataclass(frozen=True, eq=False)

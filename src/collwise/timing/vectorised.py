@@ -14,26 +14,25 @@ import numpy as np
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
-from collwise.model.placement import Placement
+from collwise.schedule.data_movement import DownTree
 from collwise.schedule.exchange import Exchange
+from collwise.schedule.messages import Messages
 from collwise.schedule.operations import Send, size_of
 from collwise.schedule.program import LARGEST_IN_COLUMNS, Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.system.integers import Ints
-from collwise.timing import vectorised_laws
+from collwise.timing import level_queues, vectorised_laws
 from collwise.timing.combining_queues import combining_queues, quickly_known
 from collwise.timing.events import Passage, Transfer, ideal, ideal_alike
 from collwise.timing.exchange_times import exchange_times
 from collwise.timing.laws import message_costs
 from collwise.timing.level_queues import with_ports
 from collwise.timing.pipelined_up_trees import pipelined_times
-from collwise.timing.port_queues import Messages, PortQueues, port_queues
+from collwise.timing.port_queues import PortQueues, port_queues, queues_of
 from collwise.timing.rank_state import PastLimit
-from collwise.timing.vectorised_laws import Ticks, Times, in_ticks
-from collwise.timing.waves import Sparse, Waves
+from collwise.timing.vectorised_laws import Ticks, in_ticks
+from collwise.timing.waves import Waves
 
-MANY = 1 << 13
-"""Messages from which on those at shared ports are served many at once."""
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float, and the quotient of two is the nearest float."""
 
@@ -167,8 +166,8 @@ def vectorised_timing(
     limit: of levels, PastLimit is raised where they take longer, and that is known early.
 
     Down a tree (every rank receives one message, and then sends) about a second for 10^6 ranks,
-    whatever its depth; otherwise as `waves` says: chains and rings of very many ranks with several
-    messages each are slow.  Some hundred bytes of memory per message.
+    whatever its depth; otherwise up to a microsecond for each message (`level_queues`).  Some
+    hundred bytes of memory per message.
     Combining: up a tree with whole vectors or in segments, in exchanges and wherever all ranks do
     the same; with levels, any schedule.
     None for what it cannot do and `ideal` can: links, one partner at a time, other combining, bytes
@@ -177,6 +176,8 @@ def vectorised_timing(
     """
     levels = isinstance(machine, Levels)
     combines = schedule.problem.kind.combines
+    if machine.independent_ports and schedule.program.is_alike():
+        return AlikeTiming(schedule, machine)
     if combines and not levels:
         return _combining(schedule, machine)
     most = LARGEST_IN_COLUMNS >> 6 * levels  # numbers its levels beside bytes
@@ -186,6 +187,8 @@ def vectorised_timing(
         return None
     if combines:
         queues = combining_queues(schedule, combines=machine.combine(1) is not None)
+    elif schedule.problem.nbytes and (rows := schedule.program.rows()) is not None:
+        queues = queues_of(rows, schedule.ranks)
     else:
         queues = port_queues(schedule)
     if queues is None:
@@ -212,7 +215,9 @@ def at_once(schedule: Schedule, machine: Machine) -> bool:
     """Whether columns are quickly made of all ranks, and `vectorised_timing` takes them."""
     program = schedule.program
     if not schedule.problem.kind.combines:
-        return type(program).columns is not Program.columns
+        known = Program.columns, Program.rows
+        in_order = not isinstance(machine, LogGP) or isinstance(program, DownTree)
+        return in_order and any(getattr(type(program), way.__name__) is not way for way in known)
     few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS >> 6
     if not isinstance(machine, Levels):
         return few and isinstance(program, UpTree) and program.is_whole()
@@ -235,8 +240,6 @@ def _combining(schedule: Schedule, machine: Machine) -> Vectorised | None:
     program = schedule.program
     if not machine.independent_ports:
         return None
-    if program.is_alike():
-        return AlikeTiming(schedule, machine)
     if isinstance(program, Exchange) and schedule.problem.nbytes:
         return _exchange(schedule, program, machine)
     if not isinstance(program, UpTree) or not 0 < schedule.problem.nbytes <= LARGEST_IN_COLUMNS:
@@ -337,28 +340,17 @@ def _times(
     if any(passing.any() for passing in ports):
         assert isinstance(machine, Levels)
         if times is None or _meet_at_ports(queues, machine, times[0], costs):
-            times = _with_ports(queues, machine.placement, costs, limit)
+            times = with_ports(queues, costs, machine.placement, limit)
     elif times is None and machine.law == "hockney":
         times = vectorised_laws.hockney(queues, step, reach)
     elif times is None and not isinstance(machine, LogGP):
-        times = Waves(queues, step, reach).times()
+        if level_queues.COMPILED and step.dtype == np.int64:
+            times = with_ports(queues, costs[:3], None, limit)
+        else:
+            times = Waves(queues, step, reach).times()
     if times is None:
         return None
     start, received = times
     if limit is not None and received.max() > limit:
         raise PastLimit
     return start, start + busy, received
-
-
-def _with_ports(
-    queues: PortQueues, placement: Placement, costs: list[Ticks], limit: int | None
-) -> Times | None:
-    """The times where groups share ports: one event after another, or many at once."""
-    step, reach, _, *ports = costs
-    passing = sum(ports) > 0
-    if len(queues) < MANY or not (step[passing] > 0).all():
-        return with_ports(queues, costs, placement, limit)
-    try:
-        return Waves(queues, step, reach, ports, placement).times(limit)
-    except Sparse:
-        return with_ports(queues, costs, placement, limit)

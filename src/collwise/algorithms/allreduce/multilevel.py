@@ -24,6 +24,7 @@ from collwise.schedule.operations import Operation, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Across(Program):
     inside: Inwards
     across: InTeams
     outwards: tuple[InTeams, ...]
+
+    def copies(self) -> Iterable[tuple[int, Ints]]:  # noqa: D102
+        return self.across.teams.by_seats()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations, value, unused = self.inside.with_value(rank)

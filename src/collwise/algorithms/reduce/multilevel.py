@@ -24,6 +24,7 @@ from collwise.schedule.operations import Operation, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Inwards(Program):
 
     phases: tuple[Program, ...]
     in_output: bool = True
+
+    def copies(self) -> Iterable[tuple[int, Ints]] | None:  # noqa: D102
+        teams = {phase.teams if isinstance(phase, InTeams) else None for phase in self.phases}
+        only = teams.pop() if len(teams) == 1 else None
+        return None if only is None else only.by_seats()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return self.with_value(rank)[0]

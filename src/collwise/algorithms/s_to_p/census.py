@@ -5,16 +5,20 @@ another rank and carries everything that the sender holds by then.  With k = 1 i
 allgather; with k >= p − 1 every rank sends its own contribution to every other one.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
 
+import numpy as np
+
 from collwise.algorithms.registry import Settings, integer
 from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_to_p
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.messages import Rows
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal_alike
 
@@ -50,6 +54,25 @@ class Census(Deliveries):
     """The census of all ranks for the integer latency k."""
 
     k: int
+
+    def is_alike(self) -> bool:  # noqa: D102
+        return self.problem.all_give_alike
+
+    def rows(self, *, combines: bool = False) -> Rows | None:
+        """Of two that are sent in a round, the one of the lower rank comes first in all lists."""
+        if not self.is_alike():
+            return None
+        ranks, messages = self.problem.ranks, shifts(self.problem.ranks, self.k)
+        every = np.arange(ranks, dtype=np.int64)
+        known = [1, *(distance + width for distance, width in messages)]
+        parts = [[every[:0]] * 6]
+        for number, (distance, width) in enumerate(messages):
+            target = (every - distance) % ranks
+            at_source = 2 * number + (every + distance >= ranks)
+            at_target = 2 * number + (target + distance < ranks)
+            one = width * self.problem.sources[0].nbytes, bisect_left(known, width)
+            parts.append([every, target, at_source, at_target, *(np.full(ranks, x) for x in one)])
+        return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks

@@ -14,7 +14,6 @@ from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
 from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.algorithms.s_to_p.round_recurrence import rounds_time
-from collwise.algorithms.s_to_p.spreading import all_give_alike
 from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
@@ -52,7 +51,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
     ranks, sources = problem.ranks, problem.sources
     if ranks > MAX_RANKS or len(sources) < 2:  # of one source it is a broadcast
         return []
-    received = ranks if all_give_alike(problem) else ranks * len(sources)
+    received = ranks if problem.all_give_alike else ranks * len(sources)
     most = min(max(source.nbytes for source in sources), MAX_PIECES, MAX_WORK // received)
     if latencies:
         most = min(most, MAX_TABLED // ranks)
@@ -89,7 +88,7 @@ def _register(name: str, summary: str, time: str, source: str, **parameters: Par
             predicted=lambda problem, machine, one: rounds_time(_program(problem, one), machine),
             simulated=lambda problem, one: (
                 problem.ranks
-                * (1 if all_give_alike(problem) else len(problem.sources))
+                * (1 if problem.all_give_alike else len(problem.sources))
                 * (one["pieces"] + problem.ranks.bit_length())
                 // 64
             ),

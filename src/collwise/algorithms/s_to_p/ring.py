@@ -17,6 +17,9 @@ from collwise.system.integers import Ints
 class Ring(SeparateMessages):
     """In turn t rank i sends on what rank i − t gave."""
 
+    def is_alike(self) -> bool:  # noqa: D102
+        return self.problem.all_give_alike
+
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
         ranks, source_ranks = self.problem.ranks, self.source_ranks
         turns = np.arange(ranks - 1)

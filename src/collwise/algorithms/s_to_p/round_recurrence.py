@@ -7,7 +7,6 @@ from math import lcm
 import numpy as np
 
 from collwise.algorithms.in_rounds import LARGEST_TICKS
-from collwise.algorithms.s_to_p.spreading import all_give_alike
 from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 
@@ -15,7 +14,7 @@ from collwise.schedule.all_rounds import AllRounds
 @lru_cache(maxsize=256)
 def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
     """Exact seconds, by a recurrence over the rounds, all ranks at once."""
-    alike = all_give_alike(program.problem)
+    alike = program.is_alike()
     messages = program.messages(of_one=alike)
     costs = {n: machine.message(n) for _, sizes, _ in messages for n in set(sizes.tolist()) if n}
     grid = lcm(*(x.denominator for cost in costs.values() for x in cost))

@@ -145,15 +145,9 @@ def _received(problem: Problem) -> int:
     return problem.ranks * len(problem.sources)
 
 
-def all_give_alike(problem: Problem) -> bool:
-    """Whether all ranks have equally many bytes to give."""
-    lengths = {source.nbytes for source in problem.sources}
-    return len(problem.sources) == problem.ranks and len(lengths) == 1
-
-
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """As `simulable`; also where all ranks give and do the same, so that one is simulated."""
-    return [{}] if all_give_alike(problem) else simulable(problem, machine)
+    return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
 def register_s_to_p(
@@ -175,12 +169,12 @@ def register_s_to_p(
 
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         program = build(problem, settings)
-        if alike and all_give_alike(problem):
+        if program.is_alike():
             return ideal_alike(program.operations(0), machine)
         return fastest_timing(Schedule(problem, program), machine).completion
 
     def simulated(problem: Problem, settings: Settings) -> int:
-        return problem.ranks if alike and all_give_alike(problem) else _received(problem)
+        return problem.ranks if alike and problem.all_give_alike else _received(problem)
 
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable

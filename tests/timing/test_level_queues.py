@@ -1,4 +1,4 @@
-"""Many messages at shared ports at once: what the event engine says of each, and its limits."""
+"""All messages as columns at shared ports: what the event engine says of each, and its limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.algorithms.examples import settings_of, sources_for
+from tests.algorithms.examples import MACHINES, settings_of, sources_for
 from tests.case import in_case
 from tests.timing.levels_twin import random_levels, random_placement
 
@@ -20,19 +20,18 @@ from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule, Written
-from collwise.timing import ideal, vectorised, waves
+from collwise.timing import ideal, level_queues
 from collwise.timing.rank_state import PastLimit
 from collwise.timing.vectorised import vectorised_timing
 
-ONE_BY_ONE = 1 << 30
 
-
-@pytest.fixture(autouse=True)
-def many_at_once(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """However few messages there are."""
-    monkeypatch.setattr(vectorised, "MANY", 0)
-    monkeypatch.setattr(waves, "ENOUGH", ONE_BY_ONE)
-    return monkeypatch
+@pytest.fixture(params=["compiled", "python"])
+def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both loops, where there is a compiler."""
+    if request.param == "python":
+        monkeypatch.setattr(level_queues, "COMPILED", False)
+    elif not level_queues.COMPILED:
+        pytest.skip("the extension is not built")
 
 
 def random_problems(seed: int, part: float) -> Iterator[tuple[Schedule, Levels]]:
@@ -66,27 +65,86 @@ def check(schedule: Schedule, machine: Levels) -> None:
     assert sorted(timing.transfers) == sorted(expected.transfers)
 
 
-def test_any_algorithm(many_at_once: pytest.MonkeyPatch) -> None:
+def test_any_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(9):
-        many_at_once.setattr(vectorised, "MANY", ONE_BY_ONE * (seed % 3 == 2))
+        if seed % 3 == 2:
+            monkeypatch.setattr(level_queues, "COMPILED", False)
         for schedule, machine in random_problems(seed, 0.12):
             with in_case(f"{seed}: {schedule.algorithm}"):
                 check(schedule, machine)
+        monkeypatch.undo()
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("many", [0, ONE_BY_ONE])
-def test_more_of_all_algorithms(many_at_once: pytest.MonkeyPatch, many: int) -> None:
-    many_at_once.setattr(vectorised, "MANY", many)
-    for seed in range(9, 400):
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.usefixtures("loop")
+def test_more_of_all_algorithms(part: int) -> None:
+    for seed in range(9 + part, 400, 8):
         for schedule, machine in random_problems(seed, 1):
             with in_case(f"{seed}: {schedule.algorithm}"):
                 check(schedule, machine)
 
 
+def alike() -> Iterator[Schedule]:
+    """Where the queues are made of few lists, or of none."""
+    for ranks in (2, 7, 16):
+        pieces = {"latency": 3, "pieces": 2}
+        for name in ("census", "circulant", "postal_rounds"):
+            algorithm = ALGORITHMS[f"s_to_p/{name}"]
+            given: dict[str, Any] = {key: pieces[key] for key in algorithm.parameters}
+            yield algorithm.schedule(ranks, 9, sources=range(ranks), **given)
+            yield algorithm.schedule(ranks, 9, sources=range(0, ranks, 2), **given)
+        for name in ("circulant", "postal_rounds", "two_trees"):
+            algorithm = ALGORITHMS[f"reduce/{name}"]
+            given = settings_of(algorithm, ranks, segment=16)
+            yield algorithm.schedule(ranks, 80, ranks // 2, itemsize=8, **given)
+    exchange = ALGORITHMS["allreduce/mixed_radix_pieces"]
+    for stages, nbytes in (("2d 3 2d", 96), ("2d 3 2d", 100), ("3d 4", 72)):
+        yield exchange.schedule(12, nbytes, itemsize=4, stages=stages, pieces=2, latency=2)
+
+
+@pytest.mark.usefixtures("loop")
+def test_alike() -> None:
+    for number, schedule in enumerate(alike()):
+        random = Random(number)
+        placement = random_placement(random, schedule.ranks, 2 + number % 2)
+        with in_case(schedule.algorithm):
+            check(schedule, random_levels(random, placement, combining=number % 2 == 0))
+
+
+@pytest.mark.parametrize("name", ["reduce", "allreduce"])
+def test_teams_alike(name: str) -> None:
+    """Of a rank of each place in its teams, whatever the other teams' sizes."""
+    placements = Placement.regular(3, 4), Placement.regular(2, 3, 2), Placement.nodes((3, 4, 4, 1))
+    for number, placement in enumerate(placements):
+        random = Random(number)
+        algorithm = ALGORITHMS[f"{name}/multilevel"]
+        given = settings_of(algorithm, placement.ranks, reduces="halving_gather", algorithms="flat")
+        schedule = algorithm.schedule(placement.ranks, 96, itemsize=8, placement=placement, **given)
+        copies = schedule.program.copies()
+        assert copies is not None
+        assert len(list(copies)) < placement.ranks
+        check(schedule, random_levels(random, placement, combining=number != 1))
+
+
+def test_where_messages_meet_at_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every machine of the postal law, with and without a compiler."""
+    for number, schedule in enumerate(alike()):
+        if schedule.problem.kind.combines:
+            continue
+        with in_case(schedule.algorithm):
+            for machine in MACHINES[number % 3 :: 4]:
+                monkeypatch.setattr(level_queues, "COMPILED", number % 2 == 0)
+                timing, expected = vectorised_timing(schedule, machine), ideal(schedule, machine)
+                assert timing is not None
+                assert timing.finish == expected.finish
+                assert sorted(timing.transfers) == sorted(expected.transfers)
+
+
 LANES: dict[str, Any] = {"across": "halving_doubling", "gather": "bruck"}
 
 
+@pytest.mark.usefixtures("loop")
 def test_ticks_beyond_int64() -> None:
     laws = [
         Machine.postal(t0_s=Fraction(1, 998244353), lam=Fraction(2**62 + 1, 2**62)) for _ in "12"
@@ -96,28 +154,7 @@ def test_ticks_beyond_int64() -> None:
     check(algorithm.schedule(6, 480, itemsize=8, placement=machine.placement, **LANES), machine)
 
 
-def test_few_messages_in_a_window_are_served_one_by_one(
-    many_at_once: pytest.MonkeyPatch,
-) -> None:
-    machine = parse("4x4: 200ns,2,300ns; 1.7us+0.8ns/B,4")
-    algorithm = ALGORITHMS["allreduce/circulant"]
-    schedule = algorithm.schedule(16, 1600, itemsize=8, placement=machine.placement)
-    many_at_once.setattr(waves, "ENOUGH", 8)
-    windows = list[int]()
-    serve = waves.Waves._serve
-
-    def counted(self: waves.Waves, end: int) -> int:
-        windows.append(end)
-        return serve(self, end)
-
-    many_at_once.setattr(waves.Waves, "_serve", counted)
-    check(schedule, machine)
-    assert len(windows) == 8
-    many_at_once.setattr(waves, "FEW", 0)
-    check(schedule, machine)
-    assert len(windows) > 16
-
-
+@pytest.mark.usefixtures("loop")
 def test_it_ends_at_a_limit() -> None:
     machine = parse("4x4: 200ns,2,300ns; 1.7us+0.8ns/B,4")
     algorithm = ALGORITHMS["allreduce/multilane"]
@@ -134,6 +171,7 @@ def test_it_ends_at_a_limit() -> None:
 A = (Block(0, 0, 8),)
 
 
+@pytest.mark.usefixtures("loop")
 @pytest.mark.parametrize(
     "lists",
     [

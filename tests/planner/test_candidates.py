@@ -16,7 +16,7 @@ from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.planner import candidates, relaxed
 from collwise.planner.candidates import tried
-from collwise.planner.choose import problem_for
+from collwise.planner.choose import _plan, problem_for
 from collwise.planner.relaxed import about, least_time, load, sampled
 from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
@@ -93,12 +93,24 @@ def test_equal_programs_are_simulated_once(
         assert one.predicted == ideal(one.schedule(plan.problem), WORMHOLE, TORUS).completion
 
 
-def test_too_many_messages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every schedule has too many: nothing says that it would be simulated for minutes."""
+@pytest.mark.parametrize("collective", ["broadcast", "allreduce"])
+def test_too_many_messages_on_links(monkeypatch: pytest.MonkeyPatch, collective: str) -> None:
+    """Estimates, as if messages never met; refused on many ports, where nothing is known."""
+    whole = cw.plan(collective, ranks=8, nbytes=4224, machine=WORMHOLE, topology=TORUS)
     for name in ("SIMULATED", "FOR_RUNNERS_UP"):
         monkeypatch.setattr(candidates, f"MAX_{name}", 10)
+    monkeypatch.setattr("collwise.planner.choose._plan", _plan.__wrapped__)
+    rough = cw.plan(collective, ranks=8, nbytes=4224, machine=WORMHOLE, topology=TORUS)
+    assert rough.choice.time.startswith("≈ ")
+    assert all(one.rough for one in rough.candidates)
+    exact = {one.label: one.predicted for one in whole.candidates}
+    common = [one for one in rough.candidates if one.label in exact]
+    assert common
+    assert all(one.predicted <= exact[one.label] for one in common)
+    assert rough.bound.time <= rough.choice.predicted
+    ports = replace(WORMHOLE, all_port=True)
     with pytest.raises(NothingApplies, match="none of its algorithms is tried at this size; plan"):
-        cw.plan("allreduce", ranks=8, nbytes=4224, machine=WORMHOLE, topology=TORUS)
+        cw.plan(collective, ranks=8, nbytes=4224, machine=ports, topology=TORUS)
 
 
 def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(

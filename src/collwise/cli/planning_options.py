@@ -1,5 +1,6 @@
 """What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
 
+import gc
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ from collwise.schedule.problem import Problem, placed
 
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
+MANY_OBJECTS = 200_000
+"""After so many new ones Python looks for circles among them; lists of operations have none."""
 
 picture_option = click.option(
     "--picture",
@@ -81,6 +84,7 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
         def run(
             collective: str, ranks: int, nbytes: int, request: ProblemOptions, **values: Any
         ) -> Any:
+            gc.set_threshold(MANY_OBJECTS, 20, 20)
             request.check([collective])
             described = {name: values.pop(name) for name in MACHINE_OPTIONS}
             if values.get("picture") is not None:

@@ -35,8 +35,8 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-MAX_SIMULATED = 1 << 22
-"""Messages that are simulated when planning, in all candidates."""
+MAX_SIMULATED = 1 << 21
+"""Messages that are simulated when planning, in all candidates: some ten seconds."""
 MAX_WITH_LEVELS = 1 << 16
 """The same for a machine with levels, of not too many ranks; what remains is estimated."""
 ONE_BY_ONE = 8
@@ -243,7 +243,8 @@ def _simulate(
     finalists: the labels of those that are simulated in any case, until they are slower than
     others; what is expected to be faster than they are then has to prove it.
     """
-    tries = sorted(_tries(choices, problem, machine, result.excluded), key=lambda one: one[:2])
+    among = _tries(choices, problem, machine, topology, result.excluded)
+    tries = sorted(among, key=lambda one: one[:2])
     levels = isinstance(machine, Levels)
     many = levels and problem.ranks > MAX_INSIDE
     most = MAX_SIMULATED
@@ -267,7 +268,7 @@ def _simulate(
             result.unknown += 1
             if one.estimate and finalists:
                 unproven.append(one)
-            elif one.estimate:
+            elif one.estimate and levels:
                 result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
             else:
                 result.excluded.setdefault(name, "too many messages to simulate when planning")
@@ -298,6 +299,10 @@ def _simulate(
     if not result.best and tries:
         one = min(tries, key=lambda one: one.work)
         if one.work > MAX_SIMULATED:
+            for one in tries:  # as if messages met nowhere
+                if one.estimate:
+                    name, settings = one.algorithm.name, one.settings
+                    result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
             return
         result.unknown, result.simulated = result.unknown - 1, 1
         time = played.completion(one.schedule, None)
@@ -309,6 +314,7 @@ def _tries(
     choices: Sequence[tuple[Algorithm, Mapping[str, Any]]],
     problem: Problem,
     machine: Machine,
+    topology: Topology | None,
     excluded: dict[str, str],
 ) -> Iterable[_Try]:
     """The schedules of the candidates, and what is known of their times.
@@ -330,12 +336,13 @@ def _tries(
             schedule = algorithm.solve(problem, settings)
             lists = sampled(schedule)
             work = messages(lists, problem.ranks)
-            if (problem.kind.combines or levels) and not at_once(schedule, machine):
+            if topology is not None or not at_once(schedule, machine):
                 work *= ONE_BY_ONE
             if levels is None:
                 least = max(bound.time, load(lists, machine))
-                least = least_time(algorithm, schedule, machine, settings, least)
-                yield _Try(least, number, algorithm, settings, schedule, work)
+                alone = least_time(algorithm, schedule, machine, settings, Fraction(0))
+                least = max(least, alone)
+                yield _Try(least, number, algorithm, settings, schedule, work, alone > 0)
                 continue
             work = max(work, problem.ranks * len(problem.sources) // ONE_BY_ONE)
             time, estimate = about(algorithm, schedule, lists, levels, settings)

@@ -67,7 +67,8 @@ class Candidate:
     estimate: bool = False
     """Whether `predicted` is a bound from above only."""
     rough: bool = False
-    """Whether it is an estimate that may be too low as well: with levels and very many messages."""
+    """Whether it is an estimate that may be too low as well: of very many messages, with levels, or
+    on links, as if they met nowhere."""
 
     @property
     def label(self) -> str:

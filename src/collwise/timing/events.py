@@ -228,7 +228,7 @@ def _played(
         rendezvous = machine.law == "hockney"
         return times_in_order(schedule, events, costs, rendezvous, record), grid
     last = None if limit is None else int(limit * grid)
-    return _simulated(schedule, machine, topology, costs, last), grid
+    return _simulated(schedule, machine, topology, costs, last, record), grid
 
 
 def _simulated(
@@ -237,11 +237,12 @@ def _simulated(
     topology: Topology | None,
     costs: Costs,
     limit: int | None,
+    record: bool,
 ) -> _Played:
     """As `times_in_order`, where times decide what comes first; raises as `ideal` does."""
     if isinstance(machine, Hockney | Wormhole):
         network = SimulatedNetwork(
-            schedule, costs, topology, machine.all_port, machine.law == "one partner"
+            schedule, costs, topology, machine.all_port, machine.law == "one partner", record
         )
         network.run(limit)
         ranks, transfers = network.ranks, network.transfers

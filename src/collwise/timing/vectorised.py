@@ -14,6 +14,7 @@ import numpy as np
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine
+from collwise.schedule.data_movement import DownTree
 from collwise.schedule.exchange import Exchange
 from collwise.schedule.messages import Messages
 from collwise.schedule.operations import Send, size_of
@@ -215,7 +216,8 @@ def at_once(schedule: Schedule, machine: Machine) -> bool:
     program = schedule.program
     if not schedule.problem.kind.combines:
         known = Program.columns, Program.rows
-        return any(getattr(type(program), way.__name__) is not way for way in known)
+        in_order = not isinstance(machine, LogGP) or isinstance(program, DownTree)
+        return in_order and any(getattr(type(program), way.__name__) is not way for way in known)
     few = schedule.problem.nbytes <= LARGEST_IN_COLUMNS >> 6
     if not isinstance(machine, Levels):
         return few and isinstance(program, UpTree) and program.is_whole()

@@ -11,6 +11,7 @@ every pair of ranks has a link of its own, on which nothing ever waits.  Where a
 partner at a time, a transfer also waits until both are through with others.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -89,7 +90,7 @@ class SimulatedNetwork:
 
     topology: None if every pair of ranks has a link of its own.   all_port: a rank has a send port
     for every link that leaves it and a receive port for every link that ends at it.
-    exchange_only: a rank has one partner at a time.
+    exchange_only: a rank has one partner at a time.   record: whether to keep what messages do.
     """
 
     def __init__(
@@ -99,7 +100,9 @@ class SimulatedNetwork:
         topology: Topology | None,
         all_port: bool = False,
         exchange_only: bool = False,
+        record: bool = True,
     ) -> None:
+        self.record = record
         self.partners = [_Partner() for _ in schedule.lists] if exchange_only else []
         self.costs, self.topology, self.all_port = costs.message, topology, all_port
         self.routes: dict[tuple[int, int], _Route] = {}
@@ -108,7 +111,7 @@ class SimulatedNetwork:
             RankState(*row, costs, self._port_keys(number, row[0]) if all_port else ())
             for number, row in enumerate(rows)
         ]
-        self.link_free: dict[int, int] = {}
+        self.link_free: defaultdict[int, int] = defaultdict(int)
         self.holder: dict[int, int] = {}  # a link -> the transfer that holds it, or did so last
         self.requests: list[tuple[int, int, int, int, int]] = []
         self.transfers: list[TickTransfer] = []
@@ -173,7 +176,10 @@ class SimulatedNetwork:
         for port in rank.receive_ports.values():
             if receive := rank.next_receive(port):
                 source = receive[1].peer
-                sending = self.ranks[source].send_ports.get(self._route(source, number).send_port)
+                sending: Port | None = self.ranks[source].send_port
+                if self.all_port:
+                    key = self._route(source, number).send_port
+                    sending = self.ranks[source].send_ports.get(key)
                 if sending is not None and not sending.requested:
                     self._request_send(source, sending)
 
@@ -184,7 +190,9 @@ class SimulatedNetwork:
             return
         step, target = send[0], send[1].peer
         receiver = self.ranks[target]
-        at = receiver.receive_ports.get(self._route(source, target).receive_port)
+        at: Port | None = receiver.receive_port
+        if self.all_port:
+            at = receiver.receive_ports.get(self._route(source, target).receive_port)
         receive = None if at is None else receiver.next_receive(at)
         if at is None or receive is None or receive[1].peer != source:
             return
@@ -198,31 +206,32 @@ class SimulatedNetwork:
         Returns when its message is received.
         """
         sender, receiver = self.ranks[source], self.ranks[target]
-        links, hops, out, into = self.routes[source, target]
+        links, hops, out, into = self._route(source, target)
         nbytes = sender.sizes[step]
         entry, setup, hop, body, tail = self.costs[nbytes]
         if self.partners:
             meeting = ((self.partners[source], target), (self.partners[target], source))
             ready = max(ready, *(rank.free_for(other) for rank, other in meeting))
-        start, busiest = ready, None
-        for link in links:
-            free = self.link_free.get(link, 0) - entry
-            if free > start:
-                start, busiest = free, link
-        waited = None if busiest is None else (busiest, self.holder[busiest])
+        free = self.link_free
+        start = max(ready, max(map(free.__getitem__, links)) - entry) if links else ready
         header = start + setup + hops * hop
         sent = header + body
         received = sent + tail
         if self.partners:
             for rank, other in meeting:
                 rank.meet(other, sent)
+        if self.record:
+            waited = None
+            if start > ready:
+                busiest = next(link for link in links if free[link] - entry == start)
+                waited = busiest, self.holder[busiest]
+            self.holder.update(dict.fromkeys(links, len(self.transfers)))
+            passage = TickPassage(ready, start + entry, header, links, waited)
+            of_it = source, target, step, at_target, nbytes, start, sent, received, passage
+            self.transfers.append(TickTransfer(*of_it))
         for link in links:
-            self.link_free[link] = sent
-            self.holder[link] = len(self.transfers)
-        passage = TickPassage(ready, start + entry, header, links, waited)
-        self.transfers.append(
-            TickTransfer(source, target, step, at_target, nbytes, start, sent, received, passage)
-        )
+            free[link] = sent
+        sender.finish = max(sender.finish, sent)
         sender.send_ports[out].advance(sent)
         receiver.receive_ports[into].advance(received)
         receiver.complete(at_target, received)

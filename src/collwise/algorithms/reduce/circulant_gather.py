@@ -21,7 +21,7 @@ from collwise.timing.circulant_times import circulant_time
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Those that are tried, and one round for all ranks if they are no more than the largest."""
-MAX_RANKS, MAX_COMPARED = 4096, 6
+MAX_RANKS, MAX_COMPARED = 4096, 8
 """Ranks up to which it is tried; how many settings are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
@@ -34,7 +34,7 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
 
 
 def _messages(problem: Problem, settings: Settings) -> int:
-    return problem.ranks * sum(map(len, _program(problem, settings).rounds(gathers=True)))
+    return problem.ranks * sum(map(len, _program(problem, settings).rounds()))
 
 
 def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -46,10 +46,13 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best by exact time of those that are roughly best for their first stage.
 
-    None where combining is free: rounds in which every piece is received once are never slower.
+    None for 2^d ranks, where groups of equal sizes do the same, nor where combining is free: rounds
+    in which every piece is received once are never slower.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
-    if not 2 < problem.ranks <= MAX_RANKS or whole < 2 or not machine.combine(problem.nbytes):
+    if problem.ranks == 1 << rounds or problem.ranks > MAX_RANKS or whole < 2:
+        return []
+    if not machine.combine(problem.nbytes):
         return []
 
     @cache

@@ -21,6 +21,8 @@ SLOW = Machine.hockney(alpha_s="1e-6", beta_s="1e-9", gamma_s="1e-7")
         (7, 4144, "1.268e-3", "3.055e-9", "4.66e-6"),
         (13, 312, "225.9e-6", "20.71e-9", "17.35e-6"),
         (17, 272, "230e-6", "232.8e-9", "29.64e-6"),
+        (13, 104, "1.937e-3", "2.691e-6", "36.73e-6"),
+        (65, 1040, "23.9e-6", "0.921e-9", "180.9e-9"),
     ],
 )
 def test_one_rank_less_takes_no_longer(
@@ -51,7 +53,8 @@ def test_two_to_the_d_ranks_halve_as_in_a_cube() -> None:
 def test_where_it_is_tried() -> None:
     free = Machine.hockney(alpha_s="1e-6", beta_s="1e-9")
     for ranks, nbytes, machine, tried in (
-        (2, 64, SLOW, 0), (3, 64, SLOW, 1), (3, 8, SLOW, 0), (4097, 64, SLOW, 0), (9, 64, free, 0),
+        (2, 64, SLOW, 0), (32, 64, SLOW, 0),
+        (3, 64, SLOW, 1), (3, 8, SLOW, 0), (4097, 64, SLOW, 0), (9, 64, free, 0),
     ):  # fmt: skip
         problem = GATHER.problem(ranks, nbytes, itemsize=8)
         assert len(list(GATHER.choices(problem, machine))) == tried

@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "planning.py --ranks 1",
         "ratios.py --sample 0",
         "simulating.py --ranks 1e6",
+        "simulating_levels.py --only nope",
     ],
 )
 def test_usage(

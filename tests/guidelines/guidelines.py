@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -59,13 +60,13 @@ def sources_add_time(asked: Asked) -> str | None:
     return _at_most(one, more)
 
 
-def reduce_is_broadcast(asked: Asked) -> str | None:
+def reduce_is_broadcast(asked: Asked, within: Fraction = Fraction(1)) -> str | None:
     """The same time, where combining is free and operators commute."""
     if (asked.machine.combine(1) or 0) or not asked.machine.independent_ports:
         return None
     broadcast = asked.plan(collective="broadcast")
     reduce = asked.plan(collective="reduce", op="max", dtype="uint8")
-    return _at_most(reduce, broadcast) or _at_most(broadcast, reduce)
+    return _at_most(reduce, broadcast, within=within) or _at_most(broadcast, reduce, within=within)
 
 
 def allreduce_in_two(asked: Asked) -> str | None:
@@ -87,12 +88,13 @@ def reduce_scatter_in_allreduce(asked: Asked) -> str | None:
     )
 
 
-def _more_ranks(collective: str) -> Guideline:
+def _more_ranks(collective: str, within: Fraction = Fraction(1)) -> Guideline:
     def more_ranks(asked: Asked) -> str | None:
         combining = _combining(collective)
         return _at_most(
             asked.plan(collective=collective, **combining),
             asked.plan(collective=collective, ranks=asked.ranks + 1, **combining),
+            within=within,
         )
 
     more_ranks.__name__ = f"{collective}_on_more_ranks"
@@ -207,3 +209,14 @@ GUIDELINES: tuple[Guideline, ...] = (
     reduce_split,
     allreduce_split,
 )
+
+IN_MANY_CASES: tuple[Guideline, ...] = (
+    *(
+        one
+        for one in GUIDELINES
+        if one not in (reduce_is_broadcast, reduce_on_more_ranks, allreduce_on_more_ranks)
+    ),
+    _more_ranks("reduce", Fraction(21, 20)),
+    partial(reduce_is_broadcast, within=Fraction(1001, 1000)),
+)
+"""What holds of hundreds of problems; `docs/design.md` (*What is proved*) says why not more."""

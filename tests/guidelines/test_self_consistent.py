@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.guidelines.guidelines import GUIDELINES, ON_THE_GRID, Guideline
+from tests.guidelines.guidelines import GUIDELINES, IN_MANY_CASES, ON_THE_GRID, Guideline
 from tests.guidelines.random_problems import Asked, machine_of
 
 RANKS = (2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 65)
@@ -25,6 +25,13 @@ def sample(seed: int, count: int) -> list[Asked]:
 def test_nobody_can_do_better_by_hand(guideline: Guideline) -> None:
     violations = [said for asked in sample(77, 2) if (said := guideline(asked)) is not None]
     assert not violations, f"{len(violations)}: {violations[0]}"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("number", range(len(IN_MANY_CASES)))
+def test_nobody_can_do_better_by_hand_in_many_cases(number: int) -> None:
+    violations = filter(None, map(IN_MANY_CASES[number], sample(2000, 300)))
+    assert not [*violations]
 
 
 @pytest.mark.parametrize("guideline", ON_THE_GRID, ids=[one.__name__ for one in ON_THE_GRID])

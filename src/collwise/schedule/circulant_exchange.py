@@ -6,13 +6,13 @@ through all rounds.  While its messages travel, those of later pieces are sent: 
 for the oldest piece, if a message is there `latency` messages later.  All ranks do alike, so every
 message has its partner at the same place of the other rank's list.
 
-Backwards, the rounds gather as well: at the root of a reduce, up the tree of those messages that it
-needs.
+In a reduce the parts are then gathered at the root.
 """
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,31 +102,14 @@ def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tu
     return tuple(sorted(timeline, key=lambda event: event[:2]))
 
 
-class _Left(NamedTuple):
-    """After a round: how many blocks are left, how many of them have bytes, and if it divides."""
-
-    blocks: int
-    parts: int
-    divided: bool
-
-
-def _parts(blocks: Any, rounds: list[_Left]) -> Any:
-    """How many of the first so many blocks have bytes, after some rounds and before these."""
-    parts = 0
-    for left, within, divided in rounds:
-        parts = parts + blocks // left * within * divided
-        blocks = blocks % left if divided else np.minimum(blocks, left)
-    return parts + (blocks > 0)
-
-
 @dataclass(frozen=True)
 class CirculantExchange(Circular):
     """Block j, of p blocks of nearly equal length, is completed by rank j.
 
     An allreduce's pieces are cut into blocks, a reduce-scatter's blocks into pieces.
-    stages: the radix of each round, in place of `radix`, and whether it divides vectors; the last
-    one stands for all that follow.  Where a round does not, most blocks are empty, such that rank 0
-    has nothing to gather from those with which it exchanged: they handed over whole parts.
+    stages: of a reduce, the radix of each round, in place of `radix`, and whether it divides
+    vectors; the last one stands for all that follow.  Where some do not, there are fewer parts than
+    ranks: some blocks, evenly spread, are empty, and parts are handed over whole.
     """
 
     radix: int = 2
@@ -151,63 +134,76 @@ class CirculantExchange(Circular):
     def is_alike(self) -> bool:  # noqa: D102
         return super().is_alike() and not self.stages and not self.to_root
 
-    def rounds(self, *, gathers: bool = False) -> tuple[tuple[Step, ...], ...]:
-        """The steps of the reduce-scatter, and of what follows it."""
+    @property
+    def _there(self) -> tuple[tuple[Step, ...], ...]:
+        """The rounds of the reduce-scatter."""
         radices = tuple(stage.radix for stage in self.stages) or (self.radix,)
-        return steps_by_round(self.problem.ranks, radices, gathers=gathers)
+        return steps_by_round(self.problem.ranks, radices, gathers=False)
+
+    @property
+    def _back(self) -> tuple[tuple[Step, ...], ...]:
+        """Those that follow it: backwards, or, at the root, over parts instead of ranks."""
+        if self.scatters:
+            return ()
+        radices = self._dividing if self.to_root else (self.radix,)
+        both = steps_by_round(self.parts, radices, gathers=True)
+        return both[len(both) // 2 :]
+
+    @cached_property
+    def _dividing(self) -> tuple[int, ...]:
+        """The radices of the rounds that divide."""
+        stages = (*self.stages, *self.stages[-1:] * len(self._there))[: len(self._there)]
+        return tuple(stage.radix for stage in stages if stage.divided) or (self.radix,)
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many parts the vector is divided: as many blocks have bytes."""
+        return min(prod(self._dividing), self.problem.ranks) if self.stages else self.problem.ranks
+
+    def rounds(self) -> tuple[tuple[Step, ...], ...]:
+        """The steps of the reduce-scatter, and of what follows it."""
+        return self._there + self._back
+
+    def block_of(self, part: Any) -> Any:
+        """The block in which a part is, and the rank that completes it: an integer, or an array."""
+        return part * self.problem.ranks // self.parts
+
+    def parts_before(self, block: Any) -> Any:
+        """How many of the blocks before this one have bytes."""
+        return -(-block * self.parts // self.problem.ranks)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """What every rank does, in order."""
-        return events(self.rounds(gathers=not self.scatters), self.pieces, self.latency)
+        return events(self.rounds(), self.pieces, self.latency)
 
-    @cached_property
-    def _lefts(self) -> list[_Left]:
-        lefts = list[_Left]()
-        for number, steps in reversed([*enumerate(self.rounds())]):
-            left = steps[0].distance
-            divided = self.stages[min(number, len(self.stages) - 1)].divided
-            lefts = [_Left(left, int(_parts(left, lefts)), divided), *lefts]
-        return lefts
+    def gathering(self) -> dict[Step, tuple[Ints, Ints]]:
+        """Of a gather at rank 0: by step, the first part of all those who send, how many parts."""
+        senders, heads = dict[Step, tuple[Ints, Ints]](), np.zeros(1, np.int64)
+        need = heads + self.parts
+        for steps in reversed(self._back):
+            left, among, before = steps[0].distance, heads, need
+            need = np.minimum(need, left)
+            for step in steps:
+                far = before > step.distance
+                sent = among[far] + step.distance, np.minimum(left, before[far] - step.distance)
+                senders[step] = sent
+                heads, need = np.append(heads, sent[0]), np.append(need, sent[1])
+        return senders
 
-    def parts_before(self, block: Any) -> Any:
-        """How many of the blocks before this one have bytes: an integer, or an array of them."""
-        if not self.stages:
-            return block
-        p = self.problem.ranks
-        return block // p * _parts(p, self._lefts) + _parts(block % p, self._lefts)
-
-    def gathered(self, rank: int) -> dict[int, tuple[bool, int]]:
-        """Of a gather at rank 0, by distance: whether a rank sends, or receives, and the width."""
-        moves, at, need = dict[int, tuple[bool, int]](), rank, self.problem.ranks
-        for steps in self.rounds():
+    def _gathered(self, part: int) -> dict[int, tuple[bool, int]]:
+        """The same for one part: by distance, whether it is sent, or others come, and how many."""
+        moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
+        for steps in reversed(self._back):
             left = steps[0].distance
             if before := at // left * left:
                 at, need = at - before, min(left, need - before)
                 moves = {before: (True, need)}
                 continue
-            if not at:
-                moves |= {
-                    s.distance: (False, min(left, need - s.distance))
-                    for s in steps
-                    if s.distance < need
-                }
+            far = [] if at else [step.distance for step in steps if step.distance < need]
+            moves |= {distance: (False, min(left, need - distance)) for distance in far}
             need = min(left, need)
         return moves
-
-    def gathering(self) -> dict[int, tuple[Ints, Ints]]:
-        """Of all ranks, by distance: those that send in the gather, and the widths."""
-        steps_of, ranks = dict[int, tuple[Ints, Ints]](), np.zeros(1, np.int64)
-        need = ranks + self.problem.ranks
-        for steps in self.rounds():
-            left, before = steps[0].distance, need
-            need, heads = np.minimum(need, left), ranks
-            for step in steps:
-                among = before > step.distance
-                sent = heads[among] + step.distance, np.minimum(left, before[among] - step.distance)
-                steps_of[step.distance] = sent
-                ranks, need = np.append(ranks, sent[0]), np.append(need, sent[1])
-        return steps_of
 
     def bytes_before(self, piece: int, kind: Any) -> Any:
         """The bytes of a piece before each block, twice around the circle, in numbers of a kind."""
@@ -244,8 +240,9 @@ class CirculantExchange(Circular):
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
         result: int = Slot.OUTPUT
         if self.to_root and rank:
-            result = scratch(self.rounds()[-1][-1].number + 1)
-        moves = self.gathered(rank) if self.to_root else {}
+            result = scratch(self._there[-1][-1].number + 1)
+        part = self.parts_before(rank)
+        moves = self._gathered(part) if self.to_root and self.block_of(part) == rank else {}
         for _, sends, piece, step in self.events if self.problem.nbytes else ():
             if piece not in begun and (vector := self.blocks(piece, 0, p)):
                 operations.append(Copy(Slot.INPUT, _PARTS, vector))
@@ -253,8 +250,10 @@ class CirculantExchange(Circular):
             ahead, behind = (rank + step.distance) % p, (rank - step.distance) % p
             width = step.width
             if step.gathers and self.to_root:
-                sends_it, width = moves.get(step.distance, (sends, 0))
-                width *= sends_it == sends
+                sends_it, number = moves.get(step.distance, (sends, 0))
+                ahead, behind = (self.block_of(part + d) for d in (step.distance, -step.distance))
+                end = self.block_of(part + number + (0 if sends else step.distance))
+                width = (end - (rank if sends else ahead)) * (sends_it == sends and number > 0)
             blocks = self.blocks(piece, rank if sends == step.gathers else ahead, width)
             if not blocks:
                 continue

@@ -44,19 +44,26 @@ class _Circling(Play):
     def _send(self, piece: int, step: Step) -> Sent:
         ranks, width = self.ranks, np.full(len(self.ranks), step.width)
         begin, turn = (0, -step.distance) if step.gathers else (step.distance, step.distance)
+        to = (ranks + turn) % len(self.ranks)
         if step.gathers and self.program.to_root:
-            ranks, width = self.senders[step.distance]
+            first, number = self.senders[step]
+            at = (first, first + number, first - step.distance)
+            ranks, end, to = (self.program.block_of(part) for part in at)
+            width = end - ranks
         nbytes = self._bytes(piece, ranks, begin, width)
         ready = self._ready(piece, ranks, begin, width)
         places = np.zeros_like(ranks)  # nobody asks for them
-        return self.send(ranks, (ranks + turn) % len(self.ranks), nbytes, places, ready)
+        return self.send(ranks, to, nbytes, places, ready)
 
     def _receive(self, piece: int, step: Step, sent: Sent) -> None:
         received = np.zeros(len(self.ranks), self.value.dtype)
         self.receive(sent)
         received[sent.target] = self.receive_free[sent.target]
         if step.gathers:
-            self.written[piece].append((step.distance, step.distance + step.width, received))
+            begin, end = step.distance, step.distance + step.width
+            if self.program.to_root:  # who sends, sends all that it has
+                begin, end = 0, len(self.ranks)
+            self.written[piece].append((begin, end, received))
             return
         mine = self._ready(piece, self.ranks, 0, step.width)
         nbytes = self._bytes(piece, self.ranks, 0, step.width)

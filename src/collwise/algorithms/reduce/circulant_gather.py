@@ -21,8 +21,7 @@ from collwise.timing.circulant_times import circulant_time
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Those that are tried, and one round for all ranks if they are no more than the largest."""
-MAX_RANKS, MAX_COMPARED = 4096, 6
-"""Ranks up to which it is tried; how many settings are compared by exact times."""
+MAX_RANKS, MAX_COMPARED = 4096, 8  # ranks up to which it is tried; settings that are timed exactly
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
@@ -31,10 +30,6 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
-
-
-def _messages(problem: Problem, settings: Settings) -> int:
-    return problem.ranks * sum(map(len, _program(problem, settings).rounds(gathers=True)))
 
 
 def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
@@ -46,10 +41,12 @@ def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best by exact time of those that are roughly best for their first stage.
 
-    None where combining is free: rounds in which every piece is received once are never slower.
+    None for 2^d ranks, where groups of equal sizes do the same, nor where combining is free: rounds
+    in which every piece is received once are never slower.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
-    if not 2 < problem.ranks <= MAX_RANKS or whole < 2 or not machine.combine(problem.nbytes):
+    useless = problem.ranks == 1 << rounds or whole < 2
+    if useless or problem.ranks > MAX_RANKS or not machine.combine(problem.nbytes):
         return []
 
     @cache
@@ -95,11 +92,11 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         tried.add((first, *best(left, part, True)[1]))
     gap, latency, _ = costs(-(-whole // problem.ranks))
     under_way = max(round(latency / gap), 1) if gap else 1
-    few = [
+    nearest = [
         {"stages": " ".join(map(str, stages)), "latency": under_way}
         for stages in sorted(tried, key=rough)[:MAX_COMPARED]
     ]
-    return sorted(few, key=lambda settings: _time(problem, machine, settings))[:1]
+    return sorted(nearest, key=lambda settings: _time(problem, machine, settings))[:1]
 
 
 def _radices(ranks: int) -> set[int]:
@@ -113,7 +110,9 @@ register_combining(
     _program,
     source=("Traeff2024", "vandeGeijn1991 §5"),
     predicted=_time,
-    simulated=lambda problem, settings: _messages(problem, settings) >> 6,
+    simulated=lambda problem, settings: (
+        problem.ranks * sum(map(len, _program(problem, settings).rounds())) >> 6
+    ),
     choices=_choices,
     order=lambda problem: "same",
     parameters={"stages": STAGES, "latency": PARAMETERS["latency"]},

@@ -21,6 +21,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import InTeams, hierarchy_of
 from collwise.schedule.lanes import Lanes, OfOneVector
+from collwise.schedule.operations import Send, size_of
 from collwise.schedule.problem import Problem, Source
 from collwise.schedule.program import Program
 
@@ -106,6 +107,16 @@ def time_in_lanes(problem: Problem, machine: Levels, label: str, gather: str) ->
     inner = collection(lanes, lanes.teams.largest(1))
     time = part_time(one.label, lane, _law_of_lanes(lanes, machine))
     return time + part_time(inside.label, inner, OneLevel(machine, 1))
+
+
+def busy_across(problem: Problem, machine: Levels, label: str) -> tuple[Fraction, Fraction]:
+    """How long messages across keep the first rank's own port busy, and that of its node."""
+    lanes = lanes_of(problem)
+    program = across(lanes, problem, part(label, problem.collective))(lanes.parts[0].length)
+    sizes = [size_of(op) for op in program.operations(0) if isinstance(op, Send)]
+    law, depth = _law_of_lanes(lanes, machine), len(machine.by_level)
+    own = sum((machine.at(depth, nbytes).gap for nbytes in sizes), Fraction(0))
+    return own, sum((law.message(nbytes).gap for nbytes in sizes), Fraction(0))
 
 
 def _law_of_lanes(lanes: Lanes, machine: Levels) -> OneLevel:

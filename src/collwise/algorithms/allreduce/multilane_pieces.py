@@ -84,13 +84,14 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 
 def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time: that of one piece, and for every other one that of its messages inside."""
+    """About the time: that of one piece, and for every other one what keeps the ports busy."""
     count: int = min(settings["pieces"], problem.nbytes // problem.itemsize)
     piece = _longest(problem, count)
     nbytes = in_lanes.lanes_of(piece).parts[0].length
-    inside: Fraction = 2 * hierarchy_of(problem).largest(1) * machine.at(1, nbytes).gap
+    inside: Fraction = 2 * (hierarchy_of(problem).largest(1) - 1) * machine.at(1, nbytes).gap
+    own, shared = in_lanes.busy_across(piece, machine, settings["across"])
     one: Fraction = multilane.by_level(piece, machine, settings)
-    return one + (count - 1) * inside
+    return one + (count - 1) * max(inside + own, shared)
 
 
 register_multilevel(

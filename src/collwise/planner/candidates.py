@@ -36,7 +36,7 @@ Score: TypeAlias = Callable[
 """The exact time in seconds that an algorithm will take."""
 
 MAX_SIMULATED = 1 << 21
-"""Messages that are simulated when planning, in all candidates: some ten seconds."""
+"""Messages that are simulated when planning, in all candidates."""
 MAX_WITH_LEVELS = 1 << 16
 """The same for a machine with levels, of not too many ranks; what remains is estimated."""
 ONE_BY_ONE = 8
@@ -251,13 +251,16 @@ def _simulate(
     if levels:
         most = MAX_FOR_RUNNERS_UP if many else MAX_WITH_LEVELS
     result.of, work = len(tries), 0
+    few = MAX_FOR_RUNNERS_UP
+    if topology is not None and problem.kind.has_sources:
+        few *= ONE_BY_ONE  # so that it can be said whether moving the data first pays
     fastest: Fraction | None = None
     played = _Played(machine, topology)
     unproven = list[_Try]()
     for one in tries:
         name, settings = one.algorithm.name, one.settings
         final = describe(name, settings) in finalists
-        runner_up = work + one.work <= MAX_FOR_RUNNERS_UP
+        runner_up = work + one.work <= few
         known = min((c.predicted for c in result.best.values()), default=None)
         slower = known is not None and one.expected > known * (HOPELESS if levels else 1)
         if slower and not final and (not runner_up or many):

@@ -9,12 +9,14 @@ So ranks send before they receive what others, who do the same, have sent them e
 if all receives are posted at once.  With ports that block ranks would wait in a circle.
 """
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import NamedTuple
 
 from collwise.model.placement import Placement
@@ -40,36 +42,72 @@ class _Arrival(NamedTuple):
     step: int
 
 
+class _Lists:
+    """The lists of all ranks for a program; pieces of the same length share them.
+
+    awaited: for every operation, how many of the rank's receives it waits for.   receivers: of
+    every send, as (rank, step), where it is received.   latency: the rounds until it is there.
+    turn: the least is sent first.
+    """
+
+    def __init__(self, program: Program, placement: Placement, latencies: Sequence[int]) -> None:
+        self.operations = program.every(placement.ranks)
+        self.awaited = [awaited_receives(own, dependencies(own)) for own in self.operations]
+        self.receivers = matching(self.operations)
+        self.latency = {
+            (rank, step): latencies[placement.meeting(rank, target) - 1]
+            for (rank, step), (target, _) in self.receivers.items()
+        }
+        longest = self._longest_that_waits()
+        self.turn = {send: (-self.latency[send], -longest[send]) for send in self.latency}
+
+    def _longest_that_waits(self) -> dict[tuple[int, int], int]:
+        """For every send: the longest latency of those that have to wait for it."""
+        sends = [
+            [step for step, op in enumerate(own) if isinstance(op, Send)] for own in self.operations
+        ]
+        needs = [  # receives, of this send and of those before
+            list(accumulate((awaited[step] for step in steps), max))
+            for steps, awaited in zip(sends, self.awaited, strict=True)
+        ]
+        waiting = dict[tuple[int, int], list[tuple[int, int]]]()
+        for rank, steps in enumerate(sends):
+            for place, step in enumerate(steps):
+                target, received = self.receivers[rank, step]
+                answer = bisect_left(needs[target], self.awaited[target][received])
+                waiting[rank, step] = [(rank, after) for after in steps[place + 1 : place + 2]]
+                waiting[rank, step] += [(target, at) for at in sends[target][answer : answer + 1]]
+        longest = dict[tuple[int, int], int]()
+        for send in TopologicalSorter(waiting).static_order():
+            others = waiting[send]
+            longest[send] = max((max(self.latency[o], longest[o]) for o in others), default=0)
+        return longest
+
+
 class _Member:
     """One piece's list of one rank, as far as it has been played."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        self.operations = operations
-        self.awaited = awaited_receives(operations, dependencies(operations))
-        steps = range(len(operations))
-        self.sends = [step for step in steps if isinstance(operations[step], Send)]
-        self._unsent = deque(self.sends)
-        self._receives = deque(step for step in steps if isinstance(operations[step], Recv))
-        self._local = [s for s in steps if not isinstance(operations[s], Send | Recv)]
+    def __init__(self, lists: _Lists, rank: int, offset: int) -> None:
+        self.operations = within(lists.operations[rank], range(len(lists.operations)), offset)
+        self._awaited = lists.awaited[rank]
+        steps = range(len(self.operations))
+        self._unsent = deque(step for step in steps if isinstance(self.operations[step], Send))
+        self._receives = deque(step for step in steps if isinstance(self.operations[step], Recv))
+        self._local = [s for s in steps if not isinstance(self.operations[s], Send | Recv)]
         self._arrived = set[int]()
         self._in_a_row = 0
 
     @property
     def next_send(self) -> int | None:
         """The next send if all receives that it waits for have been done."""
-        if not self._unsent or self.awaited[self._unsent[0]] > self._in_a_row:
+        if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
             return None
         return self._unsent[0]
-
-    def first_send_after(self, receive: int) -> int | None:
-        """The first one that waits for this receive; the list of receives is one in a row."""
-        number = self.awaited[receive]
-        return next((step for step in self.sends if self.awaited[step] >= number), None)
 
     def send(self) -> Iterator[Operation]:
         """The next send, after the combines and copies that it may wait for."""
         step = self._unsent.popleft()
-        due = [s for s in self._local if s < step and self.awaited[s] <= self.awaited[step]]
+        due = [s for s in self._local if s < step and self._awaited[s] <= self._awaited[step]]
         self._local = [local for local in self._local if local not in due]
         return (self.operations[one] for one in (*due, step))
 
@@ -101,19 +139,22 @@ class Overlapped(Program):
     needs_posted_receives = True
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return list(self._lists[rank])
+        return list(self._played[rank])
 
     @cached_property
-    def _lists(self) -> list[list[Operation]]:
+    def _played(self) -> list[list[Operation]]:
         everyone = range(self.placement.ranks)
+        known = {
+            id(program): _Lists(program, self.placement, self.latencies)
+            for program in {id(piece.program): piece.program for piece in self.pieces}.values()
+        }
+        lists = [known[id(piece.program)] for piece in self.pieces]
         members = [
-            [_Member(within(program.operations(r), everyone, offset)) for r in everyone]
-            for offset, program in self.pieces
+            [_Member(own, rank, piece.offset) for rank in everyone]
+            for own, piece in zip(lists, self.pieces, strict=True)
         ]
-        receivers = [matching([member.operations for member in piece]) for piece in members]
-        awaited = [self._awaited_latencies(*row) for row in zip(members, receivers, strict=True)]
         coming: list[list[_Arrival]] = [[] for _ in everyone]
-        lists: list[list[Operation]] = [[] for _ in everyone]
+        played: list[list[Operation]] = [[] for _ in everyone]
         now, acted = 0, True
         while acted or any(coming):
             if not acted:  # nobody can go on before the next message is there
@@ -122,49 +163,24 @@ class Overlapped(Program):
             for rank, arrivals in enumerate(coming):
                 if arrivals and arrivals[0].when <= now:
                     _, _, piece, place = heappop(arrivals)
-                    lists[rank].append(members[piece][rank].receive(place))
+                    played[rank].append(members[piece][rank].receive(place))
                     acted = True
             for rank in everyone:
                 ready = [
-                    (
-                        -self._latency(rank, receivers[number][rank, step][0]),
-                        -awaited[number][rank, step],
-                        number,
-                        step,
-                    )
+                    (lists[number].turn[rank, step], number, step)
                     for number, piece_of in enumerate(members)
                     if (step := piece_of[rank].next_send) is not None
                 ]
                 if not ready:
                     continue
-                *_, piece, step = min(ready)
-                lists[rank] += members[piece][rank].send()
-                target, at_target = receivers[piece][rank, step]
-                there = now + self._latency(rank, target)
-                heappush(coming[target], _Arrival(there, now, piece, at_target))
+                _, piece, step = min(ready)
+                played[rank] += members[piece][rank].send()
+                target, received = lists[piece].receivers[rank, step]
+                there = now + lists[piece].latency[rank, step]
+                heappush(coming[target], _Arrival(there, now, piece, received))
                 acted = True
             now += 1
         for rank in everyone:
             for row in members:
-                lists[rank] += row[rank].left
-        return lists
-
-    def _latency(self, source: int, target: int) -> int:
-        return self.latencies[self.placement.meeting(source, target) - 1]
-
-    def _awaited_latencies(
-        self, members: Sequence[_Member], receivers: Mapping[tuple[int, int], tuple[int, int]]
-    ) -> dict[tuple[int, int], int]:
-        """For every send, as (rank, step): the longest latency of those that wait for it."""
-        waiting = dict[tuple[int, int], list[tuple[int, int]]]()
-        for rank, member in enumerate(members):
-            for step, following in zip(member.sends, [*member.sends[1:], None], strict=True):
-                target, at_target = receivers[rank, step]
-                answer = members[target].first_send_after(at_target)
-                pair = ((rank, following), (target, answer))
-                waiting[rank, step] = [(r, number) for r, number in pair if number is not None]
-        longest = dict[tuple[int, int], int]()
-        for send in TopologicalSorter(waiting).static_order():
-            latencies = (self._latency(r, receivers[r, step][0]) for r, step in waiting[send])
-            longest[send] = max([0, *latencies, *(longest[other] for other in waiting[send])])
-        return longest
+                played[rank] += row[rank].left
+        return played

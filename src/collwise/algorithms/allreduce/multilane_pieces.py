@@ -23,7 +23,7 @@ from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6)
 """Numbers of pieces that are worth a try."""
-MAX_TRIED, MAX_PLAYED = 1 << 14, 1 << 17
+MAX_TRIED, MAX_PLAYED = 1 << 13, 1 << 17
 """Messages of one piece inside the nodes, times pieces: with more it is not tried, or refused."""
 
 
@@ -58,11 +58,12 @@ def _build(problem: Problem, settings: Settings) -> Program:
         asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
         seen = f"about {messages:,} messages would be played"
         raise InvalidArgument(asked, seen, "choose fewer pieces, or another algorithm")
-    parts = equal_parts(problem.whole, count, problem.itemsize)
-    pieces = tuple(
-        Piece(part.offset, multilane.build(replace(problem, nbytes=part.length), settings))
-        for (part,) in parts
-    )
+    parts = [part for (part,) in equal_parts(problem.whole, count, problem.itemsize)]
+    programs = {
+        nbytes: multilane.build(replace(problem, nbytes=nbytes), settings)
+        for nbytes in {part.length for part in parts}
+    }
+    pieces = tuple(Piece(part.offset, programs[part.length]) for part in parts)
     return Overlapped(pieces, teams.placement, latencies)
 
 

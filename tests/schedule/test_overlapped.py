@@ -50,17 +50,6 @@ def test_ports_that_block_would_wait_in_a_circle() -> None:
         ideal(made, cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9"))
 
 
-def test_a_circle_of_data_is_one_whenever_receives_are_posted() -> None:
-    lists = list(map(tuple, schedule(2).lists))
-
-    class Posted(Written):
-        needs_posted_receives = True
-
-    lists[0] = lists[0][::-1]
-    with pytest.raises(InvalidSchedule):
-        cw.verify(Schedule(schedule(2).problem, Posted(tuple(lists))))
-
-
 @pytest.mark.parametrize(("pieces", "nbytes"), [(1, 640), (3, 8), (5, 16)])
 def test_no_more_pieces_than_elements(pieces: int, nbytes: int) -> None:
     made = schedule(pieces, nbytes=nbytes)

@@ -1,6 +1,7 @@
 """Schedules written by hand, and what the verifier says of wrong ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -25,3 +26,14 @@ def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSche
     assert caught.value.seen
     assert caught.value.remedy
     return caught.value
+
+
+class Posted(Written):
+    """Lists of ranks that post all their receives at once."""
+
+    needs_posted_receives = True
+
+
+def posted(schedule: Schedule) -> Schedule:
+    """The same by such ranks."""
+    return replace(schedule, program=Posted(tuple(map(tuple, schedule.lists))))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 from tests.algorithms.examples import fitting, settings_of
+from tests.verifier.rejected import Posted
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidSchedule
@@ -206,12 +207,6 @@ def makes_sense(problem: Problem, lists: Lists) -> bool:
             ):
                 return False
     return True
-
-
-class Posted(Written):
-    """Lists of ranks that post all their receives at once."""
-
-    needs_posted_receives = True
 
 
 def is_right(problem: Problem, lists: Lists, *, posted: bool = False) -> bool:

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.verifier.rejected import broadcast, violation
+from tests.verifier.rejected import broadcast, posted, violation
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
@@ -56,6 +56,7 @@ def test_a_circle_of_receives() -> None:
     for machine in MACHINES[:2]:
         with pytest.raises(InvalidSchedule, match="never completes"):
             ideal(schedule, machine)
+    assert violation(posted(schedule)).seen == error.seen  # whenever receives are posted
 
 
 def test_blocking_sends_can_wait_where_buffered_ones_do_not() -> None:
@@ -76,6 +77,7 @@ def test_blocking_sends_can_wait_where_buffered_ones_do_not() -> None:
     )
     with pytest.raises(InvalidSchedule, match="never completes"):
         ideal(schedule, HOCKNEY)
+    verify(posted(schedule))  # no send waits then
 
 
 def test_two_messages_of_one_pair_do_not_overtake() -> None:

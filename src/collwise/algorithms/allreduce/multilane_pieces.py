@@ -13,7 +13,7 @@ from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.composition import register_multilevel
 from collwise.algorithms.level_rounds import LATENCIES, MAX_LATENCY, rounds_under_way
 from collwise.algorithms.registry import Settings
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.overlapped import Overlapped, Piece
@@ -44,7 +44,7 @@ def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
     if max(latencies) > MAX_LATENCY:
         seen = f"messages travel for {max(latencies):,} rounds"
         remedy = f"give {MAX_LATENCY:,} at most, or longer pieces"
-        raise InvalidArgument("an allreduce in lanes, in pieces", seen, remedy)
+        raise BeyondLimits("an allreduce in lanes, in pieces", seen, remedy)
     return (1,) * (depth - len(latencies)) + latencies
 
 
@@ -57,7 +57,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
     if (messages := _messages(problem, count)) > MAX_PLAYED:
         asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
         seen = f"about {messages:,} messages would be played"
-        raise InvalidArgument(asked, seen, "choose fewer pieces, or another algorithm")
+        raise BeyondLimits(asked, seen, "choose fewer pieces, or another algorithm")
     parts = [part for (part,) in equal_parts(problem.whole, count, problem.itemsize)]
     programs = {
         nbytes: multilane.build(replace(problem, nbytes=nbytes), settings)

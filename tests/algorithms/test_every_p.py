@@ -23,7 +23,7 @@ from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
 from collwise.schedule.problem import ORDERS
-from collwise.schedule.program import Schedule, tabulate
+from collwise.schedule.program import Columns, Schedule, tabulate
 from collwise.timing import ideal, ideal_completion
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import (
@@ -238,11 +238,9 @@ def check_columns(schedule: Schedule) -> None:
     assert rows(schedule.columns()) == rows(tabulate(schedule.lists, starts)), schedule.problem
 
 
-def rows(columns: Any) -> list[list[int]]:
-    """All rows by source and place; the blocks of one message stay in their order."""
-    order = np.lexsort((columns.place_at_source, columns.source))
+def rows(columns: Columns) -> list[tuple[int, ...]]:
     assert all(column.dtype == np.int64 for column in vars(columns).values())
-    return np.stack([column[order] for column in vars(columns).values()]).tolist()  # type: ignore[no-any-return]
+    return columns.rows()
 
 
 @pytest.mark.parametrize(

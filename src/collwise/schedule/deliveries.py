@@ -6,7 +6,7 @@ deliveries that it sends or receives, in this order.
 """
 
 from abc import abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -20,7 +20,7 @@ from collwise.schedule.program import Columns, Program
 from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]
-_OWNER = itemgetter(0)
+_OWNER = _BEGIN = itemgetter(0)
 
 
 class Delivery(NamedTuple):
@@ -63,13 +63,21 @@ class Deliveries(Program):
         return lists
 
     def columns(self) -> Columns:  # noqa: D102
-        messages, owners = [], list[int]()
-        for source, target, blocks in needed(self.deliveries(None)):
-            messages.append((source, target, len(blocks)))
-            owners += map(_OWNER, blocks)
+        number = {block.owner: at for at, block in enumerate(self.problem.gathered)}
+        messages: list[tuple[int, int, int]] = []
+        parts: list[tuple[int, int]] = []
+        before: Blocks = ()  # the same often occur several times in a row
+        whole: list[tuple[int, int]] = []
+        for source, target, blocks in self.deliveries(None):
+            if blocks is not before:
+                before, whole = blocks, _runs(number[block.owner] for block in blocks)
+            carried = _without(whole, number.get(target))
+            if source != target and carried:
+                messages.append((source, target, len(carried)))
+                parts += carried
         table = np.array(messages, dtype=np.int64).reshape(-1, 3)
-        which = self.source_ranks.searchsorted(np.array(owners, dtype=np.int64))
-        return self._columns(table[:, 0], table[:, 1], table[:, 2], which)
+        first, stop = np.array(parts, dtype=np.int64).reshape(-1, 2).T
+        return self._columns(table[:, 0], table[:, 1], table[:, 2], first, stop)
 
     def given_from(self, first: int, count: int) -> Blocks:
         """What `count` ranks from this one on gave, around the end."""
@@ -84,22 +92,25 @@ class Deliveries(Program):
         """The sources, by rank."""
         return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
 
-    def _columns(self, source: Ints, target: Ints, blocks: Ints | int, which: Ints) -> Columns:
-        """A row for each contribution in a message.
+    def _columns(
+        self, source: Ints, target: Ints, rows: Ints | int, first: Ints, stop: Ints
+    ) -> Columns:
+        """Contributions that follow each other in a message are one row.
 
-        blocks: how many contributions each message has.   which: the numbers of these
-        contributions, message by message.
+        rows: how many each message has.   first, stop: the numbers of a row's contributions, from
+        the first to before the last, message by message.
         """
         ranks = np.column_stack((source, target)).ravel()
         order = np.argsort(ranks, kind="stable")
         places = np.empty_like(ranks)
         places[order] = np.arange(len(ranks)) - np.searchsorted(ranks[order], ranks[order])
-        lengths = np.array([block.length for block in self.problem.gathered], dtype=np.int64)
-        starts = np.cumsum(lengths) - lengths
+        lengths = [block.length for block in self.problem.gathered]
+        begins = np.concatenate(([0], np.cumsum(np.array(lengths, dtype=np.int64))))
         source, target, at_source, at_target = (
-            np.repeat(column, blocks) for column in (source, target, places[::2], places[1::2])
+            np.repeat(column, rows) for column in (source, target, places[::2], places[1::2])
         )
-        return Columns(source, target, at_source, at_target, starts[which], lengths[which])
+        low, high = begins[first], begins[stop]
+        return Columns(source, target, at_source, at_target, low, high - low)
 
 
 class SeparateMessages(Deliveries):
@@ -124,7 +135,7 @@ class SeparateMessages(Deliveries):
         source, target, which = self.messages()
         needed = (source != target) & (self.source_ranks[which] != target)
         source, target, which = source[needed], target[needed], which[needed]
-        return self._columns(source, target, 1, which)
+        return self._columns(source, target, 1, which, which + 1)
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
@@ -139,3 +150,24 @@ def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
         else:
             needed.sort(key=_OWNER)
             yield Delivery(source, target, tuple(needed))
+
+
+def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The numbers in order, those that follow each other as one pair: the first, and one more."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        begins = number
+        if runs and runs[-1][1] == number:
+            begins, _ = runs.pop()
+        runs.append((begins, number + 1))
+    return runs
+
+
+def _without(runs: list[tuple[int, int]], number: int | None) -> list[tuple[int, int]]:
+    """The runs without one number."""
+    at = -1 if number is None else bisect_right(runs, number, key=_BEGIN) - 1
+    if number is None or at < 0 or number >= runs[at][1]:
+        return runs
+    begin, end = runs[at]
+    parts = [part for part in ((begin, number), (number + 1, end)) if part[0] < part[1]]
+    return [*runs[:at], *parts, *runs[at + 1 :]]

@@ -32,8 +32,9 @@ class Columns:
     """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
 
     source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
-    offset, length: the transfer's block of the root's data (or of all the sources', one after
-    another); a transfer of several blocks has several rows with the same places.
+    offset, length: a block of the root's data (or of all the sources', one after another); a
+    transfer of several blocks has several rows with the same places, where blocks that follow each
+    other may be one.
     """
 
     source: Ints
@@ -47,8 +48,16 @@ class Columns:
         return len(self.source)
 
     def rows(self) -> list[tuple[int, ...]]:
-        """All rows as tuples, sorted: equal for equal schedules."""
-        return sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True))
+        """All rows as tuples, sorted, neighbours in one row: equal for equal schedules."""
+        joined: list[tuple[int, ...]] = []
+        for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
+            *places, offset, length = row
+            *last, begin, before = joined[-1] if joined else (-1, 0, 0)
+            if places == last and offset == begin + before:
+                joined[-1] = (*last, begin, before + length)
+            else:
+                joined.append(row)
+        return joined
 
     @staticmethod
     def stack(parts: Sequence["Columns"]) -> "Columns":

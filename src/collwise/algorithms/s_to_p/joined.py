@@ -73,7 +73,10 @@ class Joined(Deliveries):
             yield Delivery(team[source], team[target], whole)
 
     def _outwards(self, level: int, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """All that a member's group does not have itself, down the team's tree."""
+        """All that a member's group does not have itself, down the team's tree.
+
+        A rank's own contribution is left out of everything that it is sent anyway.
+        """
         tree = self.tree.tree(level, len(team))
         if place is None:
             edges = tree_edges(tree)
@@ -82,8 +85,10 @@ class Joined(Deliveries):
             edges = [(family.parent, place)] if place else []
             edges += [(place, child) for child in family.children]
         for parent, child in edges:
-            own = set(self.held[level - 1].get(team[child], ()))
-            blocks = tuple(block for block in self.problem.gathered if block not in own)
+            blocks = self.problem.gathered
+            if level > 1:
+                own = set(self.held[level - 1].get(team[child], ()))
+                blocks = tuple(block for block in blocks if block not in own)
             yield Delivery(team[parent], team[child], blocks)
 
 

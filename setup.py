@@ -1,4 +1,4 @@
-"""The optional extensions: without a compiler, Python walks the same programs and plays schedules.
+"""The optional extensions; without a compiler, Python runs plans, plays schedules, carries packets.
 
 Everything else about the build is in `pyproject.toml`.  They keep to CPython's limited API, so one
 wheel serves all versions of Python on a platform.
@@ -22,12 +22,15 @@ setup(
             py_limited_api=True,
             optional=True,
         ),
-        Extension(
-            "collwise.timing._event_loop",
-            ["src/collwise/timing/_event_loop.c"],
-            extra_compile_args=["-std=c11", "-O3"],
-            py_limited_api=True,
-            optional=True,
+        *(
+            Extension(
+                f"collwise.{room}.{name}",
+                [f"src/collwise/{room}/{name}.c"],
+                extra_compile_args=["-std=c11", "-O3"],
+                py_limited_api=True,
+                optional=True,
+            )
+            for room, name in (("timing", "_event_loop"), ("lab", "_carrier"))
         ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from collwise.lab import Report
+from collwise.lab.carrier import NBYTES, PACKETS, WORST_NS
 from collwise.lab.switch import Statistics
 
 GOOD = Report(
@@ -65,12 +66,18 @@ def test_the_document_is_json() -> None:
 def test_lateness_is_counted() -> None:
     statistics = Statistics()
     for late_us in range(100):
-        statistics.add(late_us * 1000, 10)
-    statistics.add(2_000_000_000, 10)
+        statistics.lateness[late_us] += 1
+    statistics.lateness[-1] += 1
+    statistics.counts[PACKETS], statistics.counts[NBYTES] = 101, 1010
+    statistics.counts[WORST_NS] = 2_000_000_000
     assert statistics.quantile_us(0.5) == 50
     assert statistics.quantile_us(0.95) == 95
     document = statistics.document()
     assert document["packets"] == 101
     assert document["nbytes"] == 1010
     assert document["lateness_max_s"] == 2.0
+    statistics.close_window()  # the next one begins
+    assert statistics.counts[WORST_NS] == 0
+    document = statistics.document()
+    assert (document["lateness_max_s"], len(document["late_windows_s"])) == (2.0, 1)
     assert Statistics().quantile_us(0.95) == 0

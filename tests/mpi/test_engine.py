@@ -221,7 +221,7 @@ def test_a_wheel_and_a_source_distribution_are_built(tmp_path: Path, compiler: s
     [wheel], [source] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     assert "-cp311-abi3-" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    for extension in ("_engine", "_event_loop"):
+    for extension in ("_engine", "_event_loop", "_carrier"):
         assert any(extension in name and name.endswith("so") for name in names) == (not compiler)
     assert {"collwise/py.typed", "collwise/lab/poll_shim.c"} <= set(names)
     assert any(name.endswith(".jinja") for name in names)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from collwise.lab import control_messages, hosts, kernel, poll_shim
-from collwise.lab.link_model import LinkModel
 from collwise.lab.switch import forward
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -135,8 +134,8 @@ class Supervisor:
                 kernel.prctl(kernel.PR_SET_NAME, b"collwise-switch")
                 ours.close()
                 fields = ("rates", "latencies_ns", "trunk_rates", "trunks")
-                links = LinkModel(*(configuration[field] for field in fields))
-                forward([h.tun for h in self._hosts], configuration["addresses"], links, theirs)
+                ports = [configuration[field] for field in fields]
+                forward([h.tun for h in self._hosts], configuration["addresses"], ports, theirs)
                 os._exit(0)
         theirs.close()
         for host in self._hosts:

@@ -1,0 +1,19 @@
+"""The carrier in C; see `carrier` and `link_model`."""
+
+from array import array
+from collections.abc import Sequence
+
+class Carrier:
+    def __init__(
+        self,
+        rates: Sequence[int],
+        latencies_ns: Sequence[Sequence[int]],
+        trunk_rates: Sequence[int] = ...,
+        trunks: Sequence[Sequence[int | None]] | None = ...,
+    ) -> None: ...
+    def send(self, now: int, source: int, target: int, packet: bytes, /) -> int: ...
+    @property
+    def next_event(self) -> int | None: ...
+    def deliver(self, now: int, /) -> list[tuple[int, int, bytes]]: ...
+    def attach(self, tuns: Sequence[int], addresses: bytes, control: int, /) -> None: ...
+    def forward(self, until: int, counts: array[int], lateness: array[int], /) -> bool: ...

@@ -163,7 +163,7 @@ def race_on_ranks(row: str, scale: float) -> None:
     asked, comm = ROWS[row], world()
     races = []
     with Session(comm, describe(comm)) as session:
-        sizes = sorted({512, 1400, 2048, 16384, *(task[1] for task in asked.tasks)})
+        sizes = sorted({512, 1400, 1500, 2048, 16384, *(task[1] for task in asked.tasks)})
         profile = session.measure(asked.measuring_s * scale, sizes)
         for collective, nbytes, *sources in asked.tasks:
             given = {"sources": sources[0] if sources else None}

@@ -45,11 +45,11 @@ from collwise.measure.stability import OPENING
 from collwise.profiles.records import MedianTime
 
 SIZES = (
-    *(8, 32, 128, 512, 1400, 2048, 4096, 8192, 16384, 32768),
+    *(8, 32, 128, 512, 1400, 1500, 2048, 4096, 8192, 16384, 32768),
     *(65536, 131072, 262144, 524288, 1048576),
 )
-"""Bytes: powers of four, and of two where libraries have their eager limits; and what fits into one
-packet of 1,500 bytes, so that plans know which pieces of a message do."""
+"""Bytes: powers of four, and of two where libraries have their eager limits; and below and above
+what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
 
 FEWEST_SIZES = 5
 """Of the usual sizes, however small the messages are in which somebody is interested."""

@@ -22,8 +22,8 @@ LARGEST_COMPARED = 4096
 """Schedules of more ranks than this are not compared, message by message."""
 LOOKED_AT = 16
 """Ranks, at most, whose lists are looked at to see on whom they depend."""
-OVERHEADS = (Fraction(1, 8), Fraction(1, 2))
-"""How much longer than by its law a message may take, in t0: 0.4 was measured on emulated hosts."""
+OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
+"""How much longer than by its law a message may take, in t0."""
 MOST_SLOWER = 3
 """A candidate predicted so many times slower than the best is not raced."""
 

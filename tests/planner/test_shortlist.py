@@ -93,13 +93,14 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     estimate, picked = worth_a_race(plain)
     assert picked[0] == estimate.choice == plain.choice
     added = [one for one in picked if one.verdict.endswith("the best if messages cost more")]
-    assert len(added) == 2
+    assert len(added) == (1 if machine is LEVELS else 2)  # there t0/16 changes nothing
     for fewer in added:
         assert fewer not in plain.candidates
         assert fewer in estimate.candidates
         assert fewer.predicted == ideal(fewer.schedule(plain.problem), machine).completion
     sent = [len(one.schedule(plain.problem).columns().rows()) for one in (picked[0], *added)]
-    assert sent[0] >= sent[1] > sent[2]
+    assert sent == sorted(sent, reverse=True)
+    assert sent[0] > sent[-1]
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
 
 

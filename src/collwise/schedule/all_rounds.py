@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from collwise.schedule.messages import Rows
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.operations import Block, Operation, Outlined, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.rounds import Rounds
@@ -70,29 +71,66 @@ class AllRounds(Program):
             heard[number + 1] = heard[number] + hears
         return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:  # noqa: D102
+        p, lists = self.problem.ranks, [list[Outlined]() for _ in ranks]
+        (starts, which), bytes_of = self._sources, self._bytes_of
+        virtual = np.subtract.outer(np.array(ranks), starts) % p
+        for source, target, piece in self.rounds.every():
+            sent, received = np.zeros(p, np.int64), np.zeros(p, np.int64)
+            sent[source], received[target] = piece + 1, piece + 1
+            step = int(target[0] - source[0]) % p if len(source) else 0
+            sizes = (bytes_of[which, row[virtual]].sum(axis=1).tolist() for row in (sent, received))
+            for rank, outline, out, got in zip(ranks, lists, *sizes, strict=True):
+                if out:
+                    outline.append(Outlined(Send, (rank + step) % p, out))
+                if got:
+                    outline.append(Outlined(Recv, (rank - step) % p, got))
+        return lists
+
+    @property
+    def _sources(self) -> tuple[Ints, Ints]:
+        """The sources' ranks, and to which of `lengths` each belongs."""
+        number = {nbytes: at for at, nbytes in enumerate(self._lengths)}
+        rows = [(source.rank, number[source.nbytes]) for source in self.problem.sources]
+        starts, which = np.array(rows, np.int64).reshape(-1, 2).T
+        return starts, which
+
+    @property
+    def _lengths(self) -> list[int]:
+        """The bytes of contributions, each once."""
+        return sorted({source.nbytes for source in self.problem.sources})
+
+    @property
+    def _bytes_of(self) -> Ints:
+        """For each of `lengths` the bytes of no piece, and of every piece."""
+        count, lengths = self.rounds.count, np.array(self._lengths, dtype=object)
+        if self.problem.nbytes * (count + 1) < 1 << 62:
+            lengths = lengths.astype(np.int64)
+        ends = np.multiply.outer(lengths, np.arange(count + 1)) // count
+        return np.hstack([np.zeros_like(ends[:, :1]), np.diff(ends, axis=1)])
+
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
         """By round: how far it goes, the bytes that every rank sends, and what it waits for.
 
         That is the latest round in which a rank received what it sends, −1 for its own only.
         of_one: rank 0's only, of which the others are copies.   Bytes beyond int64 are objects.
         """
-        p, count = self.problem.ranks, self.rounds.count
-        lengths = np.array([s.nbytes for s in self.problem.sources], dtype=object)
-        if self.problem.nbytes * (count + 1) < 1 << 62:
-            lengths = lengths.astype(np.int64)
-        ends = np.multiply.outer(np.arange(count + 1), lengths) // count
-        bytes_of = np.vstack([np.zeros_like(ends[:1]), np.diff(ends, axis=0)])  # first: no piece
-        columns = np.arange(len(lengths))
-        starts = np.array([s.rank for s in self.problem.sources], dtype=np.int64)
-        virtual = np.subtract.outer(np.arange(1 if of_one else p), starts) % p
-        came = np.full((p, count), -1)  # by virtual rank and piece: in which round
-        every, rounds = self.rounds.every(), []
-        for number, (source, target, piece) in enumerate(every):
-            sent, waits = np.full(p, -1), np.full(p, -1)
-            sent[source], waits[source] = piece, came[source, piece]
+        p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
+        came = np.full((p, self.rounds.count), -1)  # by virtual rank and piece: in which round
+        rounds = []
+
+        def of_ranks(table: Ints) -> Ints:
+            """By source and rank, what stands in a row for its length at its virtual rank."""
+            if of_one:
+                return table[which, -starts % p, np.newaxis]
+            return sliding_window_view(np.hstack((table, table)), p, axis=1)[which, p - starts]
+
+        for number, (source, target, piece) in enumerate(self.rounds.every()):
+            sent, waits = np.zeros(p, np.int64), np.full(p, -1)
+            sent[source], waits[source] = piece + 1, came[source, piece]
             came[target, piece] = number
-            sizes = bytes_of[sent[virtual] + 1, columns]
-            latest = np.where(sizes > 0, waits[virtual], -1).max(axis=1)
+            sizes = bytes_of[:, sent]
+            latest = of_ranks(np.where(sizes > 0, waits, -1)).max(axis=0)
             step = int(target[0] - source[0]) % p if len(source) else 0
-            rounds.append((step, sizes.sum(axis=1), latest))
+            rounds.append((step, of_ranks(sizes).sum(axis=0), latest))
         return rounds

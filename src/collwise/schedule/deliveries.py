@@ -7,14 +7,14 @@ deliveries that it sends or receives, in this order.
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.operations import Block, Operation, Outlined, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program
 from collwise.system.integers import Ints
@@ -54,6 +54,24 @@ class Deliveries(Program):
             else:
                 operations.append(Recv(source, blocks))
         return operations
+
+    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:  # noqa: D102
+        return [self._outline(rank) for rank in ranks]
+
+    def _outline(self, rank: int) -> list[Outlined]:
+        """The same as `operations`, from the sizes of the contributions."""
+        outline: list[Outlined] = []
+        before, lengths, nbytes = None, dict[int, int](), 0
+        for source, target, blocks in self.deliveries(rank):
+            if source == target or rank not in (source, target):
+                continue
+            if blocks is not before:  # the same often occur several times in a row
+                before, lengths = blocks, {block.owner: block.length for block in blocks}
+                nbytes = sum(lengths.values())
+            if carried := nbytes - lengths.get(target, 0):
+                kind, peer = (Send, target) if source == rank else (Recv, source)
+                outline.append(Outlined(kind, peer, carried))
+        return outline
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102
         lists: list[list[Operation]] = [[] for _ in range(ranks)]

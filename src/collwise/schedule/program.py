@@ -17,7 +17,15 @@ import numpy as np
 from collwise.errors import BeyondLimits
 from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.messages import Rows
-from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Operation,
+    Outlined,
+    Recv,
+    Send,
+    size_of,
+)
 from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer
@@ -75,6 +83,10 @@ class Program(ABC):
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
         """The ordered list of one virtual rank, peers virtual, owners virtual."""
+
+    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:
+        """The lists of some virtual ranks without their blocks, where these need not be made."""
+        return [[*map(Outlined.of, self.operations(rank))] for rank in ranks]
 
     def columns(self) -> Columns | None:
         """All messages at once, where that is quicker than going through the lists; or None."""

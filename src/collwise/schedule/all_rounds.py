@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Operation, Outlined, Recv, Send
@@ -116,21 +115,18 @@ class AllRounds(Program):
         of_one: rank 0's only, of which the others are copies.   Bytes beyond int64 are objects.
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
+        ranks = 1 if of_one else p
+        owners = slice(1 if of_one else None)  # others send to others what the first one sends here
         came = np.full((p, self.rounds.count), -1)  # by virtual rank and piece: in which round
         rounds = []
-
-        def of_ranks(table: Ints) -> Ints:
-            """By source and rank, what stands in a row for its length at its virtual rank."""
-            if of_one:
-                return table[which, -starts % p, np.newaxis]
-            return sliding_window_view(np.hstack((table, table)), p, axis=1)[which, p - starts]
-
         for number, (source, target, piece) in enumerate(self.rounds.every()):
-            sent, waits = np.zeros(p, np.int64), np.full(p, -1)
-            sent[source], waits[source] = piece + 1, came[source, piece]
+            senders = np.add.outer(starts[owners], source).ravel() % ranks
+            carried = bytes_of[which[owners, np.newaxis], piece + 1]
+            waits = np.where(carried > 0, came[source, piece], -1).ravel()
             came[target, piece] = number
-            sizes = bytes_of[:, sent]
-            latest = of_ranks(np.where(sizes > 0, waits, -1)).max(axis=0)
+            sizes, latest = np.zeros(ranks, carried.dtype), np.full(ranks, -1)
+            np.add.at(sizes, senders, carried.ravel())
+            np.maximum.at(latest, senders, waits)
             step = int(target[0] - source[0]) % p if len(source) else 0
-            rounds.append((step, of_ranks(sizes).sum(axis=0), latest))
+            rounds.append((step, sizes, latest))
         return rounds

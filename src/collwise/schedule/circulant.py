@@ -10,11 +10,16 @@ combining, the same rounds are a reduce.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
+
+Numbers: TypeAlias = Any
+"""One integer, or an array of them: the arithmetic is the same."""
 
 
 @lru_cache(maxsize=256)
@@ -77,33 +82,53 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
     for which that is not enough to know, the other end's block is searched for [Traeff2024b].
     What stands where the other end is the root is not sent.
     """
-    numbers = skips(ranks)
-    rounds = len(numbers) - 1
     if not rank:
-        return tuple(range(rounds))
-    first = _first_block(rank, numbers)
-    at, end, block, blocks = rank, ranks, first, [first - rounds] * rounds
+        return tuple(range(len(skips(ranks)) - 1))
+    blocks = [
+        int(block) if known or not peer else received(ranks, peer, k + 1)[k]
+        for k, block, known, peer in _narrowed(ranks, rank)
+    ]
+    return tuple(reversed(blocks))
+
+
+@lru_cache(maxsize=8)
+def received_by_all(ranks: int) -> NDArray[np.int8]:
+    """By rank but for the root, and by round of a phase, the block: what the other end sends."""
+    every, numbers = np.arange(ranks), skips(ranks)
+    table = np.zeros((ranks, len(numbers) - 1), np.int8)
+    for k, block, known, peer in _narrowed(ranks, every):
+        table[peer, k] = block
+        for rank in peer[np.logical_not(known) & (every > 0) & (peer > 0)].tolist():
+            table[rank, k] = received(ranks, rank, k + 1)[k]
+        table[peer[0], k] = k
+    return table
+
+
+def _narrowed(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
+    """As `sent` says, from the last round on: the block, whether it is known, the other end."""
+    numbers = skips(ranks)
+    rounds, first = len(numbers) - 1, _first_block(rank, numbers)
+    at, end, block = rank, rank * 0 + ranks, first
     for k in range(rounds - 1, 0, -1):
         skip, less = numbers[k], numbers[k - 1]
-        if at < skip:
-            known = at + skip < end or end < less or (k == 1 and first > 0)
-            end = min(end, skip)
-        else:
-            known = k == 1 or at > skip or end - skip < less
-            at, end, block = at - skip, end - skip, k - rounds
-        peer = (rank + skip) % ranks
-        blocks[k] = block if known or not peer else received(ranks, peer, k + 1)[k]
-    return tuple(blocks)
+        lower, upper = at < skip, at >= skip
+        known = lower & ((at + skip < end) | (end < less) | ((k == 1) & (first > 0)))
+        known = known | upper & ((k == 1) | (at > skip) | (end - skip < less))
+        at, block = at - skip * upper, block + (k - rounds - block) * upper
+        end = end - (end - skip) * (lower & (end > skip)) - skip * upper
+        yield k, block, known, (rank + skip) % ranks
+    if rounds:
+        yield 0, first - rounds, rank >= 0, (rank + 1) % ranks
 
 
-def _first_block(rank: int, numbers: Sequence[int]) -> int:
+def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
     """The smallest skip on the way to a rank by the largest skips that fit; q for the root."""
+    first = rank * 0 + len(numbers) - 1
     for index in range(len(numbers) - 2, -1, -1):
-        if numbers[index] <= rank:
-            rank -= numbers[index]
-            if not rank:
-                return index
-    return len(numbers) - 1
+        fits = rank >= numbers[index]
+        rank = rank - numbers[index] * fits
+        first = first + (index - first) * (fits & (rank == 0))
+    return first
 
 
 @dataclass(frozen=True)
@@ -137,12 +162,12 @@ class Circulant(Rounds):
             )
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
-        table = np.array([received(self.ranks, rank) for rank in range(self.ranks)], np.int64)
+        table = received_by_all(self.ranks)
         (numbers, phase), steps = self._numbers(), skips(self.ranks)
         ranks, rounds = np.arange(self.ranks), []
         for number in numbers:
             k = number % phase
-            piece = table[:, k] + (number - k - numbers.start)
+            piece = table[:, k].astype(np.int64) + (number - k - numbers.start)
             target = np.flatnonzero((piece >= 0) & (ranks > 0))
             source = (target - steps[k]) % self.ranks
             rounds.append((source, target, np.minimum(piece[target], self.count - 1)))

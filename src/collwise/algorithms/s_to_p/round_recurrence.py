@@ -7,7 +7,7 @@ from math import lcm
 import numpy as np
 
 from collwise.algorithms.in_rounds import LARGEST_TICKS
-from collwise.model.machine import Machine
+from collwise.model.machine import Cost, Machine
 from collwise.schedule.all_rounds import AllRounds
 
 
@@ -16,26 +16,32 @@ def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
     """Exact seconds, by a recurrence over the rounds, all ranks at once."""
     alike = program.is_alike()
     messages = program.messages(of_one=alike)
-    costs = {n: machine.message(n) for _, sizes, _ in messages for n in set(sizes.tolist()) if n}
-    grid = lcm(*(x.denominator for cost in costs.values() for x in cost))
-    ticks = {n: (int(gap * grid), int(lat * grid)) for n, (gap, lat) in costs.items()} | {0: (0, 0)}
+    every = np.array([sizes for _, sizes, _ in messages])
+    distinct, number = np.unique(every[every > 0], return_inverse=True)
+    which = np.zeros(every.shape, np.int64)  # of `costs`: first that of no message
+    which[every > 0] = number + 1
+    nothing = Cost(Fraction(0), Fraction(0))
+    costs = [nothing, *(machine.message(nbytes) for nbytes in distinct.tolist())]
+    grid = lcm(*(x.denominator for cost in costs for x in cost))
+    ticks = [(int(gap * grid), int(latency * grid)) for gap, latency in costs]
     rows = 1 if alike else program.problem.ranks
-    most = max(sum(pair) for pair in ticks.values()) * (len(messages) + 1) * rows
+    most = max(map(sum, ticks)) * (len(messages) + 1) * rows
     kind = np.dtype(np.int64 if most < LARGEST_TICKS else object)
+    table = np.array(ticks, kind).T
     send_free, receive_free = np.zeros(rows, kind), np.full(rows, -1, kind)
-    came = np.zeros((rows, len(messages) + 1), kind)  # the last column: what waits for nothing
-    ranks = np.arange(rows)
+    came = np.zeros((len(messages) + 1, rows), kind)  # the last row: what waits for nothing
     for number, (step, sizes, latest) in enumerate(messages):
-        gap, latency = np.array([ticks[n] for n in sizes.tolist()], kind).T
-        start, some = np.maximum(send_free, came[ranks, latest]), sizes > 0
-        to = (ranks + step) % rows
+        some = np.flatnonzero(sizes)
+        gap, latency = table[:, which[number, some]]
+        start = np.maximum(send_free[some], came[latest[some], some])
+        to = (some + step) % rows
         free = receive_free[to]
         if machine.law == "hockney":
             start = np.maximum(start, free)
             arrival = start + latency
         else:
             arrival = np.where(free >= 0, np.maximum(start + latency, free + gap), start + latency)
-        send_free = np.where(some, start + gap, send_free)
-        receive_free[to] = np.where(some, arrival, free)
-        came[:, number] = receive_free
+        send_free[some] = start + gap
+        receive_free[to] = arrival
+        came[number] = receive_free
     return Fraction(int(max(0, send_free.max(), receive_free.max())), grid)

@@ -78,7 +78,7 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
         ),
         (["-n", "5", "--placement", "2x2"], "the placement has 4"),
         (["-n", "4", "--placement", "2x2", "--t0", "1us", "--lam", "2"], "measured machines"),
-        (["-n", "4", "--placement", "2y2"], "that is no product of group sizes"),
+        (["-n", "4", "--placement", "2y2"], "is no product of group sizes"),
     ):
         refused = collwise("plan", "--bytes", "512", *arguments)
         assert refused.code == 2

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
-from math import inf, prod
+from math import inf, lcm, prod
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Parameter, Settings
@@ -24,7 +24,7 @@ MAX_MESSAGES = 1 << 15
 """Messages of a schedule in which ranks differ, which is simulated for its time."""
 MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
-_Best: TypeAlias = tuple[Fraction | float, tuple[Stage, ...]]
+_Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
 
@@ -69,33 +69,35 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     As in Theorem 1 of [vandeGeijn1991], vectors that do not divide count as the next that do.
     """
-
-    @cache
-    def costs(items: int) -> tuple[Fraction, Fraction, Fraction]:
-        nbytes = items * problem.itemsize
-        cost = machine.message(nbytes)
-        return cost.gap, cost.latency, machine.combine(nbytes) or Fraction(0)
+    items, never = problem.nbytes // problem.itemsize, (inf, ())
+    scatters = _scatters(problem)
+    if problem.ranks < 3 or not items:
+        return []
+    reached = {(core, items) for core in _cores(problem.ranks)}
+    todo = list(reached)
+    for ranks, whole in todo:  # grows while it is walked
+        lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
+        news = {(ranks // k, part) for k, part in lengths if not scatters or part < whole} - reached
+        reached |= news
+        todo += news
+    costs = _in_ticks(problem, machine, {length for _, length in reached})
 
     @cache
     def best(ranks: int, items: int) -> _Best:
         if ranks == 1:
-            return Fraction(0), ()
+            return 0, ()
         tried: list[_Best] = []
         for radix in radices(ranks):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items))[: 2 - scatters]:
-                gap, latency, combine = costs(length)
+                gap, latency, combine = costs[length]
                 time = (radix - 2) * gap + latency
                 time = time * (1 + divided * (not scatters)) + (radix - 1) * combine
                 rest, stages = best(ranks // radix, length)
                 tried.append((time + rest, (Stage(radix, divided), *stages)))
         return min(tried, key=lambda row: row[0], default=never)
 
-    items, never = problem.nbytes // problem.itemsize, (inf, ())
-    scatters = _scatters(problem)
-    if problem.ranks < 3 or not items:
-        return []
-    _, latency, combine = costs(items)
+    _, latency, combine = costs[items]
     tried = [
         (best(core, items)[0] + (core < problem.ranks) * (2 * latency + combine), -core)
         for core in _cores(problem.ranks)
@@ -105,6 +107,21 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     if messages > MAX_MESSAGES and not Exchange(problem, stages).is_alike():
         return []
     return [{"stages": " ".join(map(str, stages))}]
+
+
+def _in_ticks(
+    problem: Problem, machine: Machine, lengths: Iterable[int]
+) -> dict[int, tuple[int, int, int]]:
+    """By elements, a message's gap and latency and what combining takes, in a common unit."""
+    costs = {}
+    for items in lengths:
+        nbytes = items * problem.itemsize
+        costs[items] = (*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))
+    grid = lcm(*(x.denominator for row in costs.values() for x in row))
+    return {
+        items: (int(gap * grid), int(latency * grid), int(combine * grid))
+        for items, (gap, latency, combine) in costs.items()
+    }
 
 
 @cache

@@ -160,12 +160,15 @@ def exchange_estimate(problem: Problem, machine: Machine, stages: tuple[Stage, .
     core = prod(stage.radix for stage in stages)
     if problem.kind.output == "own block":  # a rank that has another's vector has its block as well
         block = problem.nbytes // problem.ranks
-        even = replace(problem, ranks=core, nbytes=core * block * (1 + (core < problem.ranks)))
+        nbytes = core * block * (1 + (core < problem.ranks))
+        even = replace(problem, ranks=core, nbytes=nbytes, placement=None)
     else:
         unit = problem.itemsize * prod(stage.radix for stage in stages if stage.divided)
         nbytes = -(-problem.nbytes // unit) * unit
-        even = replace(problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes)
-    time = ideal_alike(Exchange(even, stages).operations(0), machine)
+        even = replace(
+            problem, collective="allreduce", root=0, ranks=core, nbytes=nbytes, placement=None
+        )
+    time = ideal_alike(Exchange(even, stages).one_for_all(), machine)
     if core < problem.ranks:
         time += 2 * machine.message(problem.nbytes).latency
         time += machine.combine(problem.nbytes) or 0
@@ -179,7 +182,7 @@ def circular_time(program: Circular, machine: Machine) -> Fraction:
     """
     problem = program.problem
     even = replace(problem, nbytes=-(-problem.nbytes // program.unit) * program.unit)
-    return ideal_alike(replace(program, problem=even).operations(0), machine)
+    return ideal_alike(replace(program, problem=even).one_for_all(), machine)
 
 
 def cube_dimension(ranks: int) -> int:

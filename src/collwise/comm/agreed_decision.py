@@ -7,7 +7,7 @@ from typing import Any
 from mpi4py import MPI
 
 from collwise.comm.decision import Decision
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -50,7 +50,9 @@ def agreed(
 
     def check() -> None:
         for here, on_rank_0 in zip((placement, machine), of_root, strict=True):
-            if isinstance(here, Placement | Levels) and here != on_rank_0:
+            about_levels = isinstance(here, Placement | Levels)
+            odd = here is placement is not None and not about_levels  # of whatever type
+            if odd or (about_levels and here != on_rank_0):
                 raise InvalidArgument(
                     "a communicator with levels",
                     f"rank {comm.Get_rank()} gives {_shown(here)}; rank 0, {_shown(on_rank_0)}",
@@ -70,4 +72,6 @@ def _shown(setting: object) -> str:
         return f"{setting.describe()}; {_shown(setting.placement)}"
     if isinstance(setting, Placement):
         return f"{setting.describe()}, in the groups {shorten(str(setting.groups), 99)}"
-    return "none" if setting is None else str(setting)
+    if isinstance(setting, Machine):
+        return setting.describe()
+    return "none" if setting is None else shown(setting)

@@ -8,6 +8,7 @@ anybody notices.  A time may have a part per byte.
 """
 
 import re
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from collwise.errors import InvalidArgument
+from collwise.model.exact import exact
 from collwise.model.levels import Levels, Port
 from collwise.model.machine import Machine, Postal, positive_time
 from collwise.model.measured_machine import Measured, Point, measured
@@ -35,7 +37,8 @@ def parse(text: str) -> Levels:
     """
     shape, colon, costs = text.partition(":")
     if not colon:
-        raise InvalidArgument(f"levels {text[:40]!r}", "no costs follow", f"write {FORM}")
+        remedy = f"write {FORM}, or name a preset or a file that ends in .toml"
+        raise InvalidArgument(f"levels {text[:40]!r}", "no costs follow", remedy)
     laws, ports = parse_costs(costs)
     return Machine.levels(laws, parse_placement(shape), ports=ports)
 
@@ -46,17 +49,16 @@ def parse_placement(text: str) -> Placement:
     3+5+4: nodes of so many ranks; 2x(3+5+4+4) puts them into two racks, as does "3+5+4+4, two
     racks" or "4 nodes x 16 ranks, two racks".
     """
-    asked = f"the placement {text.strip()[:40]!r}"
+    asked, written = "a placement", repr(text.strip()[:40])
     where, *clauses = (part.strip() for part in text.lower().split(","))
-    plain = re.sub(r"[a-z]{2,}|[()\s]", "", where)
-    *around, last = re.split("[x×]", plain)
-    sizes = last.split("+")
+    *around, last = (part.strip() for part in re.split("[x×]", re.sub("[a-z]{2,}", " ", where)))
+    sizes = [size.strip() for size in re.sub(r"^\((.*)\)$", r"\1", last).split("+")]
     robin, outer = "round robin" in clauses, [c for c in clauses if c != "round robin"]
     racks = [re.sub(r"\s+(racks?|sites?|clusters?|regions?|groups?)$", "", c) for c in outer]
     racks = [str(_WORDS.index(word)) if word in _WORDS else word for word in racks]
     numbers = (*around, *sizes, *racks)
     if len(racks) > 1 or not all(re.fullmatch("[0-9]{1,7}", n) and int(n) for n in numbers):
-        seen = "that is no product of group sizes"
+        seen = f"{written} is no product of group sizes"
         remedy = (
             "write 4x16 (nodes x ranks), 3+5+4 (ranks of each node), with ', round robin', with"
             " ', two racks'"
@@ -66,7 +68,8 @@ def parse_placement(text: str) -> Placement:
     if racks and len(ranks) == 1 and len(counts) == 1:
         return Placement.nodes(ranks * counts[0], [int(racks[0])], round_robin=robin)
     if racks and (len(ranks) == 1 or counts):
-        raise InvalidArgument(asked, "it says so twice", "write racks x nodes x ranks")
+        seen = f"{written} says twice what is in racks"
+        raise InvalidArgument(asked, seen, "write racks x nodes x ranks")
     if len(ranks) > 1:
         return Placement.nodes(ranks, [*map(int, racks)] or counts, round_robin=robin)
     return Placement.regular(*counts, *ranks, round_robin=robin)
@@ -92,8 +95,8 @@ def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:
 
 def _law(asked: str, t0: str, arrival: str) -> Postal | Measured:
     busy = _line(t0, asked)
-    if re.search("[a-zµμ]", arrival):
-        arrives = _line(arrival, asked)
+    if re.search(r"[a-zµμ]\b", arrival):  # not the e of 1e3
+        arrives = _line(arrival, f"{asked}, λ or when it arrives")
     else:
         lam = parse_number(arrival, asked)
         arrives = tuple((n, lam * time) for n, time in busy)
@@ -116,12 +119,15 @@ def _line(text: str, asked: str) -> Port:
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"
         raise InvalidArgument(asked, f"{text!r} is no time", remedy)
-    first = parse_time(match[1], asked, unit_needed=True)
-    if first < 0:
+    times = [_time(one, asked) for one in match.groups() if one]
+    if min(times) < 0:
         raise InvalidArgument(asked, f"{text!r} is below 0", "give times of 0 or more")
-    if match[2] is None:
-        return ((0, first),)
-    return (0, first), (FAR, first + FAR * parse_time(match[2], asked, unit_needed=True))
+    first, *per_byte = times
+    return (0, first), *((FAR, first + FAR * time) for time in per_byte)
+
+
+def _time(text: str, asked: str) -> Fraction:
+    return parse_time(text, f"{asked}, {text!r}", unit_needed=True)
 
 
 class _Level(msgspec.Struct, forbid_unknown_fields=True):
@@ -147,8 +153,7 @@ def load(path: Path) -> Levels:
 
 def _machine(file: _File) -> Levels:
     if (file.placement is None) == (file.groups is None):
-        seen, remedy = "it says so twice, or not at all", "give either placement or groups"
-        raise InvalidArgument("where the ranks are", seen, remedy)
+        raise _not_once("where the ranks are", file.groups, "placement", "groups")
     laws, ports = zip(*map(_of_file, count(1), file.levels), strict=True)
     if file.placement is not None:
         placement = parse_placement(file.placement)
@@ -165,19 +170,27 @@ def _machine(file: _File) -> Levels:
     return Machine.levels(laws, placement, ports=ports[:last], names=named)
 
 
+def _not_once(asked: str, second: object, *keys: str) -> InvalidArgument:
+    one, other = keys
+    seen = f"neither {one} nor {other} says so" if second is None else f"{one} and {other} say so"
+    return InvalidArgument(asked, seen, f"give either {one} or {other}")
+
+
 def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None]:
     asked = f"level {number}"
     if (level.costs is None) == (level.table is None):
-        seen, remedy = "its costs are given twice, or not at all", "give either costs or a table"
-        raise InvalidArgument(asked, seen, remedy)
+        raise _not_once(f"the costs of {asked}", level.table, "costs", "table")
     port = level.port
     busy = _line(port, f"{asked}, its port") if isinstance(port, str) else None
     if port is not None and not isinstance(port, str):
-        busy = tuple((nbytes, parse_time(time, asked, unit_needed=True)) for nbytes, time in port)
+        busy = tuple((nbytes, _time(time, f"{asked}, its port")) for nbytes, time in port)
     if level.costs is None:
         rows = [
-            (n, parse_time(t0, asked, unit_needed=True), lam) for n, t0, lam in level.table or ()
+            (n, _time(t0, asked), exact(lam, f"λ of {asked}")) for n, t0, lam in level.table or ()
         ]
+        if any(n < 0 or lam < 1 for n, _, lam in rows):
+            seen, remedy = "a row of its table is out of range", "give bytes >= 0, and λ >= 1"
+            raise InvalidArgument(asked, seen, remedy)
         return measured([rows]), busy
     terms = [term.strip() for term in level.costs.split(",")]
     if len(terms) != 2:

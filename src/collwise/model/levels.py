@@ -19,7 +19,7 @@ from collwise.model.machine import (
 )
 from collwise.model.measured_machine import Measured, interpolated
 from collwise.model.placement import Placement, checked_placement
-from collwise.system.formatting import chosen_time
+from collwise.system.formatting import chosen_time, count
 from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
@@ -65,16 +65,24 @@ class Levels(KeptHash, Machine):
 
     def at(self, level: int, nbytes: int) -> Cost:
         """The cost of a message whose ends meet at a level, 1 … the number of levels."""
-        return self.by_level[level - 1].law.message(nbytes)
+        return self._level(level).law.message(nbytes)
 
     def between(self, source: int, target: int, nbytes: int) -> Cost:
         """The cost of a message from one rank to another."""
-        return self.at(self.placement.meeting(source, target), nbytes)
+        last = self.placement.ranks - 1
+        ends = [checked_integer(rank, ASKED, "a rank", 0, last) for rank in (source, target)]
+        if source == target:
+            seen = f"a message from rank {source} to itself"
+            raise InvalidArgument(ASKED, seen, "give two ranks")
+        return self.at(self.placement.meeting(*ends), nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
         """For how long a message keeps the port of a group of this level busy."""
-        points = self.by_level[level - 1].port
-        return interpolated(points, checked_nbytes(nbytes))[0] if points else Fraction(0)
+        points, nbytes = self._level(level).port, checked_nbytes(nbytes)
+        return interpolated(points, nbytes)[0] if points else Fraction(0)
+
+    def _level(self, level: int) -> Level:
+        return self.by_level[checked_integer(level, ASKED, "level", 1, len(self.by_level)) - 1]
 
     @property
     def shares_ports(self) -> bool:
@@ -117,13 +125,15 @@ class Levels(KeptHash, Machine):
 
         Raises InvalidArgument for a placement with another number of levels.
         """
-        if placement.depth != len(self.by_level):
-            seen = f"the placement has {placement.depth} levels, the machine {len(self.by_level)}"
+        depth = checked_placement(placement, ASKED).depth
+        if depth != len(self.by_level):
+            seen = f"the placement has {count(depth, 'level')}, the machine {len(self.by_level)}"
             raise InvalidArgument(ASKED, seen, "give as many levels to both")
         return replace(self, placement=placement)
 
     def crossing(self, level: int) -> str:
         """What a message that meets at a level does: "inside a node", "between racks"."""
+        self._level(level)
         return crossing([own.name for own in self.by_level[:-1]], level)
 
     @property
@@ -222,10 +232,19 @@ def with_levels(
     checked_placement(placement, ASKED)
     groups = len(laws) - 1
     if len(ports) > groups:
-        seen = f"{len(ports)} ports, and {groups} levels whose groups can have one"
+        number = count(groups, "level")
+        seen = f"{count(len(ports), 'port')}, and {number} whose groups can have one"
         raise InvalidArgument(ASKED, seen, "the last level is everything: nothing leaves it")
     if names and len(names) != groups:
-        raise InvalidArgument(ASKED, f"{len(names)} names", f"give {groups}, one per kind of group")
+        seen, remedy = count(len(names), "name"), f"give {groups}, one per kind of group"
+        raise InvalidArgument(ASKED, seen, remedy)
+    for name in names:
+        if not (isinstance(name, str) and name.strip() and name.isprintable()):
+            seen = f"a kind of group is called {shown(name)}"
+            raise InvalidArgument(ASKED, seen, "give a word, such as node")
+        if list(names).count(name) > 1:
+            seen = f"two kinds of groups are called {name!r}"
+            raise InvalidArgument(ASKED, seen, "give each a name of its own")
     words = [*(names or [*GROUP_NAMES[:groups], *("group" for _ in range(groups - 3))]), "network"]
     rows = [*map(_port, ports), *((),) * (len(laws) - len(ports))]
     levels = tuple(map(Level, words, laws, rows))  # type: ignore[arg-type]

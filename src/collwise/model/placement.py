@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,14 +17,25 @@ from collwise.errors import InvalidArgument, shown
 from collwise.model.kept_hash import KeptHash
 from collwise.system.integers import Ints, checked_integer
 
+T = TypeVar("T")
+
 ASKED = "a placement of ranks"
 MAX_RANKS = 1 << 20
 """Ranks that are placed one by one."""
 
 
-def _check_number(ranks: int) -> None:
-    if ranks > MAX_RANKS:
-        raise InvalidArgument(ASKED, f"{ranks} ranks are too many", f"give at most {MAX_RANKS}")
+def _checked_number(ranks: int | None) -> int:
+    number = checked_integer(ranks, ASKED, "p")
+    if number > MAX_RANKS:
+        raise InvalidArgument(ASKED, f"{number} ranks are too many", f"give at most {MAX_RANKS}")
+    return number
+
+
+def _listed(values: Iterable[T], name: str) -> list[T]:
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidArgument(ASKED, f"{name} = {shown(values)}", "give a list") from None
 
 
 @dataclass(frozen=True)
@@ -38,26 +50,35 @@ class Placement(KeptHash):
 
     __hash__ = KeptHash.__hash__
 
+    def __post_init__(self) -> None:
+        if any(len(row) != self.ranks for row in self.groups):
+            seen = "a level does not have as many ranks"
+            raise InvalidArgument(ASKED, seen, "build it with Placement.of")
+
     @staticmethod
     def of(*labels: Sequence[Hashable], ranks: int | None = None) -> "Placement":
         """From a label for every rank, such as its node's name; a sequence per level, inside first.
 
         ranks: needed where there is no sequence, since all ranks are one group.
-        Raises InvalidArgument for sequences of different lengths, and for groups that overlap: two
-        ranks of one node in different racks.
+        Raises InvalidArgument for what are no sequences of labels, or have different lengths, and
+        for groups that overlap: two ranks of one node in different racks.
 
         >>> Placement.of(["a", "b", "a", "b"]).groups
         ((0, 1, 0, 1),)
         """
-        number = checked_integer(len(labels[0]) if ranks is None and labels else ranks, ASKED, "p")
-        _check_number(number)
+        listed = [_listed(row, f"level {level}") for level, row in enumerate(labels, 1)]
+        number = _checked_number(len(listed[0]) if ranks is None and listed else ranks)
         rows = []
-        for level, row in enumerate(labels, 1):
+        for level, row in enumerate(listed, 1):
             if len(row) != number:
                 seen = f"level {level} has {len(row)} ranks, and there are {number}"
                 raise InvalidArgument(ASKED, seen, "give a group for every rank at every level")
             first: dict[Hashable, int] = {}
-            rows.append(tuple(first.setdefault(label, len(first)) for label in row))
+            try:
+                rows.append(tuple(first.setdefault(label, len(first)) for label in row))
+            except TypeError:
+                seen = f"a label of level {level} cannot be compared"
+                raise InvalidArgument(ASKED, seen, "give numbers or names") from None
         for level, (inner, outer) in enumerate(pairwise(rows), 1):
             above: dict[int, int] = {}
             for rank, (group, around) in enumerate(zip(inner, outer, strict=True)):
@@ -83,7 +104,7 @@ class Placement(KeptHash):
             checked_integer(size, ASKED, "a number of groups or ranks")
         if len(sizes) < 2:
             return Placement.of(ranks=prod(sizes))
-        _check_number(prod(sizes))
+        _checked_number(prod(sizes))
         nodes = sizes[-1:] * prod(sizes[:-1])
         return Placement.nodes(nodes, sizes[:-2], round_robin=round_robin)
 
@@ -96,10 +117,12 @@ class Placement(KeptHash):
         around: numbers of equal groups of nodes, the outermost first.   round_robin: one rank for
         each node in turn, until the nodes are full.
         """
-        for size in sizes:
-            if checked_integer(size, ASKED, "the ranks of a node", 0) == 0:
-                raise InvalidArgument(ASKED, "a node has no ranks", "leave it out")
-        _check_number(checked_integer(sum(sizes), ASKED, "p"))
+        sizes, around = _listed(sizes, "the nodes"), _listed(around, "the groups around")
+        sizes = [checked_integer(size, ASKED, "the ranks of a node", 0) for size in sizes]
+        around = [checked_integer(number, ASKED, "a number of groups") for number in around]
+        if 0 in sizes:
+            raise InvalidArgument(ASKED, "a node has no ranks", "leave it out")
+        _checked_number(sum(sizes))
         node = np.repeat(np.arange(len(sizes)), sizes)
         if round_robin:
             first = np.cumsum(sizes) - sizes
@@ -117,18 +140,22 @@ class Placement(KeptHash):
         """From lists of the ranks of each group; a sequence of groups per level, inside first.
 
         Raises InvalidArgument for a level without groups, a group without ranks, a rank in two
-        groups of a level or in none.
+        groups of a level or in none, and for what are no lists.
         """
-        rows = []
-        for level, groups in enumerate(levels, 1):
+        rows, ranks = [], _checked_number(ranks)
+        for level, given in enumerate(_listed(levels, "levels"), 1):
+            groups = _listed(given, f"level {level}")
             if not groups:
                 raise InvalidArgument(ASKED, f"level {level} has no members", "leave it out")
             row: list[int | None] = [None] * ranks
             for number, members in enumerate(groups):
-                own = [checked_integer(r, ASKED, "a rank", 0, ranks - 1) for r in members]
+                name = f"group {number} of level {level}"
+                own = [
+                    checked_integer(rank, ASKED, "a rank", 0, ranks - 1)
+                    for rank in _listed(members, name)
+                ]
                 if not own:
-                    seen = f"group {number} of level {level} has no members"
-                    raise InvalidArgument(ASKED, seen, "leave it out")
+                    raise InvalidArgument(ASKED, f"{name} has no members", "leave it out")
                 for rank in own:
                     if row[rank] is not None:
                         seen = f"groups overlap: rank {rank} is in two of level {level}"

@@ -13,6 +13,7 @@ from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured, measured
 from collwise.model.placement import Placement
 from collwise.profiles.records import MeasuredSize, Measurements, Mode, PortTime
+from collwise.system.formatting import count
 
 NODE = GROUP_NAMES[0]
 """The level whose groups MPI knows."""
@@ -99,7 +100,8 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
     """Raise InvalidArgument where no measurements have as many levels as a placement."""
     depths = sorted({len(known.levels) + 1 for known in measured_with})
     if placement.depth not in depths:
-        seen = f"{placement.depth} levels; the profile has {' or '.join(map(str, depths))}"
+        seen = count(placement.depth, "level")
+        seen += f"; the profile has {' or '.join(map(str, depths))}"
         asked = f"a placement of {placement.describe()}"
         raise InvalidArgument(asked, seen, "give as many, or tune again with --placement")
 

@@ -21,6 +21,7 @@ from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]
 _OWNER = _BEGIN = itemgetter(0)
+_LENGTH = itemgetter(2)
 
 
 class Delivery(NamedTuple):
@@ -61,14 +62,14 @@ class Deliveries(Program):
     def _outline(self, rank: int) -> list[Outlined]:
         """The same as `operations`, from the sizes of the contributions."""
         outline: list[Outlined] = []
-        before, lengths, nbytes = None, dict[int, int](), 0
+        before, whole = None, 0
         for source, target, blocks in self.deliveries(rank):
             if source == target or rank not in (source, target):
                 continue
             if blocks is not before:  # the same often occur several times in a row
-                before, lengths = blocks, {block.owner: block.length for block in blocks}
-                nbytes = sum(lengths.values())
-            if carried := nbytes - lengths.get(target, 0):
+                before, whole = blocks, sum(map(_LENGTH, blocks))
+            own = self.problem.input_of(target)
+            if carried := whole - sum(block.length for block in own if block in blocks):
                 kind, peer = (Send, target) if source == rank else (Recv, source)
                 outline.append(Outlined(kind, peer, carried))
         return outline

@@ -108,6 +108,14 @@ class Program(ABC):
         """Whether all ranks do the same, each relative to its own place: one stands for all."""
         return False
 
+    def one_for_all(self) -> list[Operation]:
+        """Rank 0's list where all do alike, for its time: blocks may be others of the same bytes.
+
+        So what lies at different places in memory, and is always sent and received together, can be
+        one block.
+        """
+        return self.operations(0)
+
     def copies(self) -> Iterable[tuple[int, Ints]] | None:
         """Ranks of which each stands for others; None if none are known.
 

@@ -31,6 +31,8 @@ def read_toml(
         seen = str(problem)
     except (UnicodeDecodeError, msgspec.DecodeError) as problem:
         seen = f"it is no TOML ({problem})"
+    except RecursionError:
+        seen = "its lists are in each other too deeply"
     except InvalidArgument as problem:
         seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
     raise InvalidArgument(f"{asked} {path}", seen, remedy)

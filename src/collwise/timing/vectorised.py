@@ -60,7 +60,7 @@ class AlikeTiming(_WithoutLinks):
     @cached_property
     def completion(self) -> Fraction:
         """When all ranks finish, in exact seconds."""
-        return ideal_alike(self.schedule.program.operations(0), self.machine)
+        return ideal_alike(self.schedule.program.one_for_all(), self.machine)
 
     @property
     def completion_s(self) -> float:

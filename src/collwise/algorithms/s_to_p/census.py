@@ -19,6 +19,7 @@ from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.messages import Rows
+from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal_alike
 
@@ -57,6 +58,15 @@ class Census(Deliveries):
 
     def is_alike(self) -> bool:  # noqa: D102
         return self.problem.all_give_alike
+
+    def one_for_all(self) -> list[Operation]:
+        """Contributions in one row: its own, then those of the next ranks."""
+        ranks, each = self.problem.ranks, self.problem.sources[0].nbytes
+        operations: list[Operation] = []
+        for distance, width in shifts(ranks, self.k):
+            operations.append(Send(ranks - distance, (Block(0, 0, width * each),)))
+            operations.append(Recv(distance, (Block(0, distance * each, width * each),)))
+        return operations
 
     def rows(self, *, combines: bool = False) -> Rows | None:
         """Of two that are sent in a round, the one of the lower rank comes first in all lists."""
@@ -97,7 +107,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     ks = latencies(ranks, each, machine)
     even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
-    return [{"latency": min(ks, key=lambda k: ideal_alike(Census(even, k).operations(0), machine))}]
+    return [{"latency": min(ks, key=lambda k: ideal_alike(Census(even, k).one_for_all(), machine))}]
 
 
 register_s_to_p(

@@ -17,9 +17,9 @@ def rounds_time(program: AllRounds, machine: Machine) -> Fraction:
     alike = program.is_alike()
     messages = program.messages(of_one=alike)
     every = np.array([sizes for _, sizes, _ in messages])
-    distinct, number = np.unique(every[every > 0], return_inverse=True)
+    distinct, kinds = np.unique(every[every > 0], return_inverse=True)
     which = np.zeros(every.shape, np.int64)  # of `costs`: first that of no message
-    which[every > 0] = number + 1
+    which[every > 0] = kinds + 1
     nothing = Cost(Fraction(0), Fraction(0))
     costs = [nothing, *(machine.message(nbytes) for nbytes in distinct.tolist())]
     grid = lcm(*(x.denominator for cost in costs for x in cost))

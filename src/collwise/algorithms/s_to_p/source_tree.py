@@ -4,6 +4,7 @@ It broadcasts all contributions as one message down the tree that is optimal in 
 for few sources where λ is large.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,9 +48,10 @@ def _source_tree_time(problem: Problem, machine: Machine, settings: Settings) ->
     program = SourceTree(problem, tree(problem.ranks, settings["lam"]))
     if not _too_many(problem) and len(problem.sources) > 1:
         return fastest_timing(Schedule(problem, program), machine).completion
-    others = [machine.message(source.nbytes) for source in problem.sources[1:]]
-    gathered = max((latency for _, latency in others), default=Fraction(0))
-    gathered += sum((gap for gap, _ in others), Fraction(0))
+    others = Counter(source.nbytes for source in problem.sources[1:])
+    costs = [(machine.message(nbytes), number) for nbytes, number in others.items()]
+    gathered = max((cost.latency for cost, _ in costs), default=Fraction(0))
+    gathered += sum((cost.gap * number for cost, number in costs), Fraction(0))
     return gathered + tree_time(program.tree, problem.nbytes, machine)
 
 

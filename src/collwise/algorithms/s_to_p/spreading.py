@@ -170,7 +170,7 @@ def register_s_to_p(
     def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         program = build(problem, settings)
         if program.is_alike():
-            return ideal_alike(program.operations(0), machine)
+            return ideal_alike(program.one_for_all(), machine)
         return fastest_timing(Schedule(problem, program), machine).completion
 
     def simulated(problem: Problem, settings: Settings) -> int:

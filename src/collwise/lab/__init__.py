@@ -7,8 +7,8 @@ Every host is a set of namespaces with a TUN device; a user-space switch carries
 Reading order: `network` (the description), `link_model` (when a packet arrives: pure arithmetic),
 `addresses`, `kernel` and `hosts` (system calls, namespaces), `carrier` and `switch` (packets),
 `supervisor` (the process that owns them all; `control_messages` is how one talks to it),
-`mpi_launch` and `cluster` (what users call), `lab_report` (how exact it was).  `requirements` says what a machine lacks, and
-`poll_shim` lets waiting ranks sleep.
+`mpi_launch` and `cluster` (what users call), `lab_report` (how exact it was).
+`requirements` says what a machine lacks, and `poll_shim` lets waiting ranks sleep.
 """
 
 from collwise.lab.cluster import Cluster

@@ -1,6 +1,7 @@
 """Reduces and allreduces: the papers' closed forms, claims and counts, on schedules as they run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, log2
@@ -30,7 +31,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.timing import ideal
-from collwise.timing.pipelined_up_trees import heights, least
+from collwise.timing.pipelined_up_trees import after_first, heights, least
 from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
 
@@ -418,6 +419,11 @@ def test_segments_are_chosen_as_if_all_were_simulated(machine: Machine) -> None:
             assert isinstance(program, UpTree)
             bound = least(problem.nbytes, machine, heights(program.tree), settings["segment"])
             assert 0 <= bound <= times[-1][0]
+            if machine.independent_ports:
+                deep, nbytes = heights(program.tree), settings["segment"]
+                first = algorithm.time_of(replace(problem, nbytes=nbytes), machine, settings)
+                rest = after_first(problem.nbytes, machine, len(deep), nbytes)
+                assert first <= first + rest <= times[-1][0]
         assert chosen == min(times, key=lambda row: row[:2])[2]
 
 

@@ -83,6 +83,13 @@ def least(nbytes: int, machine: Machine, children: list[int], segment: int) -> F
     return max(deepest, len(children) * each + first)
 
 
+def after_first(nbytes: int, machine: Machine, children: int, segment: int) -> Fraction:
+    """Seconds at least for which the root of so many children receives after the first segment."""
+    count, rest = -(-nbytes // segment), nbytes % segment or segment
+    each, last = (machine.message(n).gap + (machine.combine(n) or 0) for n in (segment, rest))
+    return children * ((count - 2) * each + last) if count > 1 else Fraction(0)
+
+
 def pipelined_times(program: UpTree, machine: Machine) -> PipelinedTimes:
     """The ideal times on a machine with independent ports; of two ranks and a byte, or more."""
     parent, place = program.tree.edges()

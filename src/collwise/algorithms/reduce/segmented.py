@@ -4,6 +4,7 @@ Up a chain, a byte takes the time of one transfer and one combine, however many 
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
@@ -18,7 +19,7 @@ from collwise.algorithms.registry import MAX_SIMULATED, Settings, segments
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
-from collwise.timing.pipelined_up_trees import heights, least, pipelined_times, steps
+from collwise.timing.pipelined_up_trees import after_first, heights, least, pipelined_times, steps
 
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """Numbers of segments worth a try."""
@@ -76,8 +77,15 @@ def _register(
         bounds = [least(problem.nbytes, machine, deep, one["segment"]) for one in tried]
         best: tuple[Fraction | float, int] = inf, 0
         for bound, n in sorted(zip(bounds, range(len(tried)), strict=True)):
-            if bound <= best[0]:  # others cannot be faster
-                best = min(best, (predicted(problem, machine, tried[n]), n))
+            if bound > best[0]:
+                continue  # it cannot be faster
+            one, nbytes = tried[n], tried[n]["segment"]
+            if machine.independent_ports and best[0] < inf and max(deep) < 2 * counts[n]:
+                # That of the first segment is quick, and tells nearly everything.
+                bound = predicted(replace(problem, nbytes=nbytes), machine, one)
+                bound += after_first(problem.nbytes, machine, len(deep), nbytes)
+            if bound <= best[0]:
+                best = min(best, (predicted(problem, machine, one), n))
         return [tried[best[1]]] if tried else []
 
     register_combining(

@@ -43,11 +43,15 @@ RIGHT: dict[str, Any] = {
     "count": 3,
     "d": 3,
     "dtype": "float64",
+    "laws": [MACHINE, MACHINE],
+    "level": 1,
+    "levels": [[[0, 1], [2]]],
     "link": 0,
     "machine": MACHINE,
     "nbytes": 512,
     "op": "sum",
     "order": "any",
+    "placement": cw.Placement.regular(2, 4),
     "p": 8,
     "rank": 3,
     "ranks": 8,
@@ -80,8 +84,10 @@ def targets() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Everything public that can be called without an MPI library, by name."""
     for name in ("plan", "simulate", "ideal", "verify"):
         yield f"cw.{name}", getattr(cw, name)
-    for kind in ("postal", "hockney", "loggp", "wormhole"):
+    for kind in ("postal", "hockney", "loggp", "wormhole", "levels"):
         yield f"cw.Machine.{kind}", getattr(cw.Machine, kind)
+    for name in ("of", "regular", "nodes", "of_members"):
+        yield f"cw.Placement.{name}", getattr(cw.Placement, name)
     for name in ("from_json", "load"):
         yield f"cw.Profile.{name}", getattr(cw.Profile, name)
     for module in MODULES:
@@ -97,6 +103,7 @@ def targets() -> Iterator[tuple[str, Callable[..., Any]]]:
         cw.Machine.hockney(alpha_s=1, beta_s=1, gamma_s=1),
         cw.Machine.loggp(L_s=4, o_s=1, g_s=1, G_s=1),
         cw.Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, gamma_s=1),
+        cw.Machine.levels([MACHINE, MACHINE], cw.Placement.regular(2, 4), ports=[1]),
         example().machine,
     ]
     topologies = [

@@ -48,6 +48,7 @@ def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
     [
         ("7", LINE, (), "7 ranks: --levels places 6; give as many to both"),
         ("6", "2x3", (), "no costs follow"),
+        ("6", "machine.TOML", (), "or name a preset or a file that ends in .toml"),
         ("6", "none.toml", (), "name another file"),
         ("6", "ethernet:2x3", (), "write racks x nodes x ranks, such as ethernet:2x4x16"),
         ("6", "ethernet: 6", (), "ethernet has racks and nodes, and the placement has 1 level "),
@@ -78,7 +79,8 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
         ),
         (["-n", "5", "--placement", "2x2"], "the placement has 4"),
         (["-n", "4", "--placement", "2x2", "--t0", "1us", "--lam", "2"], "measured machines"),
-        (["-n", "4", "--placement", "2y2"], "is no product of group sizes"),
+        (["-n", "4", "--placement", "2y2"], "'2y2' is no product of group sizes"),
+        (["-n", "4", "--placement", "4"], "a placement of 4 ranks: 1 level; the profile has 2"),
     ):
         refused = collwise("plan", "--bytes", "512", *arguments)
         assert refused.code == 2

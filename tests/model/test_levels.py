@@ -1,5 +1,6 @@
 """Machines with levels: their costs, how people write them, what is refused, presets."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
         ([INSIDE, ACROSS], "2x3", {}, "placement = '2x3'", "Placement.regular"),
         ([INSIDE, ACROSS], PLACED, {"ports": [1, 2]}, "2 ports, and 1 level", "nothing leaves it"),
         ([INSIDE, ACROSS], PLACED, {"names": ["a", "b"]}, "2 names", "give 1"),
+        ([INSIDE, ACROSS], PLACED, {"names": [5]}, "is called 5", "give a word"),
+        ([INSIDE, ACROSS], PLACED, {"names": ["a\nb"]}, "is called 'a\\nb'", "give a word"),
         ([INSIDE, ACROSS], PLACED, {"ports": [-1]}, "-1 is below 0", "0 or more"),
         (
             [INSIDE, ACROSS],
@@ -104,6 +107,7 @@ def test_written_in_a_line() -> None:
     assert racked == Placement.nodes([3] * 4, [2], round_robin=True)
     assert parse("3+5, 2 sites: 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
     assert parse("7: 1us,2").describe() == "7 ranks; in the network t0 = 1 µs, λ = 2"
+    assert parse("2x2: 1us,2; 1us,1e3").at(2, 5) == (US, 1000 * US)
     assert parse("2x2: 1ns+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
 
 
@@ -118,6 +122,9 @@ def test_written_in_a_line() -> None:
         ("4x4, no racks: 1us,2; 2us,2; 2us,2", "is no product of group sizes"),
         ("4x4, 3 racks: 1us,2; 2us,2; 2us,2", "4 nodes are not 3 equal groups"),
         ("2x4x4, 2 racks: 1us,2; 2us,2; 2us,2", "says twice what is in racks"),
+        ("(2x3)+5: 1us,2; 2us,2", "'(2x3)+5' is no product of group sizes"),
+        ("2xx4: 1us,2", "'2xx4' is no product of group sizes"),
+        ("1 2x4: 1us,2; 2us,2", "'1 2x4' is no product of group sizes"),
         ("9999x9999: 1us,2; 2us,2", "99980001 ranks are too many"),
         ("2x(1+2+3): 1us,2; 2us,2; 2us,2", "3 nodes are not 2 equal groups"),
         ("4x4: 1us,2", "the placement has 2 levels, the machine 1"),
@@ -179,7 +186,15 @@ def test_a_file(tmp_path: Path) -> None:
             'groups = []\nplacement = "2 sites',
             "placement and groups say so",
         ),
+        ("placement =", "#", "neither placement nor groups says so"),
         ('costs = "10us,50us"', "", "the costs of level 3: neither costs nor table says so"),
+        ('costs = "10us,50us"', 'costs = "10us,far"', "λ or when it arrives, 'far': it is no time"),
+        ('name = "site"', 'name = "box"', "two kinds of groups are called 'box'"),
+        ("table = [[8,", "table = [[-8,", "level 2: a row of its table is out of range"),
+        ('"1us", 3]', '"1us", 0.5]', "level 2: a row of its table is out of range"),
+        ('"300ns+1ns/B"', '"300ns+-1ns/B"', "level 1, its port: '300ns+-1ns/B' is below 0"),
+        ("placement = ", f"groups = [[[0, {10**30}]]] #", "ranks are too many"),
+        ("placement = ", f"groups = {'[' * 9999} #", "in each other too deeply"),
         ('costs = "200ns,2"', 'costs = "200ns,2,3us"', "level 1: number of terms: 3"),
         ('name = "box"', "", "some levels have names, and others have none"),
         ("[[levels]]", "[[levels", "it is no TOML"),
@@ -199,6 +214,22 @@ def test_files_that_are_refused(tmp_path: Path, old: str, new: str, seen: str) -
     assert caught.value.asked == f"the file of levels {path}"
     assert seen in caught.value.seen
     assert caught.value.remedy
+
+
+def test_what_no_machine_of_two_levels_has() -> None:
+    machine: Any = Machine.levels([INSIDE, ACROSS], PLACED)
+    asks: list[Callable[[], Any]] = [
+        lambda: machine.at(0, 8),
+        lambda: machine.at(3, 8),
+        lambda: machine.port(1, -8),
+        lambda: machine.crossing(3),
+        lambda: machine.between(0, 6, 8),
+        lambda: machine.between(2, 2, 8),
+        lambda: machine.placed("2x3"),
+    ]
+    for ask in asks:
+        with pytest.raises(InvalidArgument):
+            ask()
 
 
 def test_no_file(tmp_path: Path) -> None:

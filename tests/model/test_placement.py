@@ -11,6 +11,8 @@ from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 
 NAMES = ("node", "rack")
+ANY: Any = Placement
+"""For calls that no type allows."""
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,14 @@ def test_where_ranks_meet(seed: int) -> None:
         (lambda: Placement.of_members([[[0], [2]]], 3), "rank 1 is in no group of level 1"),
         (lambda: Placement.of_members([[[0], [3]]], 3), "a rank = 3"),
         (lambda: Placement.nodes([2, 0]), "a node has no ranks"),
+        (lambda: Placement.nodes([2, 2], [0]), "a number of groups = 0"),
+        (lambda: Placement.nodes([2, 2], [-1]), "a number of groups = -1"),
+        (lambda: ANY.nodes(5), "the nodes = 5"),
+        (lambda: ANY.of(5), "level 1 = 5"),
+        (lambda: ANY.of([[0], [1]]), "a label of level 1 cannot be compared"),
+        (lambda: ANY.of_members([[0, 1]], 2), "group 0 of level 1 = 0"),
+        (lambda: Placement.of_members([[[0]]], 10**30), f"{10**30} ranks are too many"),
+        (lambda: Placement(3, ((0, 0),)), "a level does not have as many ranks"),
         (lambda: Placement.regular(2, 0), "a number of groups or ranks = 0"),
         (lambda: Placement.nodes([2, 1, 1], [2]), "3 nodes are not 2 equal groups"),
     ],

@@ -147,10 +147,18 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
         cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
     with raises(InvalidArgument, match="rank 2 gives .*0, 1, 0, 1.*; rank 0, .*0, 0, 1, 1"):
         cw.Comm(comm, **given, placement=other if comm.rank == 2 else placement)
+    odd: Any = "2x2" if comm.rank == 2 else placement
+    with raises(InvalidArgument, match="rank 2 gives '2x2'; rank 0, .*0, 0, 1, 1"):
+        cw.Comm(comm, machine=laws[0], placement=odd)
     with raises(InvalidArgument, match="give the same on all ranks, or on rank 0 only"):
         cw.Comm(comm, machine=machine.placed(other) if comm.rank == 3 else machine)
     with raises(InvalidArgument, match=f"{comm.size} ranks: the placement has 3"):
         cw.Comm(comm, machine=machine.placed(Placement.of([0, 1, 1])))
+    # A machine without levels plans as if there were no placement, in parts of the ranks as well.
+    plain = cw.Comm(comm, machine=laws[0], effort="estimate", placement=placement)
+    ones = np.ones(8)
+    plain.Allreduce(MPI.IN_PLACE, ones)
+    assert (ones == comm.size).all()
     given["machine"] = machine.placed(other)
     ours = cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
     ranks = [rank for rank in reversed(range(comm.size)) if rank % 2 == comm.rank % 2]

@@ -43,6 +43,14 @@ def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
     assert set(spent) <= {"inside a node", "between nodes", "between racks"}
 
 
+def test_an_outer_level_that_is_faster_is_said_by_all(collwise: Run) -> None:
+    odd = "messages between nodes are faster than those inside a node"
+    for command in ("plan", "simulate"):
+        asked = (command, "-n", "6", "--bytes", "64", "--levels", "2x3: 9us,4; 1us,2")
+        assert collwise(*asked).out.count(f"note         {odd}\n") == 1
+        assert json.loads(collwise(*asked, "--json").out)["machine_notes"] == [odd]
+
+
 @pytest.mark.parametrize(
     ("ranks", "levels", "more", "words"),
     [

@@ -101,6 +101,7 @@ def test_written_in_a_line() -> None:
         "2 racks × 4 nodes × 3 ranks; inside a node t0 = 200 ns, λ = 2, port 300 ns; between nodes"
         " t0 = 2.0008 µs, λ = 4 for a byte; between racks t0 = 9 µs, λ = 2.222"
     )
+    assert "λ = 2, port 301 ns for a byte;" in parse("2x2: 1us,2,300ns+1ns/B; 2us,4").describe()
     assert parse("3+5+4: 1us,1; 2us,2").placement == Placement.nodes([3, 5, 4])
     assert parse("2x(3+5): 1us,1; 1us,1; 2us,2").placement == Placement.nodes([3, 5], [2])
     racked = parse("4 nodes × 3 ranks, round robin, two racks: 1us,1; 1us,1; 2us,2").placement

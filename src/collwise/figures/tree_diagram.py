@@ -207,7 +207,7 @@ def _draw_tree(
     axes.spines["bottom"].set_visible(False)
     several = len(timing.transfers) > len(edges)
     when = "when it receives its first message" if several else "when it has everything"
-    remark = f"in a node: the rank; {'beside' if beside else 'below'} it: {when}"
+    remark = f"in a circle: the rank; {'beside' if beside else 'below'} it: {when}"
     if labelled:
         remark += "; on an edge: when its send starts"
     if several:

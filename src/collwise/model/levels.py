@@ -158,7 +158,8 @@ class Levels(KeptHash, Machine):
         laws = []
         for number, level in enumerate(self.by_level, 1):
             gap, latency = level.law.message(1)
-            size = "" if isinstance(level.law, Postal) else " for a byte"
+            alike = isinstance(level.law, Postal) and len(level.port) < 2
+            size = "" if alike else " for a byte"
             port = f", port {chosen_time(self.port(number, 1))}" if level.port else ""
             lam = f"{float(latency / gap):.4g}"
             laws.append(f"{self.crossing(number)} t0 = {chosen_time(gap)}, λ = {lam}{port}{size}")

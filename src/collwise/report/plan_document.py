@@ -5,6 +5,7 @@ from typing import Any
 
 from collwise.measure.race import LIBRARY
 from collwise.model.exact import seconds
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
@@ -66,6 +67,11 @@ def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> 
     return {"profile_verdict": profile.verdict, "served": calls}
 
 
+def notes(problem: Problem, machine: Machine) -> list[str]:
+    """What is seldom meant about a machine, for messages of a problem's size."""
+    return list(machine.oddities(problem.nbytes)) if isinstance(machine, Levels) else []
+
+
 def problem_document(
     problem: Problem, machine: Machine, topology: Topology | None, origin: str, reason: str
 ) -> dict[str, Any]:
@@ -83,6 +89,7 @@ def problem_document(
         "order_because": reason,
         **sources_document(problem),
         "machine": machine.describe(),
+        "machine_notes": notes(problem, machine),
         "machine_from": origin,
         "topology": topology.describe() if topology is not None else None,
     }

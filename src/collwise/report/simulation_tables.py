@@ -7,7 +7,7 @@ from typing import Any
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import seconds
 from collwise.planner.plans import ORDER_WORDS, source_lines
-from collwise.report.plan_document import problem_document
+from collwise.report.plan_document import notes, problem_document
 from collwise.report.tables import Table
 from collwise.system import formatting
 from collwise.tuning.simulations import LinkLoad, Simulation
@@ -26,6 +26,7 @@ def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
     if reason:
         lines.append(f"order        {ORDER_WORDS[problem.order]}: {reason}")
     lines.append(f"machine      {trace.machine.describe()} ({origin})")
+    lines += [f"note         {note}" for note in notes(problem, trace.machine)]
     if trace.topology is not None:
         lines.append(f"topology     {trace.topology.describe()}")
     return lines

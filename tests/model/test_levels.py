@@ -41,6 +41,11 @@ def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
     machine = Machine.levels([ACROSS, INSIDE], PLACED)
     assert machine.oddities(8) == ("messages between nodes are faster than those inside a node",)
     assert Machine.levels([INSIDE, ACROSS], PLACED).oddities(8) == ()
+    late = Machine.postal(t0_s="5e-7", lam=40)  # it arrives later, though its sender goes on sooner
+    (said,) = Machine.levels([INSIDE, late], PLACED).oddities(8)
+    assert said == (
+        "messages between nodes keep their sender busy for a shorter time than those inside a node"
+    )
 
 
 @pytest.mark.parametrize(

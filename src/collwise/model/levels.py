@@ -147,11 +147,14 @@ class Levels(KeptHash, Machine):
         nbytes: the size of message for which to say it.
         """
         costs = [level.law.message(nbytes) for level in self.by_level]
-        return tuple(
-            f"messages {self.crossing(outer)} are faster than those {self.crossing(outer - 1)}"
-            for outer, (inside, outside) in enumerate(pairwise(costs), 2)
-            if outside.latency < inside.latency or outside.gap < inside.gap
-        )
+        said = []
+        for outer, (inside, outside) in enumerate(pairwise(costs), 2):
+            there, here = f"messages {self.crossing(outer)}", f"those {self.crossing(outer - 1)}"
+            if outside.latency < inside.latency:
+                said.append(f"{there} are faster than {here}")
+            elif outside.gap < inside.gap:
+                said.append(f"{there} keep their sender busy for a shorter time than {here}")
+        return tuple(said)
 
     def describe(self) -> str:  # noqa: D102
         placed = self.placement.describe([level.name for level in self.by_level[:-1]])

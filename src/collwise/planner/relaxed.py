@@ -11,7 +11,7 @@ from collwise.algorithms.registry import Algorithm
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Cost, ExchangeOnly, Hockney, LogGP, Machine
 from collwise.schedule.data_movement import DownTree
-from collwise.schedule.operations import Combine, Outlined, Recv, Send
+from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
 
 QUICK = 1 << 10
@@ -56,14 +56,14 @@ def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
     return LowerBoundMachine(machine)
 
 
-def sampled(schedule: Schedule) -> dict[int, Sequence[Outlined]]:
-    """The lists of a few ranks, without blocks."""
+def sampled(schedule: Schedule) -> dict[int, Sequence[Operation]]:
+    """The lists of a few ranks, as `outlines` has them."""
     p = schedule.ranks
     ranks = sorted({0, 1 % p, p // 2, p - 1})
     return dict(zip(ranks, schedule.program.outlines(ranks), strict=True))
 
 
-def messages(lists: Mapping[int, Sequence[Outlined]], ranks: int) -> int:
+def messages(lists: Mapping[int, Sequence[Operation]], ranks: int) -> int:
     """About how many messages a schedule has, by the lists of a few ranks."""
     return sorted(map(len, lists.values()))[len(lists) // 2] * ranks // 2
 
@@ -91,7 +91,7 @@ def least_time(
 def about(
     algorithm: Algorithm,
     schedule: Schedule,
-    lists: Mapping[int, Sequence[Outlined]],
+    lists: Mapping[int, Sequence[Operation]],
     machine: Levels,
     settings: Mapping[str, Any],
 ) -> tuple[Fraction, bool]:
@@ -119,12 +119,12 @@ def about(
 
 
 def _one_by_one(
-    rank: int, operations: Sequence[Outlined], machine: Levels
+    rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
     """Seconds until all have come one after another, and while others pass their groups' ports."""
     placement = machine.placement
     kinds = Counter(
-        (op.kind, placement.meeting(rank, op.peer) if op.kind is Recv else 0, op.nbytes)
+        (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))
         for op in operations
     )
     total, crowds = Fraction(0), Fraction(0)
@@ -139,7 +139,7 @@ def _one_by_one(
     return total, crowds
 
 
-def load(lists: Mapping[int, Sequence[Outlined]], machine: Machine) -> Fraction:
+def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
     """For how long the ports of a few ranks are busy: no schedule is faster than its busiest port.
 
     Sends follow each other in list order.  Of receipts, all but the first wait for the one before.
@@ -149,7 +149,7 @@ def load(lists: Mapping[int, Sequence[Outlined]], machine: Machine) -> Fraction:
     for operations in lists.values():
         combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
         lags = []  # how much later than its port is free a message arrives
-        for (kind, nbytes), number in Counter((o.kind, o.nbytes) for o in operations).items():
+        for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():
             if kind is Combine:
                 combining += number * (machine.combine(nbytes) or 0)
             elif kind is Send:
@@ -158,10 +158,10 @@ def load(lists: Mapping[int, Sequence[Outlined]], machine: Machine) -> Fraction:
                 gap = Fraction(0) if machine.all_port else receipt(nbytes)
                 receiving += number * gap
                 lags.append(message(nbytes).latency - gap)
-        ending = [o for o in reversed(operations) if o.kind in (Send, Combine)]
+        ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
         last = Fraction(0)  # how much later than its port is free the last message arrives
-        if at_last := next((o for o in ending if o.kind is Send), None):
-            gap, latency = message(at_last.nbytes)
+        if at_last := next((o for o in ending if isinstance(o, Send)), None):
+            gap, latency = message(size_of(at_last))
             last = latency - (0 if machine.all_port else gap)
             last = last if at_last is ending[0] else min(last, Fraction(0))
         received = receiving + combining + min(lags, default=Fraction(0))

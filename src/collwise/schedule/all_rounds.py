@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.schedule.messages import Rows
-from collwise.schedule.operations import Block, Operation, Outlined, Recv, Send
+from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.rounds import Rounds
@@ -70,8 +70,8 @@ class AllRounds(Program):
             heard[number + 1] = heard[number] + hears
         return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:  # noqa: D102
-        p, lists = self.problem.ranks, [list[Outlined]() for _ in ranks]
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
+        p, lists = self.problem.ranks, [list[Operation]() for _ in ranks]
         (starts, which), bytes_of = self._sources, self._bytes_of
         virtual = np.subtract.outer(np.array(ranks), starts) % p
         for source, target, piece in self.rounds.every():
@@ -81,9 +81,9 @@ class AllRounds(Program):
             sizes = (bytes_of[which, row[virtual]].sum(axis=1).tolist() for row in (sent, received))
             for rank, outline, out, got in zip(ranks, lists, *sizes, strict=True):
                 if out:
-                    outline.append(Outlined(Send, (rank + step) % p, out))
+                    outline.append(Send((rank + step) % p, (Block(rank, 0, out),)))
                 if got:
-                    outline.append(Outlined(Recv, (rank - step) % p, got))
+                    outline.append(Recv((rank - step) % p, (Block(rank, 0, got),)))
         return lists
 
     @property

@@ -24,7 +24,6 @@ from collwise.schedule.operations import (
     Combine,
     Copy,
     Operation,
-    Outlined,
     Recv,
     Send,
     Slot,
@@ -263,8 +262,8 @@ class CirculantExchange(Circular):
     def one_for_all(self) -> list[Operation]:  # noqa: D102
         return self._list(0, self._in_a_row)
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:  # noqa: D102
-        return [[*map(Outlined.of, self._list(rank, self._in_a_row))] for rank in ranks]
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
+        return [self._list(rank, self._in_a_row) for rank in ranks]
 
     def _list(self, rank: int, blocks_of: Callable[[int, int, int], Blocks]) -> list[Operation]:
         """What a rank does, its blocks as a function of pieces and runs of blocks has them."""

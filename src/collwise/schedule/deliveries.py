@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from collwise.schedule.operations import Block, Operation, Outlined, Recv, Send
+from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Columns, Program
 from collwise.system.integers import Ints
@@ -56,12 +56,12 @@ class Deliveries(Program):
                 operations.append(Recv(source, blocks))
         return operations
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:  # noqa: D102
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
         return [self._outline(rank) for rank in ranks]
 
-    def _outline(self, rank: int) -> list[Outlined]:
+    def _outline(self, rank: int) -> list[Operation]:
         """The same as `operations`, from the sizes of the contributions."""
-        outline: list[Outlined] = []
+        outline: list[Operation] = []
         before, whole = None, 0
         for source, target, blocks in self.deliveries(rank):
             if source == target or rank not in (source, target):
@@ -70,8 +70,8 @@ class Deliveries(Program):
                 before, whole = blocks, sum(map(_LENGTH, blocks))
             own = self.problem.input_of(target)
             if carried := whole - sum(block.length for block in own if block in blocks):
-                kind, peer = (Send, target) if source == rank else (Recv, source)
-                outline.append(Outlined(kind, peer, carried))
+                joined = (Block(source, 0, carried),)
+                outline.append(Send(target, joined) if source == rank else Recv(source, joined))
         return outline
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102

@@ -86,20 +86,6 @@ def size_of(operation: Operation) -> int:
     return sum([block.length for block in operation.blocks])
 
 
-class Outlined(NamedTuple):
-    """An operation without its blocks.   peer: −1 where it is no message."""
-
-    kind: type[Operation]
-    peer: int
-    nbytes: int
-
-    @classmethod
-    def of(cls, operation: Operation) -> "Outlined":
-        """What an operation is, with whom, and of how many bytes."""
-        peer = operation.peer if isinstance(operation, Send | Recv) else -1
-        return cls(type(operation), peer, size_of(operation))
-
-
 def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
     """The blocks of an operation as they lie in a slot that it reads or writes."""
     if isinstance(operation, Copy) and operation.shift and slot == operation.into:

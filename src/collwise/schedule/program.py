@@ -21,7 +21,6 @@ from collwise.schedule.operations import (
     Block,
     Combine,
     Operation,
-    Outlined,
     Recv,
     Send,
     size_of,
@@ -84,9 +83,12 @@ class Program(ABC):
     def operations(self, rank: int) -> list[Operation]:
         """The ordered list of one virtual rank, peers virtual, owners virtual."""
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Outlined]]:
-        """The lists of some virtual ranks without their blocks, where these need not be made."""
-        return [[*map(Outlined.of, self.operations(rank))] for rank in ranks]
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:
+        """The lists of some virtual ranks, in which blocks may be others of as many bytes.
+
+        They are for what asks with whom, and of how many bytes, but not of which.
+        """
+        return [self.operations(rank) for rank in ranks]
 
     def columns(self) -> Columns | None:
         """All messages at once, where that is quicker than going through the lists; or None."""

@@ -19,16 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.schedule.exchange import Stage
-from collwise.schedule.operations import (
-    Block,
-    Combine,
-    Copy,
-    Operation,
-    Recv,
-    Send,
-    Slot,
-    scratch,
-)
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
 from collwise.system.integers import Ints
 

@@ -17,14 +17,7 @@ import numpy as np
 from collwise.errors import BeyondLimits
 from collwise.schedule.dependencies import dependencies, matching
 from collwise.schedule.messages import Rows
-from collwise.schedule.operations import (
-    Block,
-    Combine,
-    Operation,
-    Recv,
-    Send,
-    size_of,
-)
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
 from collwise.schedule.port_order import Event, port_order
 from collwise.schedule.problem import Problem
 from collwise.system.integers import Ints, checked_integer

@@ -15,6 +15,7 @@ from collwise.measure.probes import Probe
 from collwise.measure.stability import OPENING
 from collwise.model.machine import Cost, Machine
 from collwise.model.measured_machine import Measured, measured
+from collwise.profiles.records import MedianTime
 from collwise.simulator import SimulatedProber
 
 LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "9/5", "2.5", "4", "10")]
@@ -250,6 +251,21 @@ def test_what_is_known_is_left_alone() -> None:
     uneven = Uneven(POSTAL, noise=0.02).conduct(Campaign(9, sizes=(8, 512), budget_s=1e6))
     of = {m.nbytes: m.repetitions for m in uneven.medians}
     assert of[8] < 10 < of[512]
+
+
+def test_long_messages_leave_time_for_short_ones() -> None:
+    """A megabyte takes 800 times as long as a word: it has fewer targets and fewer repetitions."""
+    network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
+    prober = SimulatedProber(network, noise=0.1, overhead_s=1e-6)
+    campaign = Campaign(9, sizes=(8, 4096, 1 << 20), budget_s=20.0)
+    of: dict[int, list[MedianTime]] = {}
+    for median in prober.conduct(campaign).medians:
+        of.setdefault(median.nbytes, []).append(median)
+    assert {m.k for m in of[8]} == {m.k for m in of[4096]} == {1, 2, 4, 8}
+    assert {m.k for m in of[1 << 20]} == {1, 2}
+    fewest = {nbytes: min(m.repetitions for m in medians) for nbytes, medians in of.items()}
+    assert fewest[1 << 20] >= OPENING
+    assert min(fewest[8], fewest[4096]) >= 4 * fewest[1 << 20]
 
 
 def test_repetitions_have_a_limit() -> None:

@@ -1,6 +1,7 @@
 """Machines with levels, measured: what goes in comes out, on the ranks that can tell."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tests.figures.examples import point
 from collwise.measure.campaign import Campaign
 from collwise.measure.level_campaign import AnyCampaign, measure_levels
 from collwise.measure.level_probes import port_team
-from collwise.measure.port_campaign import PortCampaign, port_sizes, port_times
+from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes, port_times
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
@@ -95,6 +96,21 @@ def test_a_port_within_noise_and_with_its_intervals() -> None:
         assert low <= time.port_s <= high
         assert time.port_s == pytest.approx(float(machine.port(1, time.nbytes)), rel=0.05)
         assert (time.rank_s is None) == (time.rank_interval_s is None)
+
+
+def test_a_port_is_not_kept_to_what_one_sender_is_uncertain_of() -> None:
+    """t0 came out a fifth too short, within its interval; the port was measured with four senders.
+
+    One sender cannot be slower than its port, so the interval's upper end still limits it.
+    """
+    fit = PortFit(1400, 4, Fraction(4640, 10**6), 1e-5, Fraction(4, 10**5), 1e-6, 5)
+    inside = [point(1400, "nonblocking", 60.0, t0_s=4e-6)]
+    for high, expected in ((1.4e-3, 1.16e-3), (1.1e-3, 1.1e-3), (None, 0.95e-3)):
+        interval = high and (0.7e-3, high)
+        around = [point(1400, "nonblocking", 7.0, t0_s=0.95e-3, t0_interval_s=interval)]
+        (time,) = port_times([fit], around, inside)
+        assert time.port_s == pytest.approx(expected)
+        assert time.rank_s == 4e-5
 
 
 def test_a_budget_that_suffices_for_nothing_measures_the_smallest_size_once() -> None:

@@ -10,11 +10,14 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
 * greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
   small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
-  tell what the others will cost; what does not fit into the budget is not begun.
+  tell what the others will cost: what does not fit into the budget is not begun, and where a size
+  would take much of it, messages to many targets are left out.
 * rounds: everything that is not yet known well enough, shuffled, half as often again as before;
-  until all is known within the tolerance, or the budget ends.
+  until all is known within the tolerance, or the budget ends.  In the first round sizes that take
+  less time have more repetitions.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -59,6 +62,10 @@ ROUND = 5
 """The least number of repetitions in a round."""
 FEWEST = 6
 """With fewer repetitions no median is known with 95 % confidence, however alike they look."""
+LARGEST_SHARE = 1 / 20
+"""Of the budget, for one repetition of all probes of a size."""
+MORE_OFTEN = 8
+"""The most by which short probes are repeated more often than long ones in the first round."""
 TOLERANCE = 0.01
 """A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
 BATCH = 1024
@@ -145,6 +152,7 @@ class Campaign:
         self._random = Random(seed)
         self._samples: dict[ProbeSetting, list[Seconds]] = {}
         self._costs = ProbeCosts()
+        self._ks = dict.fromkeys(self.sizes, self.ks)
         self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
         self._batches = self._stages()
         self._outstanding: list[Probe] = []
@@ -261,12 +269,12 @@ class Campaign:
 
     def _opening(self) -> Iterator[list[Probe]]:
         for i, nbytes in enumerate(self.sizes):
-            cells = self._cells(nbytes)
-            scouts = [cell for cell in cells if cell.k == self.ks[0]]
+            scouts = [cell for cell in self._cells(nbytes) if cell.k == self.ks[0]]
             if i and not self._affordable(scouts):
                 break
             self._stage = CampaignStage.SCOUTING
             yield [self._probe(cell) for cell in scouts]
+            cells = self._worth_their_time(nbytes)
             times = OPENING
             while i and times and not self._affordable(cells * times):
                 times -= 1
@@ -280,11 +288,22 @@ class Campaign:
         unreached = self._unreached()
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
+    def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
+        """The cells of a size, the largest numbers of targets left out if they take too long."""
+        limit = LARGEST_SHARE * self.budget_s
+        while len(self._ks[nbytes]) > 2 and sum(map(self._costs.of, self._cells(nbytes))) > limit:
+            self._ks[nbytes] = self._ks[nbytes][:-1]
+        return self._cells(nbytes)
+
     def _round(self, cells: Sequence[ProbeSetting]) -> Iterator[list[Probe]]:
+        costs: defaultdict[int, float] = defaultdict(float)
+        for cell in cells:
+            costs[cell.nbytes] += self._costs.of(cell)
         pending: list[ProbeSetting] = []
         for cell in cells:
-            done = len(self._samples.get(cell, ()))
-            pending += [cell] * min(max(ROUND, done // 2), self.repetitions - done)
+            done, own = len(self._samples.get(cell, ())), costs[cell.nbytes]
+            often = min(max(costs.values()) / own, MORE_OFTEN) if own else 1
+            pending += [cell] * min(max(round(ROUND * often), done // 2), self.repetitions - done)
         self._random.shuffle(pending)
         while pending:
             limit = max(self.budget_s / 20, self._costs.of(pending[-1]))
@@ -323,7 +342,7 @@ class Campaign:
     def _cells(self, nbytes: int) -> list[ProbeSetting]:
         return [
             ProbeSetting(experiment, nbytes, k, mode)
-            for k in self.ks
+            for k in self._ks[nbytes]
             for experiment in EXPERIMENTS
             for mode in self.modes
         ]

@@ -158,23 +158,27 @@ def port_times(
     around: the points of the level outside of the groups.   inside: those of the groups.
     """
     return tuple(
-        _port_time(fit, _between(fit.nbytes, around), _between(fit.nbytes, inside)) for fit in fits
+        _port_time(fit, *_between(fit.nbytes, around), _between(fit.nbytes, inside)[0])
+        for fit in fits
     )
 
 
-def _between(nbytes: int, points: Sequence[MeasuredSize]) -> float:
-    """Seconds per message of a single sender, on straight lines between measured sizes."""
+def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
+    """Seconds per message of a single sender, and at most: lines between measured sizes."""
     own = [p for p in points if p.mode == "nonblocking"]
-    return float(np.interp(nbytes, [p.nbytes for p in own], [p.t0_s for p in own]))
+    most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in own]
+    sizes, times = [p.nbytes for p in own], [p.t0_s for p in own]
+    return float(np.interp(nbytes, sizes, times)), float(np.interp(nbytes, sizes, most))
 
 
-def _port_time(fit: PortFit, single_s: float, inside_s: float) -> PortTime:
+def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
     """The port is free for a single sender's next message when that is sent, and its rank is.
 
+    single_s, most_s: for a single sender's message, and the upper end of its interval.
     A rank is busy for no less than with a message inside of its group.
     """
     noticed = float(fit.together) > NOTICED * single_s
-    busy_s = min(float(fit.together / fit.senders), single_s) if noticed else 0.0
+    busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0
     filled = busy_s > FILLED * single_s
     alone_s = min(max(float(fit.alone), inside_s), single_s)
     return PortTime(

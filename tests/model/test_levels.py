@@ -11,6 +11,7 @@ import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.level_notation import load, parse
 from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
@@ -181,6 +182,20 @@ def test_a_file(tmp_path: Path) -> None:
         )
     )
     assert load(path).placement == Placement.of([0, 0, 1, 2, 1], [0, 0, 1, 1, 1])
+    path.write_text(FILE, encoding="utf-8-sig")  # as some editors write it
+    assert load(path) == machine
+
+
+def test_messages_that_cost_more() -> None:
+    """Everywhere alike where all messages cost alike; inside a node hardly at all."""
+
+    def costs(written: str) -> list[Fraction]:
+        machine = parse(written).with_overhead(F("0.5e-3"))
+        assert isinstance(machine, Levels)
+        return [machine.at(1, 8).gap, machine.at(2, 8).gap, machine.port(1, 8)]
+
+    assert costs("2x8: 1ms,2; 1ms,9") == [F("1.5e-3"), F("1.5e-3"), 0]
+    assert costs("4x4: 10us,2,1ms; 50us,9") == [F("15e-6"), F("75e-6"), F("1.5e-3")]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +219,7 @@ def test_a_file(tmp_path: Path) -> None:
         ('costs = "200ns,2"', 'costs = "200ns,2,3us"', "level 1: number of terms: 3"),
         ('name = "box"', "", "some levels have names, and others have none"),
         ("[[levels]]", "[[levels", "it is no TOML"),
+        ("[[levels]]", "[[levels]]\n" * 40 + "[[levels]]", "length <= 32"),
         ('"300ns+1ns/B"', '"300"', "level 1, its port: '300' is no time"),
         (
             'table = [[8, "1us", 3],',

@@ -120,13 +120,16 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
-def lengths(problem: Problem) -> set[int]:
-    """Bytes in a piece for about every eighth number of pieces, and for pieces of one item."""
+def lengths(problem: Problem, apart: int = 8) -> set[int]:
+    """Bytes in a piece, for numbers of pieces that are an eighth apart, and for pieces of one item.
+
+    apart: another part than an eighth.
+    """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
     while count <= min(items, MAX_PIECES):
         counts.add(count)
-        count += -(-count // 8)
+        count += -(-count // apart)
     return {-(-items // count) * problem.itemsize for count in counts}
 
 

@@ -6,9 +6,11 @@ algorithms of their own.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.composition import (
@@ -30,8 +32,9 @@ from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.lanes import InTeam
 from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program
+from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import highest
+from collwise.timing.trace import fastest_timing
 
 MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to simulate all of them."""
@@ -39,6 +42,11 @@ MAX_LATENCY = 1 << 12
 """Rounds that a message may travel: with more, hardly anything happens in most rounds."""
 EVEN = 4
 """Rounds span a level if its t0 is at least the outermost one's divided by this."""
+APART, COMPARED = 16, 12
+"""How far numbers of pieces are apart that are tried, as parts of each other; and of how many, the
+best by a rough time, the exact time is compared."""
+Leaders: TypeAlias = Callable[[FreeRounds, tuple[Block, ...]], Program]
+"""What the leaders run: of the rounds, and the pieces of the vector."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -90,11 +98,14 @@ def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
-def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The few lengths of pieces that a rough time favours, with the best algorithms inside."""
+def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Settings]:
+    """The few best lengths of pieces, with the best algorithms inside.
+
+    Of those that a rough time favours, the exact time of the leaders' rounds decides.
+    """
     teams = hierarchy_of(problem)
     collective, rough = problem.collective, list[tuple[Fraction, int, int, str]]()
-    for segment in lengths(problem):
+    for segment in lengths(problem, APART):
         costs = _costs(problem, machine, segment)
         levels = 1
         while levels < len(costs) and costs[-levels - 1].gap * EVEN >= costs[-1].gap:
@@ -113,8 +124,17 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
             for level, latency in zip(outer, latencies, strict=True)
         )
         rough.append(((count + later) * gap, segment, levels, " ".join(map(str, latencies))))
+
+    def time(one: tuple[Fraction, int, int, str]) -> Fraction:
+        _, segment, levels, latency = one
+        placed = machine.placed(teams.placement.part(members(teams, levels)))
+        playing = rounds(problem, tuple(map(int, latency.split())), segment)
+        among = replace(problem, ranks=playing.ranks, root=0, placement=None)
+        whole = Schedule(among, program(playing, pieces_of(problem, segment)))
+        return fastest_timing(whole, placed).completion
+
     made: list[Settings] = []
-    for _, segment, levels, latency in sorted(rough)[:BEST]:
+    for _, segment, levels, latency in sorted(sorted(rough)[:COMPARED], key=time)[:BEST]:
         inside = [
             best_parts(
                 team_problem(problem, collective, max(teams.largest(level), 2)),
@@ -145,7 +165,7 @@ def register_rounds(
     collective: str,
     summary: str,
     time: str,
-    program: Callable[[FreeRounds, tuple[Block, ...]], Program],
+    program: Leaders,
     build: Callable[[Problem, Settings, InTeam, int], Program],
     **more: Any,
 ) -> None:
@@ -168,7 +188,7 @@ def register_rounds(
         summary,
         time,
         built,
-        choices,
+        partial(choices, program=program),
         source=("BarNoyKipnis1994", "Karonis2002"),
         parameters={"latencies": LATENCIES, "segment": SEGMENT, "inside": inside},
         segmented=True,

@@ -101,14 +101,16 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """At the outermost level, and at the ports that its messages leave by."""
-        *inner, outer = self.by_level
-        longer = [replace(outer, law=outer.law._slower(seconds))]
-        if inner:
-            card = inner.pop()
+        """At the outermost level, and the ports its messages leave by; inside, in proportion."""
+        whole, slower = self.gap_outside(1), []
+        for level in self.by_level:
+            share = min(level.law.message(1).gap / whole, Fraction(1))
+            slower.append(replace(level, law=level.law._slower(seconds * share)))
+        if len(slower) > 1:
+            card = slower[-2]
             port = tuple((nbytes, time + seconds) for nbytes, time in card.port)
-            longer.insert(0, replace(card, port=port))
-        return replace(self, by_level=(*inner, *longer))
+            slower[-2] = replace(card, port=port)
+        return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
         """How far apart messages follow each other at the outermost level."""

@@ -112,6 +112,10 @@ def test_merging_exporting_importing(collwise: Run, store: dict[str, Path], fold
     assert {r.ranks for r in both.race_results} == {4, 8, 16}
     assert both.provenance.created.startswith("2026")
     collwise("wisdom", "merge", "one", "two", "-o", "x.json").refused("of different machines")
+    unknown = msgspec.structs.replace(race(16), algorithm="broadcast/gone")
+    gone = known("One MPI 1.0", unknown).save(folder / "gone.json")
+    merged = collwise("wisdom", "merge", gone, later, "-o", "both.json")
+    assert "dropped  1 race on 16 ranks, whose algorithms there are no more" in merged.out
     assert collwise("wisdom", "export", "mine.json", "--profile", "one").code == 0
     assert Profile.load(folder / "mine.json") == Profile.load(store["one"])
     ended = collwise("wisdom", "import", "later.json")

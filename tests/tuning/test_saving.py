@@ -63,8 +63,18 @@ def test_sizes_of_inner_levels_are_kept_as_well() -> None:
     assert [p.nbytes for p in level.points] == [p.nbytes for p in NODE.points]
     assert [p.lam for p in level.points] == [2, 4, 2, 2]
     assert level.port == NODE.port
-    flat = msgspec.structs.replace(again, levels=())
-    assert merge(WITH_NODES, flat).profile.levels == ()
+
+
+def test_other_levels_replace_everything_and_it_is_said() -> None:
+    """t0 between nodes says nothing about messages of which some stay inside."""
+    fresh = msgspec.structs.replace(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
+    for old, new, said in (
+        (WITH_NODES, fresh, "t0 and λ measured with levels (node), not as one level as now"),
+        (fresh, WITH_NODES, "t0 and λ measured as one level, not with levels (node) as now"),
+    ):
+        merged = merge(old, new)
+        assert merged.dropped == (said,)
+        assert merged.profile.measurements == new.measurements
 
 
 def test_what_was_measured_again_is_replaced() -> None:

@@ -18,6 +18,7 @@ import click
 from collwise.cli.failures import running_mpi
 from collwise.cli.output import passed_on
 from collwise.errors import InvalidArgument, NoMPI, RanksLost
+from collwise.model.placement import check_placement
 from collwise.system import formatting
 from collwise.system.host import usable_cores
 from collwise.system.launcher import STATUS_FILE, launched, start
@@ -65,7 +66,10 @@ def on_ranks(
                 command(comm=None, here=None, **options)()
                 return
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
-                sys.exit(_start(ranks or default_ranks(), budget_s(options)))
+                count = ranks or default_ranks()
+                if (placement := options.get("placement")) is not None:
+                    check_placement(placement, count)
+                sys.exit(_start(count, budget_s(options)))
             if not ours and launcher is not None and ranks not in (None, launcher.size):
                 raise InvalidArgument(
                     f"{ranks} ranks (-n {ranks})",

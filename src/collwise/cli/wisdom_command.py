@@ -112,8 +112,8 @@ def merge(names: tuple[str, ...], out: Path) -> None:
     from collwise.tuning.saving import together
 
     merged = together(Profile.load(named(name)) for name in names)
-    merged.save(out)
-    output.write(f"profile  {out}")
+    merged.profile.save(out)
+    output.write(f"profile  {out}", *merged.lines)
 
 
 @command.command()

@@ -25,6 +25,8 @@ from collwise.system.quantities import parse_number, parse_time
 from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
+MOST_LEVELS = 32
+"""In a file: more are a mistake, and are refused before all of them are read."""
 FAR = 1 << 20
 """A line α + nβ is kept as its values for 0 and for so many bytes."""
 
@@ -138,7 +140,7 @@ class _Level(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    levels: Annotated[list[_Level], msgspec.Meta(min_length=1)]
+    levels: Annotated[list[_Level], msgspec.Meta(min_length=1, max_length=MOST_LEVELS)]
     placement: str | None = None
     groups: list[list[list[int]]] | None = None
 

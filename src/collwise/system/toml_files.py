@@ -1,5 +1,6 @@
 """Files in TOML that people write, such as a network or a machine with levels."""
 
+import codecs
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +25,8 @@ def read_toml(
     """
     remedy = f"correct it; {page} shows the form"
     try:
-        return make(msgspec.toml.decode(read_input(path), type=form))
+        text = read_input(path).removeprefix(codecs.BOM_UTF8)  # some editors put it there
+        return make(msgspec.toml.decode(text, type=form))
     except OSError as problem:
         seen, remedy = problem.strerror or str(problem), "name another file"
     except msgspec.ValidationError as problem:

@@ -55,6 +55,10 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     again = {_problem(race) for race in new.race_results}
     known = [race for race in saved.race_results if race.algorithm in ALGORITHMS]
     unknown = [race for race in saved.race_results if race.algorithm not in ALGORITHMS]
+    dropped = tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown))
+    if same is not None and _levels(same) != _levels(new):
+        dropped += (f"t0 and λ measured {_levels(same)}, not {_levels(new)} as now",)
+        same = None
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
     measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
@@ -67,7 +71,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
         profile.with_race_results([*kept, *new.race_results]),
         (*_races(kept), *sizes_kept, *elsewhere),
         (*_races([race for race in known if race not in kept]), *sizes_replaced),
-        tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown)),
+        dropped,
     )
 
 
@@ -95,12 +99,15 @@ def save_merged(profile: Profile, path: Path) -> Merged:
     return merged
 
 
-def together(profiles: Iterable[Profile]) -> Profile:
+def together(profiles: Iterable[Profile]) -> Merged:
     """What several profiles of one machine know; what was measured later counts.
+
+    Of what became of the earlier ones, it says only what was dropped.
 
     Raises InvalidArgument if they are of different machines.
     """
     first, *others = sorted(profiles, key=lambda one: one.provenance.created)
+    merged = Merged(first)
     for other in others:
         if differences := first.fingerprint.differences(other.fingerprint):
             raise InvalidArgument(
@@ -108,8 +115,9 @@ def together(profiles: Iterable[Profile]) -> Profile:
                 "they are of different machines: " + "; ".join(differences),
                 "merge those of one machine",
             )
-        first = merge(first, other).profile
-    return first
+        step = merge(merged.profile, other)
+        merged = Merged(step.profile, dropped=(*merged.dropped, *step.dropped))
+    return merged
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
@@ -139,12 +147,14 @@ def _ranks(count: int) -> str:
 def _together(
     old: Measurements | None, new: Measurements, cores: int
 ) -> tuple[Measurements, list[str], list[str]]:
-    """Both measurements of one placement; and which sizes were kept and replaced, as phrases."""
+    """Both measurements of one placement and the same levels.
+
+    And which sizes were kept and replaced, as phrases.
+    """
     if old is None:
         return new, [], []
-    if [level.name for level in old.levels] == [level.name for level in new.levels]:
-        both = zip(old.levels, new.levels, strict=True)
-        new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
+    both = zip(old.levels, new.levels, strict=True)
+    new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
     fresh = {(p.mode, p.nbytes) for p in new.points}
     stale = {(p.mode, p.nbytes) for p in old.points}
     cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
@@ -164,6 +174,12 @@ def _together(
             measured, points=points, verdict=judgement.verdict, advice=judgement.advice
         )
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
+
+
+def _levels(measured: Measurements) -> str:
+    """What the measurements tell apart, as a phrase."""
+    names = [level.name for level in measured.levels]
+    return f"with levels ({', '.join(names)})" if names else "as one level"
 
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:

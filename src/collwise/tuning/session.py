@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+import msgspec
+
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Race
 from collwise.model.placement import Placement, check_placement
@@ -103,7 +105,7 @@ class Session:
         share: the part of the session that this is, for `progress`.
         Raises InvalidArgument for values out of range, on all ranks.
         """
-        return run_campaign(
+        profile = run_campaign(
             self.private.comm,
             self.world,
             budget_s=budget_s,
@@ -113,6 +115,12 @@ class Session:
             report=lambda done: self.progress("measuring t0 and λ", done * share),
             levels=self.levels,
         )
+        given = self._placement
+        if given is not None and (missing := given.depth - self.levels.placement.depth):
+            line = f"{formatting.count(missing, 'level')} of the placement {given.describe()} left"
+            line += " out: no two ranks meet there, or all are in one group"
+            profile = msgspec.structs.replace(profile, advice=(*profile.advice, line))
+        return profile
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
         """Measure, plan, race and learn.

@@ -107,6 +107,13 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     with session:
         session.race(task, profile, 0.01, 3, "multilevel")
     assert set(session.raced) == {placement}
+    with Session(comm, world, placement=Placement.regular(comm.size, 1)) as apart:
+        alone = apart.measure(0.1, (8,))
+    assert alone.levels == ()
+    said = (
+        f"1 level of the placement {comm.size} × 1 rank left out: no two ranks meet there, or all"
+    )
+    assert alone.advice[-1] == f"{said} are in one group", alone.advice
     # The search for an order takes seconds on 8 ranks, and each of them would have to do it.
     algorithms = {} if comm.size == 4 else {"broadcast": "multilevel"}
     ours = cw.Comm(

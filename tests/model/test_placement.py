@@ -98,3 +98,16 @@ def test_refused(make: Any, seen: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         make()
     assert caught.value.seen == seen
+
+
+def test_ranks_and_levels_that_there_are_not() -> None:
+    placement: Any = Placement.regular(2, 3)
+    asks: list[tuple[str, tuple[Any, ...]]] = [
+        ("meeting", (0, 6)), ("meeting", (-1, 0)), ("meeting", ("0", 1)), ("group", (3, 0)),
+        ("group", (0, 0)), ("group", (1, 6)), ("sizes", (0,)), ("sizes", (3,)), ("part", ([0, 6],)),
+        ("part", (7,)), ("part", ([],)), ("from_rank", (6,)),
+    ]  # fmt: skip
+    for name, arguments in asks:
+        with pytest.raises(InvalidArgument) as caught:
+            getattr(placement, name)(*arguments)
+        assert caught.value.asked == "a placement of ranks", (name, arguments)

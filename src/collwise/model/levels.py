@@ -69,12 +69,10 @@ class Levels(KeptHash, Machine):
 
     def between(self, source: int, target: int, nbytes: int) -> Cost:
         """The cost of a message from one rank to another."""
-        last = self.placement.ranks - 1
-        ends = [checked_integer(rank, ASKED, "a rank", 0, last) for rank in (source, target)]
-        if source == target:
+        if not (level := self.placement.meeting(source, target)):
             seen = f"a message from rank {source} to itself"
             raise InvalidArgument(ASKED, seen, "give two ranks")
-        return self.at(self.placement.meeting(*ends), nbytes)
+        return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
         """For how long a message keeps the port of a group of this level busy."""

@@ -168,16 +168,27 @@ class Placement(KeptHash):
         return Placement.of(*rows, ranks=ranks)
 
     def part(self, ranks: Sequence[int]) -> "Placement":
-        """Of some ranks alone, which are numbered anew, in this order."""
+        """Of some ranks alone, which are numbered anew, in this order.
+
+        Raises InvalidArgument, as the methods below do, for ranks and levels that there are not.
+        """
+        ranks = [self._rank(rank) for rank in _listed(ranks, "the ranks of a part")]
         return Placement.of(
             *([row[rank] for rank in ranks] for row in self.groups), ranks=len(ranks)
         )
 
     def from_rank(self, rank: int) -> "Placement":
         """The same with ranks counted from one of them on, which becomes 0."""
+        rank = self._rank(rank)
         if not rank or not self.groups:
             return self
         return _numbered([np.roll(row, -rank) for row in self.table])
+
+    def _rank(self, rank: int) -> int:
+        return checked_integer(rank, ASKED, "a rank", 0, self.ranks - 1)
+
+    def _level(self, level: int) -> int:
+        return checked_integer(level, ASKED, "a level", 1, self.depth)
 
     @property
     def depth(self) -> int:
@@ -186,6 +197,7 @@ class Placement(KeptHash):
 
     def meeting(self, one: int, other: int) -> int:
         """The first level at which two ranks are in one group; 0 for a rank and itself."""
+        one, other = self._rank(one), self._rank(other)
         if one == other:
             return 0
         rows = enumerate(self.groups, 1)
@@ -216,10 +228,12 @@ class Placement(KeptHash):
 
     def group(self, level: int, rank: int) -> int:
         """The number of a rank's group at a level from 1 on."""
+        level, rank = self._level(level), self._rank(rank)
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
         """How many groups of the level below (ranks, for level 1) each group has."""
+        level = self._level(level)
         if self.depth == 1:
             return [self.ranks]
         leaders = np.arange(self.ranks)

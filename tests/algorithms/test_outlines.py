@@ -22,7 +22,7 @@ def test_an_outline_is_the_list_but_for_its_blocks(name: str, ranks: int) -> Non
     algorithm = ALGORITHMS[name]
     given = settings_of(algorithm, ranks) | sources_for(algorithm, ranks)
     nodes = Placement.nodes([2] * (ranks // 2) + [1] * (ranks % 2))
-    for nbytes in (8 * ranks, 24 * ranks):
+    for nbytes in (0, 8 * ranks, 24 * ranks):
         schedule = algorithm.schedule(ranks, nbytes, 0, itemsize=8, placement=nodes, **given)
         program = schedule.program
         lists = [program.operations(rank) for rank in range(ranks)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import accumulate
 from math import ceil, floor, lcm
 from typing import Any, NamedTuple, TypeAlias
 
@@ -31,8 +32,9 @@ MAX_EVER = 1 << 22
 """Pieces × ranks, the first piece counted several times: larger rounds are refused."""
 MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
 """Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
-MAX_COMPARED = 4
-"""Numbers of pieces that are compared by exact times."""
+MAX_COMPARED, MAX_TOGETHER = 4, 1 << 12
+"""Numbers of pieces that are compared by exact times; and how many pieces they are together, but
+for the first two: the more there are, the closer is a rough time."""
 MAX_FREE = 36
 """Ranks: rounds with free choice are not tried for more."""
 SAMPLED = 16
@@ -63,11 +65,16 @@ class _Kind(NamedTuple):
     """Rounds until the last piece is there, after the one in which it is sent first."""
 
 
+def _cyclic(ranks: int, latency: int) -> bool:
+    """Whether there are cyclic trees, of which one rank's sends are known without playing all."""
+    return latency > 2 and arrangement(ranks - 1, latency) is not None
+
+
 @lru_cache(maxsize=256)
 def _shortest(ranks: int, latency: int) -> _Kind:
     """The kind of rounds that ends first for a few pieces."""
     kinds: list[type[Rounds]] = []
-    if latency > 2 and arrangement(ranks - 1, latency) is not None:
+    if _cyclic(ranks, latency):
         kinds.append(CyclicTrees)
     if ranks <= MAX_FREE:
         kinds.append(FreeRounds)
@@ -137,7 +144,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best number of pieces and latency of the rounds, of those that a rough time favours."""
 
     def later(work: int, latency: int) -> int | None:
-        if work > MAX_CYCLIC or (work > MAX_TABLED and latency <= 2):
+        if work > MAX_CYCLIC or (work > MAX_TABLED and not _cyclic(problem.ranks, latency)):
             return None
         kind = _shortest(problem.ranks, latency)
         return kind.later if work <= MAX_TABLED or kind.rounds is CyclicTrees else None
@@ -194,6 +201,8 @@ def _best(
         return rounds_time(problem, machine, rounds, blocks)
 
     few = sorted(rough, key=lambda one: (rough[one], one))[:compared]
+    together = accumulate(-(-problem.nbytes // nbytes) for nbytes, _ in few)
+    few = few[: max(sum(count <= MAX_TOGETHER for count in together), 2)]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
@@ -216,6 +225,7 @@ def _combine(problem: Problem, machine: Machine, nbytes: int) -> Fraction | None
     return machine.combine(nbytes) if problem.kind.combines else None
 
 
+@lru_cache(maxsize=256)
 def rounds_time(
     problem: Problem, machine: Machine, rounds: Rounds, blocks: tuple[Block, ...]
 ) -> Fraction:

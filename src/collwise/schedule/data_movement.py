@@ -43,6 +43,18 @@ class DownTree(Program):
             operations.extend(Send(child, (piece,)) for child in children)
         return operations
 
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
+        every, lists = pieces(self.nbytes, self.segment), list[list[Operation]]()
+        if not every:
+            return [[] for _ in ranks]
+        for rank in ranks:
+            first, last = (
+                replace(self, nbytes=piece.length, segment=None).operations(rank)
+                for piece in (every[0], every[-1])
+            )
+            lists.append(first * (len(every) - 1) + last)
+        return lists
+
     def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
         child = np.arange(1, self.tree.size, dtype=np.int64)
@@ -208,6 +220,10 @@ class ProgramSequence(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return [op for part in self.parts for op in part.operations(rank)]
+
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
+        of_parts = [part.outlines(ranks) for part in self.parts]
+        return [[op for lists in of_parts for op in lists[n]] for n in range(len(ranks))]
 
     def columns(self) -> Columns | None:  # noqa: D102
         done = np.zeros(self.ranks, dtype=np.int64)  # operations; the last of a part is a message

@@ -152,11 +152,18 @@ def within(
 
     offset: what to add to that of every block.
     """
+    known: dict[int, Operation] = {}  # outlines have the same operations over and over
     renamed: list[Operation] = []
     for op in operations:
-        if offset:
-            op = op._replace(blocks=tuple(b._replace(offset=b.offset + offset) for b in op.blocks))
-        renamed.append(op._replace(peer=team[op.peer]) if isinstance(op, Send | Recv) else op)
+        if (new := known.get(id(op))) is None:
+            new = op
+            if offset:
+                blocks = tuple(b._replace(offset=b.offset + offset) for b in op.blocks)
+                new = op._replace(blocks=blocks)
+            if isinstance(new, Send | Recv):
+                new = new._replace(peer=team[new.peer])
+            known[id(op)] = new
+        renamed.append(new)
     return renamed
 
 
@@ -179,13 +186,21 @@ class InTeams(Program):
     first: Program | None = None
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        return self._of(rank, lambda program, place: program.operations(place))
+
+    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
+        return [
+            self._of(rank, lambda program, place: program.outlines([place])[0]) for rank in ranks
+        ]
+
+    def _of(self, rank: int, lists: Callable[[Program, int], list[Operation]]) -> list[Operation]:
         seat = self.teams.seat(self.level, rank)
         if seat is None or len(seat.team) == 1:
             return []
         apart = self.first is not None and not seat.team[0]
         program = self.first if apart else self.program(len(seat.team))
         assert program is not None
-        return within(program.operations(seat.place), seat.team)
+        return within(lists(program, seat.place), seat.team)
 
     def columns(self) -> Columns:  # noqa: D102
         parts = [tabulate([])]

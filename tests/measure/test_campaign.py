@@ -268,6 +268,13 @@ def test_long_messages_leave_time_for_short_ones() -> None:
     assert min(fewest[8], fewest[4096]) >= 4 * fewest[1 << 20]
 
 
+def test_short_messages_go_to_many_however_small_the_budget() -> None:
+    """Their t0 is a small part of their time: with few targets it would drown in noise."""
+    campaign = Campaign(9, sizes=(8, 4096), budget_s=0.05)
+    medians = SimulatedProber(Machine.postal(t0_s=1e-5, lam=10)).conduct(campaign).medians
+    assert {(m.nbytes, m.k) for m in medians} == {(n, k) for n in (8, 4096) for k in (1, 2, 4, 8)}
+
+
 def test_repetitions_have_a_limit() -> None:
     campaign = Campaign(4, sizes=(8,), budget_s=1e6, repetitions=20)
     measurement = SimulatedProber(POSTAL, noise=0.5).conduct(campaign)

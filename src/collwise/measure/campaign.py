@@ -10,8 +10,8 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
 * greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
   small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
-  tell what the others will cost: what does not fit into the budget is not begun, and where a size
-  would take much of it, messages to many targets are left out.
+  tell what the others will cost: what does not fit into the budget is not begun, and where long
+  messages would take much of it, those to many targets are left out.
 * rounds: everything that is not yet known well enough, shuffled, half as often again as before;
   until all is known within the tolerance, or the budget ends.  In the first round sizes that take
   less time have more repetitions.
@@ -64,6 +64,8 @@ FEWEST = 6
 """With fewer repetitions no median is known with 95 % confidence, however alike they look."""
 LARGEST_SHARE = 1 / 20
 """Of the budget, for one repetition of all probes of a size."""
+LONG = 1.5
+"""Of messages that take so many times as long as the shortest, t0 is seen with few targets."""
 MORE_OFTEN = 8
 """The most by which short probes are repeated more often than long ones in the first round."""
 TOLERANCE = 0.01
@@ -291,8 +293,11 @@ class Campaign:
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
         """The cells of a size, the largest numbers of targets left out if they take too long."""
         limit = LARGEST_SHARE * self.budget_s
-        while len(self._ks[nbytes]) > 2 and sum(map(self._costs.of, self._cells(nbytes))) > limit:
-            self._ks[nbytes] = self._ks[nbytes][:-1]
+        shortest, this = (self._costs.of(self._cells(n)[0]) for n in (self.sizes[0], nbytes))
+        while this > LONG * shortest and len(ks := self._ks[nbytes]) > 2:
+            if sum(map(self._costs.of, self._cells(nbytes))) <= limit:
+                break
+            self._ks[nbytes] = ks[:-1]
         return self._cells(nbytes)
 
     def _round(self, cells: Sequence[ProbeSetting]) -> Iterator[list[Probe]]:

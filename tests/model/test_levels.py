@@ -219,7 +219,7 @@ def test_messages_that_cost_more() -> None:
         ('costs = "200ns,2"', 'costs = "200ns,2,3us"', "level 1: number of terms: 3"),
         ('name = "box"', "", "some levels have names, and others have none"),
         ("[[levels]]", "[[levels", "it is no TOML"),
-        ("[[levels]]", "[[levels]]\n" * 40 + "[[levels]]", "length <= 32"),
+        ("[[levels]]", "[[levels]]\n" * 40 + "[[levels]]", "levels: 123 of them"),
         ('"300ns+1ns/B"', '"300"', "level 1, its port: '300' is no time"),
         (
             'table = [[8, "1us", 3],',

@@ -69,12 +69,16 @@ def test_other_levels_replace_everything_and_it_is_said() -> None:
     """t0 between nodes says nothing about messages of which some stay inside."""
     fresh = msgspec.structs.replace(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
     for old, new, said in (
-        (WITH_NODES, fresh, "t0 and λ measured with levels (node), not as one level as now"),
-        (fresh, WITH_NODES, "t0 and λ measured as one level, not with levels (node) as now"),
+        (WITH_NODES, fresh, "with levels (node), for newer ones as one level"),
+        (fresh, WITH_NODES, "as one level, for newer ones with levels (node)"),
     ):
+        old = msgspec.structs.replace(old, combining=(combined("sum"), combined("max")))
+        new = msgspec.structs.replace(new, combining=(combined("sum", 2e-6),))
         merged = merge(old, new)
-        assert merged.dropped == (said,)
-        assert merged.profile.measurements == new.measurements
+        assert merged.dropped == (f"t0 and λ on {old.provenance.ranks} ranks {said}",)
+        assert merged.profile.points == new.points
+        assert merged.profile.levels == new.levels
+        assert merged.profile.combining == (combined("sum", 2e-6), combined("max"))
 
 
 def test_what_was_measured_again_is_replaced() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import accumulate
 from math import ceil, floor, lcm
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,9 +31,8 @@ MAX_EVER = 1 << 22
 """Pieces × ranks, the first piece counted several times: larger rounds are refused."""
 MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
 """Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
-MAX_COMPARED, MAX_TOGETHER = 4, 1 << 12
-"""Numbers of pieces that are compared by exact times; and how many pieces they are together, but
-for the first two: the more there are, the closer is a rough time."""
+MAX_COMPARED = 4
+"""Numbers of pieces that are compared by exact times."""
 MAX_FREE = 36
 """Ranks: rounds with free choice are not tried for more."""
 SAMPLED = 16
@@ -130,7 +128,7 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
     """Bytes in a piece, for numbers of pieces that are an eighth apart, and for pieces of one item.
 
-    apart: another part than an eighth.
+    apart: 16 for a sixteenth.
     """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
@@ -201,8 +199,6 @@ def _best(
         return rounds_time(problem, machine, rounds, blocks)
 
     few = sorted(rough, key=lambda one: (rough[one], one))[:compared]
-    together = accumulate(-(-problem.nbytes // nbytes) for nbytes, _ in few)
-    few = few[: max(sum(count <= MAX_TOGETHER for count in together), 2)]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]

@@ -10,8 +10,8 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
 * greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
   small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
-  tell what the others will cost: what does not fit into the budget is not begun, and where long
-  messages would take much of it, those to many targets are left out.
+  tell what the others will cost: what does not fit into the budget is not begun, and where
+  messages much longer than the shortest would take much of it, those to many targets are left out.
 * rounds: everything that is not yet known well enough, shuffled, half as often again as before;
   until all is known within the tolerance, or the budget ends.  In the first round sizes that take
   less time have more repetitions.

@@ -26,7 +26,7 @@ from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 MOST_LEVELS = 32
-"""In a file: more are a mistake, and are refused before all of them are read."""
+"""In a file: more are a mistake."""
 FAR = 1 << 20
 """A line α + nβ is kept as its values for 0 and for so many bytes."""
 
@@ -140,7 +140,7 @@ class _Level(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    levels: Annotated[list[_Level], msgspec.Meta(min_length=1, max_length=MOST_LEVELS)]
+    levels: Annotated[list[_Level], msgspec.Meta(min_length=1)]
     placement: str | None = None
     groups: list[list[list[int]]] | None = None
 
@@ -154,6 +154,9 @@ def load(path: Path) -> Levels:
 
 
 def _machine(file: _File) -> Levels:
+    if len(file.levels) > MOST_LEVELS:
+        seen, remedy = f"{len(file.levels)} of them", f"give {MOST_LEVELS} at most"
+        raise InvalidArgument("levels", seen, remedy)
     if (file.placement is None) == (file.groups is None):
         raise _not_once("where the ranks are", file.groups, "placement", "groups")
     laws, ports = zip(*map(_of_file, count(1), file.levels), strict=True)

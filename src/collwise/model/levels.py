@@ -99,7 +99,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """At the outermost level, and the ports its messages leave by; inside, in proportion."""
+        """The ports of the outermost groups take all of it; levels, in proportion to their t0."""
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
             share = min(level.law.message(1).gap / whole, Fraction(1))

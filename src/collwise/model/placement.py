@@ -170,7 +170,7 @@ class Placement(KeptHash):
     def part(self, ranks: Sequence[int]) -> "Placement":
         """Of some ranks alone, which are numbered anew, in this order.
 
-        Raises InvalidArgument, as the methods below do, for ranks and levels that there are not.
+        Raises InvalidArgument, as `meeting`, `group` and `sizes` do, for what there is not.
         """
         ranks = [self._rank(rank) for rank in _listed(ranks, "the ranks of a part")]
         return Placement.of(
@@ -204,7 +204,7 @@ class Placement(KeptHash):
         return next((level for level, row in rows if row[one] == row[other]), self.depth)
 
     def meetings(self, ones: Ints, others: Ints) -> Ints:
-        """`meeting` of many pairs of different ranks at once."""
+        """`meeting` of many pairs of different ranks at once, which are not checked."""
         levels = np.full(len(ones), self.depth, dtype=np.int64)
         for level, row in reversed(list(enumerate(self.table, 1))):
             levels[row[ones] == row[others]] = level

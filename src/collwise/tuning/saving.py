@@ -13,7 +13,13 @@ from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.measure.breakpoints import CurvePoint, find_segments
 from collwise.measure.stability import judge
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredLevel, MeasuredSize, Measurements, RaceResult
+from collwise.profiles.records import (
+    CombineTime,
+    MeasuredLevel,
+    MeasuredSize,
+    Measurements,
+    RaceResult,
+)
 from collwise.system import formatting
 from collwise.system.files import locked
 
@@ -41,7 +47,8 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     """Add what was measured to the saved profile, if it is one of the same machine.
 
     What was measured again is replaced: the same size with the same placement of ranks, the same
-    race with the same placement.  All else stays, except races of algorithms that are no more.
+    race with the same placement.  All else stays, except races of algorithms that are no more, and
+    t0 and λ with the same placement but other levels.
     """
     if saved is None:
         return Merged(new)
@@ -57,8 +64,9 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     unknown = [race for race in saved.race_results if race.algorithm not in ALGORITHMS]
     dropped = tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown))
     if same is not None and _levels(same) != _levels(new):
-        dropped += (f"t0 and λ measured {_levels(same)}, not {_levels(new)} as now",)
-        same = None
+        what = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
+        dropped += (f"{what}, for newer ones {_levels(new)}",)
+        new, same = msgspec.structs.replace(new, combining=_combining(same, new)), None
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
     measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
@@ -157,13 +165,11 @@ def _together(
     new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
     fresh = {(p.mode, p.nbytes) for p in new.points}
     stale = {(p.mode, p.nbytes) for p in old.points}
-    cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
-    combining = [t for t in old.combining if (t.op, t.dtype, t.nbytes) not in cells]
     medians = [m for m in old.medians if (m.mode, m.nbytes) in stale - fresh]
     measured = msgspec.structs.replace(
         new,
         medians=(*(m for m in new.medians if (m.mode, m.nbytes) in fresh), *medians),
-        combining=(*new.combining, *combining),
+        combining=_combining(old, new),
     )
     if stale - fresh:
         kept = [p for p in old.points if (p.mode, p.nbytes) in stale - fresh]
@@ -174,6 +180,13 @@ def _together(
             measured, points=points, verdict=judgement.verdict, advice=judgement.advice
         )
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
+
+
+def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
+    """What combining takes, by both: the levels do not matter for it."""
+    cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
+    kept = (t for t in old.combining if (t.op, t.dtype, t.nbytes) not in cells)
+    return (*new.combining, *kept)
 
 
 def _levels(measured: Measurements) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.composition import (
@@ -98,13 +98,22 @@ def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
+class _Pieces(NamedTuple):
+    """Pieces to try, over so many outer levels; latencies as they are written."""
+
+    rough: Fraction
+    segment: int
+    levels: int
+    latencies: str
+
+
 def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Settings]:
     """The few best lengths of pieces, with the best algorithms inside.
 
     Of those that a rough time favours, the exact time of the leaders' rounds decides.
     """
     teams = hierarchy_of(problem)
-    collective, rough = problem.collective, list[tuple[Fraction, int, int, str]]()
+    collective, tried = problem.collective, list[_Pieces]()
     for segment in lengths(problem, APART):
         costs = _costs(problem, machine, segment)
         levels = 1
@@ -123,18 +132,18 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
             broadcast_time(teams.largest(level), latency)
             for level, latency in zip(outer, latencies, strict=True)
         )
-        rough.append(((count + later) * gap, segment, levels, " ".join(map(str, latencies))))
+        written = " ".join(map(str, latencies))
+        tried.append(_Pieces((count + later) * gap, segment, levels, written))
 
-    def time(one: tuple[Fraction, int, int, str]) -> Fraction:
-        _, segment, levels, latency = one
-        placed = machine.placed(teams.placement.part(members(teams, levels)))
-        playing = rounds(problem, tuple(map(int, latency.split())), segment)
+    def exact_time(one: _Pieces) -> Fraction:
+        leaders = machine.placed(teams.placement.part(members(teams, one.levels)))
+        playing = rounds(problem, tuple(map(int, one.latencies.split())), one.segment)
         among = replace(problem, ranks=playing.ranks, root=0, placement=None)
-        whole = Schedule(among, program(playing, pieces_of(problem, segment)))
-        return fastest_timing(whole, placed).completion
+        schedule = Schedule(among, program(playing, pieces_of(problem, one.segment)))
+        return fastest_timing(schedule, leaders).completion
 
     made: list[Settings] = []
-    for _, segment, levels, latency in sorted(sorted(rough)[:COMPARED], key=time)[:BEST]:
+    for one in sorted(sorted(tried)[:COMPARED], key=exact_time)[:BEST]:
         inside = [
             best_parts(
                 team_problem(problem, collective, max(teams.largest(level), 2)),
@@ -142,10 +151,14 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
                 None,
                 1,
             )[0]
-            for level in range(1, teams.depth - levels + 1)
+            for level in range(1, teams.depth - one.levels + 1)
         ]
         made.append(
-            {"latencies": latency, "segment": segment, "inside": " | ".join(inside) or "binomial"}
+            {
+                "latencies": one.latencies,
+                "segment": one.segment,
+                "inside": " | ".join(inside) or "binomial",
+            }
         )
     return made
 

@@ -13,8 +13,8 @@ Only rank 0 holds one; it broadcasts each batch, and all ranks run it.  A campai
   tell what the others will cost: what does not fit into the budget is not begun, and where
   messages much longer than the shortest would take much of it, those to many targets are left out.
 * rounds: everything that is not yet known well enough, shuffled, half as often again as before;
-  until all is known within the tolerance, or the budget ends.  In the first round sizes that take
-  less time have more repetitions.
+  until all is known within the tolerance, or the budget ends.  At first sizes that take less time
+  have more repetitions.
 """
 
 from collections import defaultdict
@@ -67,7 +67,7 @@ LARGEST_SHARE = 1 / 20
 LONG = 1.5
 """Of messages that take so many times as long as the shortest, t0 is seen with few targets."""
 MORE_OFTEN = 8
-"""The most by which short probes are repeated more often than long ones in the first round."""
+"""The most by which short probes are at first repeated more often than long ones."""
 TOLERANCE = 0.01
 """A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
 BATCH = 1024
@@ -292,22 +292,23 @@ class Campaign:
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
         """The cells of a size, the largest numbers of targets left out if they take too long."""
-        limit = LARGEST_SHARE * self.budget_s
-        shortest, this = (self._costs.of(self._cells(n)[0]) for n in (self.sizes[0], nbytes))
-        while this > LONG * shortest and len(ks := self._ks[nbytes]) > 2:
-            if sum(map(self._costs.of, self._cells(nbytes))) <= limit:
-                break
-            self._ks[nbytes] = ks[:-1]
-        return self._cells(nbytes)
+        cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
+        if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
+            return cells
+        while len(self._ks[nbytes]) > 2 and sum(map(self._costs.of, cells)) > limit:
+            self._ks[nbytes] = self._ks[nbytes][:-1]
+            cells = self._cells(nbytes)
+        return cells
 
     def _round(self, cells: Sequence[ProbeSetting]) -> Iterator[list[Probe]]:
         costs: defaultdict[int, float] = defaultdict(float)
         for cell in cells:
             costs[cell.nbytes] += self._costs.of(cell)
+        longest = max(costs.values())
         pending: list[ProbeSetting] = []
         for cell in cells:
             done, own = len(self._samples.get(cell, ())), costs[cell.nbytes]
-            often = min(max(costs.values()) / own, MORE_OFTEN) if own else 1
+            often = min(longest / own, MORE_OFTEN) if own else 1
             pending += [cell] * min(max(round(ROUND * often), done // 2), self.repetitions - done)
         self._random.shuffle(pending)
         while pending:

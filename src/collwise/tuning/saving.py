@@ -64,8 +64,8 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     unknown = [race for race in saved.race_results if race.algorithm not in ALGORITHMS]
     dropped = tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown))
     if same is not None and _levels(same) != _levels(new):
-        what = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
-        dropped += (f"{what}, for newer ones {_levels(new)}",)
+        old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
+        dropped += (f"{old}, for newer ones {_levels(new)}",)
         new, same = msgspec.structs.replace(new, combining=_combining(same, new)), None
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
     measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
@@ -111,7 +111,6 @@ def together(profiles: Iterable[Profile]) -> Merged:
     """What several profiles of one machine know; what was measured later counts.
 
     Of what became of the earlier ones, it says only what was dropped.
-
     Raises InvalidArgument if they are of different machines.
     """
     first, *others = sorted(profiles, key=lambda one: one.provenance.created)

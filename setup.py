@@ -30,7 +30,11 @@ setup(
                 py_limited_api=True,
                 optional=True,
             )
-            for room, name in (("timing", "_event_loop"), ("lab", "_carrier"))
+            for room, name in (
+                ("schedule", "_dependencies"),
+                ("timing", "_event_loop"),
+                ("lab", "_carrier"),
+            )
         ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

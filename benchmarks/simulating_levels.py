@@ -21,7 +21,6 @@ from bench_support import listed, number, table_head, table_row
 import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.level_notation import parse
-from collwise.timing.events import Timing
 
 LEVELS = "64x64: 0.3us+0.1ns/B,0.6us+0.1ns/B,0.1us+0.8ns/B; 3us+0.8ns/B,15us+0.8ns/B"
 SIZES = (8, 1 << 16, 1 << 22)
@@ -64,11 +63,8 @@ def simulate(levels: str, name: str, nbytes: int, every: int) -> None:
     trace = cw.simulate(plan.schedule, machine)
     assert trace.completion
     cpu_s = time.process_time() - begin
-    simulated = trace.simulated
-    if isinstance(simulated, Timing):
-        messages, by = len(trace.transfers), "lists"
-    else:
-        messages, by = simulated.sizes[1] * len(simulated.sizes[0]), "columns"
+    messages = int(trace.simulated.sizes[1].sum())
+    by = "columns" if plan.schedule.makes_rows(in_order=True) else "lists"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"cpu_s": cpu_s, "by": by, "messages": messages, "mib": memory}))
 

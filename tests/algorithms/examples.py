@@ -1,6 +1,8 @@
 """What many tests need of algorithms: a value for every parameter, machines of every kind."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -8,6 +10,8 @@ from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.reductions import cube_dimension
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
+from collwise.schedule.program import Schedule, Written
+from collwise.schedule.rows import Rows
 
 LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 MEASURED = measured(
@@ -99,6 +103,24 @@ def sources_for(algorithm: Algorithm, p: int) -> dict[str, Any]:
         return {}
     random = Random(p)
     return {"sources": random.sample(range(p), random.randint(1, p))}
+
+
+def written_out(schedule: Schedule) -> Schedule:
+    """The slow twin, in which nothing but every rank's list says what happens."""
+    lists = map(tuple, schedule.program.every(schedule.ranks))
+    return replace(schedule, program=Written(tuple(lists)))
+
+
+def told(rows: Rows) -> list[tuple[Any, ...]]:
+    """All rows, sorted; each with those that it waits for.
+
+    A combine waits for all that its rank receives before it, whatever it reads.
+    """
+    columns = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
+    each = list(zip(*(column.tolist() for column in columns), strict=True))
+    begins, needs = rows.begins.tolist(), rows.needs.tolist()
+    waits = [sorted(each[n] for n in needs[a:b]) for a, b in pairwise(begins)]
+    return sorted((*row, *own * (row[1] >= 0)) for row, own in zip(each, waits, strict=True))
 
 
 def _with_posted_receives(algorithm: Algorithm) -> bool:

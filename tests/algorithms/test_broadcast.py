@@ -119,9 +119,8 @@ def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -
         for settings in algorithm.choices(Problem("broadcast", p, nbytes), machine):
             schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
             verify(schedule, machine)
-            if machine.independent_ports:
-                predicted = algorithm.predict(machine, p, nbytes, p - 1, **settings)
-                assert predicted == ideal(schedule, machine).completion
+            predicted = algorithm.predict(machine, p, nbytes, p - 1, **settings)
+            assert predicted == ideal(schedule, machine).completion
 
 
 @pytest.mark.no_cover

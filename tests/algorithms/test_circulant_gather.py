@@ -1,13 +1,10 @@
 """Reduces by halving on any number of ranks."""
 
-from typing import Any
-
 import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
 from collwise.model.machine import Machine
-from collwise.timing import ideal_completion
 
 GATHER = ALGORITHMS["reduce/circulant_gather"]
 SLOW = Machine.hockney(alpha_s="1e-6", beta_s="1e-9", gamma_s="1e-7")
@@ -61,9 +58,3 @@ def test_where_it_is_tried() -> None:
     no_start = Machine.hockney(alpha_s=0, beta_s=0, gamma_s="1e-7")
     (settings,) = GATHER.choices(GATHER.problem(9, 64, itemsize=8), no_start)
     assert settings["latency"] == 1
-
-
-def test_where_receivers_keep_senders_waiting_it_is_simulated() -> None:
-    settings: dict[str, Any] = {"stages": "3d", "latency": 4}
-    schedule = GATHER.schedule(9, 90, **settings)
-    assert GATHER.predict(SLOW, 9, 90, **settings) == ideal_completion(schedule, SLOW)

@@ -8,7 +8,7 @@ MINE = """
 import collwise as cw
 chain = cw.ALGORITHMS["broadcast/chain"]
 cw.register(cw.Algorithm(name="broadcast/mine", summary="s", source=(), time="t",
-                         build=chain.build, predicted=chain.predicted))
+                         build=chain.build, predicted=chain.time_of))
 """
 ASKED = """
 import logging

@@ -22,9 +22,10 @@ from collwise.algorithms.reductions import cube_dimension
 from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
-from collwise.schedule.problem import ORDERS
-from collwise.schedule.program import Columns, Schedule, tabulate
-from collwise.timing import ideal, ideal_completion
+from collwise.schedule.problem import ORDERS, Problem
+from collwise.schedule.program import Schedule, tabulate
+from collwise.schedule.rows import Columns, of_classes, of_columns, of_lists
+from collwise.timing import ideal, simulate
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import (
     LATENCIES,
@@ -36,6 +37,8 @@ from tests.algorithms.examples import (
     sources_for,
     stages_for,
     strategy_for,
+    told,
+    written_out,
 )
 from tests.case import in_case
 
@@ -54,8 +57,8 @@ ITEM_SIZES = (1, 4, 8, 16)
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 
 
-def combines(algorithm: Algorithm) -> bool:
-    return algorithm.kind.combines
+def combines(what: Algorithm | Problem) -> bool:
+    return what.kind.combines
 
 
 def lengths(p: int) -> list[int]:
@@ -148,9 +151,7 @@ class Case:
     @cached_property
     def machines(self) -> list[Any]:
         """All of them where that is quick, else some, in turn."""
-        played = self.algorithm.kind.has_sources  # to predict it: no formula is at stake
-        most = MAX_TIMED_OPERATIONS // 4 if played else MAX_TIMED_OPERATIONS
-        count = most // max(sum(map(len, self.schedule(LATENCIES[0]).lists)), 1)
+        count = MAX_TIMED_OPERATIONS // max(sum(map(len, self.schedule(LATENCIES[0]).lists)), 1)
         count = max(1 + 2 * (self.p <= FEW_RANKS), min(len(MACHINES), count))
         return [MACHINES[(3 * self.number + i) % len(MACHINES)] for i in range(count)]
 
@@ -191,11 +192,15 @@ def sample(name: str) -> tuple[Case, ...]:
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.no_cover)])
 @each
 def test_the_facts(algorithm: Algorithm, few: bool) -> None:
-    """The promise is kept (the ports are checked with the times); predict is the ideal time."""
+    """The promise is kept (the ports are checked with the times); predict is the ideal time.
+
+    That of every rank's list, whatever arrays, classes of ranks or shapes of trees it comes from.
+    """
     for case in [case for case in sample(algorithm.name) if (case.p <= FEW_RANKS) == few]:
         check_flow(case.schedule(LATENCIES[case.p % len(LATENCIES)]))
         check_predictions(case)
         check_columns(case.schedule(LATENCIES[0]))
+        check_rows(case.schedule(LATENCIES[0]))
 
 
 def check_predictions(case: Case) -> None:
@@ -218,24 +223,37 @@ def check_predictions(case: Case) -> None:
         )
         where = machine.describe(), schedule.algorithm, p, nbytes, root
         assert type(predicted) is Fraction
-        if i:
-            assert predicted == ideal_completion(schedule, machine), where
-        else:
-            timing = ideal(schedule, machine)
-            assert predicted == timing.completion, where
+        timing = ideal(written_out(schedule), machine)
+        assert predicted == timing.completion, where
+        if not i:
             assert timing.completion_s == max(timing.finish_s) == float(predicted)
+            assert timing.finish == simulate(schedule, machine).finish, where
             check_ports(schedule, timing, machine)
-        if not algorithm.segmented:
-            bound = postal.broadcast_time(p, cost.lam) * cost.gap
-            assert predicted >= bound, where
-            if algorithm.time == "T_λ(p)·t0" and not other:
-                assert predicted == bound, where
+        bounds = schedule.problem.lower_bounds(machine)
+        assert predicted >= bounds[not algorithm.segmented].time, where
+        if algorithm.time == "T_λ(p)·t0" and not other:
+            assert predicted == postal.broadcast_time(p, cost.lam) * cost.gap, where
 
 
 def check_columns(schedule: Schedule) -> None:
     sources = schedule.problem.sources
     starts = {s.rank: sum(t.nbytes for t in sources if t.rank < s.rank) for s in sources}
     assert rows(schedule.columns()) == rows(tabulate(schedule.lists, starts)), schedule.problem
+
+
+def check_rows(schedule: Schedule) -> None:
+    """Rows made of arrays, and of ranks that stand for others, are those of every rank's list."""
+    program, p = schedule.program, schedule.ranks
+    lists = program.every(p)
+    for combining in (False, True):
+        made = [program.rows(combines=combining)]
+        if not combines(schedule.problem):
+            columns = program.columns()
+            made += [] if columns is None else [of_columns(columns, p)]
+        elif classes := program.classes():
+            made.append(of_classes(classes, program.operations, combines=combining))
+        expected = told(of_lists(lists, combines=combining))
+        assert all(told(rows) == expected for rows in made if rows), schedule.problem
 
 
 def rows(columns: Columns) -> list[tuple[int, ...]]:
@@ -372,17 +390,10 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
             if "lam" in more:
                 schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             predicted = algorithm.predict(machine, p, nbytes, root, itemsize=item, **more)
+            timing = ideal(written_out(schedule), machine)
+            assert predicted == timing.completion, machine.describe()
             if machine in (MACHINES[2], *MACHINES[-3:]):
-                timing = ideal(schedule, machine)
                 check_ports(schedule, timing, machine)
-                completion = timing.completion
-            else:
-                completion = ideal_completion(schedule, machine)
-            problem = algorithm.problem(p, nbytes, root, itemsize=item, **sources)
-            if algorithm.estimated(problem, algorithm.settings(settings.of(algorithm))):
-                assert predicted >= completion, machine.describe()
-            else:
-                assert predicted == completion, machine.describe()
 
 
 @pytest.mark.exhaustive

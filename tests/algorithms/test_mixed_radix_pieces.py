@@ -7,12 +7,10 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
-from collwise.algorithms.reductions import circular_time, simulated_time
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
-from collwise.schedule.exchange import Stage
 from collwise.schedule.exchange_in_pieces import ExchangeInPieces
-from collwise.timing import ideal_completion
+from collwise.timing import ideal
 from tests.algorithms.examples import COMBINES, MACHINES
 
 PIECES = ALGORITHMS["allreduce/mixed_radix_pieces"]
@@ -31,7 +29,7 @@ def test_pieces_are_combined_in_the_order_of_the_ranks(ranks: int, stages: str, 
         cw.verify(schedule)
         for machine in (*MACHINES[::4], COMBINES):
             predicted = PIECES.predict(machine, ranks, 8 * items, itemsize=8, **more)
-            assert predicted == ideal_completion(schedule, machine)
+            assert predicted == ideal(schedule, machine).completion
 
 
 def test_vectors_and_ranks_that_do_not_divide_go_whole() -> None:
@@ -42,18 +40,6 @@ def test_vectors_and_ranks_that_do_not_divide_go_whole() -> None:
         )
         plain = whole.schedule(ranks, 8 * items, itemsize=8, stages="2 3d" if ranks > 1 else "2")
         assert made.lists == plain.lists
-
-
-def test_no_estimate_is_too_low() -> None:
-    """That of the next length whose parts are equally long."""
-    for items in (13, 50, 333):
-        problem = PIECES.problem(20, 8 * items, itemsize=8)
-        program = ExchangeInPieces(problem, (Stage(4, divided=True), Stage(5, divided=False)), 3, 2)
-        for machine in (COMBINES, *MACHINES[::3]):
-            assert circular_time(program, machine) >= simulated_time(problem, machine, program)
-    settings: dict[str, Any] = {"stages": "16d 16", "pieces": 2, "latency": 2}
-    assert PIECES.estimated(PIECES.problem(256, 8 * 333, itemsize=8), settings)
-    assert PIECES.predict(COMBINES, 256, 8 * 333, itemsize=8, **settings) > 0
 
 
 def test_they_pay_where_messages_travel_for_long() -> None:

@@ -19,10 +19,10 @@ from collwise.planner.by_hand import Choice, planned
 from collwise.planner.choose import plan_for, unpredicted
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import tabulate
+from collwise.schedule.rows import of_columns, of_lists
 from collwise.timing import ideal
-from collwise.timing.trace import fastest_timing
 from collwise.verifier import check_flow, check_ports
-from tests.algorithms.examples import fitting, roots, settings_of
+from tests.algorithms.examples import fitting, roots, settings_of, told
 from tests.case import in_case
 from tests.timing.levels_twin import random_levels, random_placement
 
@@ -51,7 +51,7 @@ def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any
     schedule = algorithm.solve(problem, settings)
     check_flow(schedule)
     timing = ideal(schedule, machine)
-    assert algorithm.predicted(problem, machine, algorithm.settings(settings)) == timing.completion
+    assert algorithm.time_of(problem, machine, settings) == timing.completion
     check_ports(schedule, timing, machine)
     for rank in {0, problem.root, problem.ranks - 1}:
         assert schedule.rank(rank) == schedule.lists[rank]
@@ -180,14 +180,13 @@ def test_rounds_over_levels_that_are_refused() -> None:
 def test_several_messages_of_a_round_to_one_rank() -> None:
     """From other levels; where ranks would wait in a circle, each is listed in its round."""
     placement = Placement.regular(2, 2, 2)
-    laws = [Machine.postal(t0_s=t0, lam=lam) for t0, lam in ((3, 1), (1, 4), (4, 3))]
     settings: dict[str, Any] = {"latencies": "1 5 5", "segment": 8, "inside": "flat"}
     algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
     schedule = algorithm.schedule(8, 24, 3, placement=placement, **settings)
     assert schedule.columns().rows() == tabulate(schedule.lists).rows()
-    machine = Machine.levels(laws, placement, ports=[None, 2])
-    trace = fastest_timing(schedule, machine, vectorised_from=2)
-    assert sorted(trace.transfers) == sorted(ideal(schedule, machine).transfers)
+    rows = of_columns(schedule.columns(), 8)
+    assert rows
+    assert told(rows) == told(of_lists(schedule.lists, combines=False))
 
 
 def test_only_trees_are_joined() -> None:

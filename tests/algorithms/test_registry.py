@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms import ALGORITHMS, Algorithm, registry
 from collwise.algorithms.registry import (
     algorithms_for,
     collectives,
@@ -18,11 +18,12 @@ from collwise.algorithms.registry import (
     integer,
     register,
 )
-from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from collwise.model.machine import Machine
+from collwise.errors import BeyondLimits, CollwiseError, InvalidArgument, UnknownName
+from collwise.model.machine import ExchangeOnly, Machine
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
-from tests.algorithms.examples import root_of, settings_of, sources_for
+from collwise.timing import ideal
+from tests.algorithms.examples import root_of, settings_of, sources_for, written_out
 from tests.case import in_case
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
@@ -183,13 +184,40 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
 
 
 @each
-def test_the_closed_form_is_for_independent_ports(algorithm: Algorithm) -> None:
-    loggp = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
-    with pytest.raises(InvalidArgument) as caught:
-        algorithm.predict(loggp, 4, 8, **sources_for(algorithm, 4), **settings_of(algorithm, 4))
-    assert caught.value.asked == f"the closed form of {algorithm.name}"
-    assert "beyond their ports (loggp)" in caught.value.seen
-    assert "collwise.ideal" in caught.value.remedy
+def test_predict_where_messages_delay_each_other(algorithm: Algorithm) -> None:
+    """With one processor, one partner at a time, wormholes, levels: the ideal time as well."""
+    given = {**sources_for(algorithm, 6), **settings_of(algorithm, 6)}
+    schedule = algorithm.schedule(6, 240, **given, itemsize=4)
+    for machine in (
+        Machine.loggp(L_s=5, o_s=2, g_s=3, G_s=1),
+        ExchangeOnly(Fraction(2), Fraction(1, 9), Fraction(1, 7)),
+        Machine.wormhole(send_s=1, receive_s=2, hop_s=1, beta_s=1, gamma_s=1),
+        Machine.levels([POSTAL, Machine.postal(t0_s=3, lam=4)], Placement.regular(2, 3)),
+    ):
+        if machine.ports_block and schedule.program.needs_posted_receives:
+            continue
+        predicted = algorithm.predict(machine, 6, 240, **given, itemsize=4)
+        assert predicted == ideal(written_out(schedule), machine).completion
+
+
+def test_what_would_take_minutes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MAX_PLAYED", 1000)
+    down, up = (ALGORITHMS[f"{name}/chain_segmented"] for name in ("broadcast", "reduce"))
+    assert down.predict(POSTAL, 10**5, 8000, segment=8) == 2 * (10**5 - 1) + 1000 - 1
+    with pytest.raises(BeyondLimits) as caught:
+        up.predict(POSTAL, 101, 100, segment=10)
+    assert str(caught.value) == (
+        "the time of reduce/chain_segmented(segment=10): about 1,515 messages would have to be "
+        "simulated for it; choose fewer ranks, larger segments or another algorithm"
+    )
+
+
+def test_a_prediction_of_earlier_versions_is_ignored() -> None:
+    chain = ALGORITHMS["broadcast/chain"]
+    given: dict[str, Any] = {"summary": "s", "source": (), "time": "t", "build": chain.build}
+    with pytest.warns(DeprecationWarning, match="broadcast/mine: predicted= is ignored; the time"):
+        mine = Algorithm(name="broadcast/mine", predicted=lambda *_: 0, **given)
+    assert mine.predict(POSTAL, 4, 8) == chain.predict(POSTAL, 4, 8) == 6
 
 
 @pytest.mark.no_cover

@@ -117,7 +117,8 @@ def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) 
     exact = {nbytes: made(machine, nbytes=nbytes) for nbytes in (512, 1 << 16)}
     for module in (candidates, relaxed):
         monkeypatch.setattr(module, "MAX_INSIDE", 16)
-    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 200)
+    monkeypatch.setattr(candidates, "RUNNERS_UP", 200)
+    monkeypatch.setattr(candidates, "BUDGET_ELSEWHERE", 200)
     monkeypatch.setattr(choose, "_plan", choose._plan.__wrapped__)
     few = {nbytes: made(machine, nbytes=nbytes) for nbytes in exact}
     for nbytes, plan in few.items():
@@ -150,22 +151,3 @@ def test_a_message_passes_the_ports_of_all_groups_that_it_leaves() -> None:
     """Eight lanes between racks pass the ports of the nodes, too, which are slower."""
     machine = parse("2x4x8: 200ns,2,300ns; 1.7us,4,20ns; 1.7us,8")
     assert OneLevel(machine, 3, crowd=8).message(1) == (F("2.4e-6"), F("15.7e-6"))
-
-
-@pytest.mark.parametrize("proofs", [0, 1 << 17])
-def test_what_is_only_expected_to_be_faster_has_to_prove_it(
-    monkeypatch: pytest.MonkeyPatch, proofs: int
-) -> None:
-    """Where nothing but the plans for one level is simulated in any case."""
-    machine = parse("8x8: 200ns,2,300ns; 1.7us+0.8ns/B,4")
-    exact = made(machine, nbytes=512)
-    monkeypatch.setattr(candidates, "MAX_WITH_LEVELS", 0)
-    monkeypatch.setattr(candidates, "MAX_FOR_RUNNERS_UP", 0)
-    monkeypatch.setattr(candidates, "MAX_FOR_PROOFS", proofs)
-    monkeypatch.setattr(choose, "_plan", choose._plan.__wrapped__)
-    plan = made(machine, nbytes=512)
-    assert not any(one.rough for one in plan.candidates)
-    assert plan.choice.predicted == cw.simulate(plan.schedule, machine).completion
-    assert proofs or "too many messages to simulate when planning" in plan.excluded.values()
-    assert exact.choice.predicted <= plan.choice.predicted
-    assert any("multilevel" in one.label for one in plan.candidates) == bool(proofs)

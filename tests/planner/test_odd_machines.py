@@ -12,7 +12,7 @@ from collwise.planner.choose import problem_for
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import Send
 from collwise.schedule.program import LARGEST_IN_COLUMNS
-from collwise.timing.vectorised import vectorised_timing
+from collwise.timing import completion
 from tests.algorithms.examples import settings_of
 
 PRIMES = 1000003, 998244353, 2147483647
@@ -119,9 +119,8 @@ def test_no_column_is_wrong(nbytes: int) -> None:
         sources: dict[str, Any] = {"sources": range(5)} if algorithm.kind.has_sources else {}
         settings = settings_of(algorithm, 5, **wanted)
         schedule = algorithm.schedule(5, nbytes, **sources, **settings)
-        timing = vectorised_timing(schedule, MACHINES["primes"])
-        if timing is not None:
-            assert timing.completion == cw.ideal(schedule, MACHINES["primes"]).completion, name
+        time = completion(schedule, MACHINES["primes"])
+        assert time == cw.ideal(schedule, MACHINES["primes"]).completion, name
         if algorithm.collective == "broadcast":
             predicted = algorithm.predict(MACHINES["primes"], 5, nbytes, **settings)
             assert predicted == cw.ideal(schedule, MACHINES["primes"]).completion, name

@@ -106,12 +106,12 @@ def test_an_algorithm_that_does_not_apply(name: str, ranks: int, nbytes: int) ->
 def test_a_time_beyond_limits_refuses_one_candidate(
     collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = 200 if collective == "broadcast" else 12  # only its scatters are simulated
+    ranks = 12
     asked: dict[str, Any] = {"ranks": ranks, "nbytes": 9600, "machine": POSTAL}
     if COLLECTIVES[collective].has_sources:
         asked["sources"] = [0, 5, 7]
     whole = plan(collective, **asked)
-    monkeypatch.setattr(registry, "MAX_SIMULATED", 4)
+    monkeypatch.setattr(registry, "MAX_PLAYED", 4)
     monkeypatch.setattr("collwise.planner.choose._plan", _plan.__wrapped__)
     rest = plan(collective, **asked)
     refused = {name: why for name, why in rest.excluded.items() if why.startswith("not tried")}

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
-from collwise.algorithms.s_to_p import source_tree
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.model import postal
 from collwise.model.bounds import broadcast_unsegmented
@@ -383,32 +382,14 @@ def test_unknown_distributions_and_topologies() -> None:
 
 
 def test_more_ranks_than_can_be_played() -> None:
-    """Where formulas give times, there is always a plan; elsewhere, a schedule by name."""
+    """Of one tree for all, there is a plan; elsewhere, a schedule by name."""
     with pytest.raises(InvalidArgument) as caught:
         s_to_p(1 << 20, [5, 77], machine=LOGGP)
     assert "none of its algorithms is tried at this size" in str(caught.value)
     made = s_to_p(1 << 20, [5, 77])
-    assert made.choice.estimate
     assert made.algorithm == "s_to_p/source_tree"
     schedule = ALGORITHMS["s_to_p/br_lin"].schedule(1 << 20, 8, sources=[5, 77])
     assert schedule.rank(123_456)
-
-
-@pytest.mark.parametrize("machine", [POSTAL, HOCKNEY], ids=lambda m: m.kind)
-def test_an_estimate_down_one_tree_is_from_above(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    algorithm = ALGORITHMS["s_to_p/source_tree"]
-    for sources, nbytes in (([3], 700), ([0, 4, 8], [700, 5, 3]), (range(12), 64)):
-        problem = Problem.of("s_to_p", 12, nbytes, sources=list(sources))
-        exact = algorithm.time_of(problem, machine, {"lam": 2})
-        assert exact == ideal(algorithm.solve(problem, {"lam": 2}), machine).completion
-        with monkeypatch.context() as patched:
-            patched.setattr(source_tree, "MAX_RECEIVED", 1)
-            above = algorithm.time_of(problem, machine, {"lam": 2})
-            assert algorithm.estimated(problem, {"lam": 2}) == (len(sources) > 1)
-        assert above >= exact
-        assert (above == exact) or len(sources) > 1
 
 
 @pytest.mark.no_cover

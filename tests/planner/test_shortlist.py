@@ -14,7 +14,7 @@ from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import shortlist, worth_a_race
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.problem import Problem
-from collwise.timing.events import ideal
+from collwise.timing import ideal
 from tests.planner.machines import HOCKNEY, MACHINES, MEASURED, POSTAL
 
 

@@ -22,7 +22,8 @@ from collwise.schedule.operations import (
     writes,
 )
 from collwise.schedule.problem import ORDERS, Problem, satisfies
-from collwise.schedule.program import Columns, Schedule, Written, tabulate
+from collwise.schedule.program import Schedule, Written, tabulate
+from collwise.schedule.rows import Columns
 
 A, B = Block(0, 0, 6), Block(0, 6, 4)
 WRITTEN = Written(

@@ -2,25 +2,13 @@
 
 from fractions import Fraction
 from itertools import chain
-from random import Random
 from typing import Any, NamedTuple
 
 from collwise.model.machine import Hockney, Wormhole
 from collwise.model.topology import Topology
 from collwise.schedule.dependencies import dependencies
-from collwise.schedule.operations import (
-    Block,
-    Combine,
-    Copy,
-    Operation,
-    Recv,
-    Send,
-    Slot,
-    scratch,
-    size_of,
-)
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
+from collwise.schedule.program import Schedule
 
 F = Fraction
 
@@ -164,26 +152,3 @@ class Twin:
         self.busy.append((target, self.port(target, self.lists[target][at]), received))
         self.done[source, place], self.done[target, at] = sent, received
         self.served.append(Served(source, place, ready, start, header, sent, received, waited))
-
-
-def random_schedule(random: Random, ranks: int, messages: int) -> Schedule:
-    """Messages between random ranks, some of them passed on, with combines and copies between."""
-    lists: list[list[Operation]] = [[] for _ in range(ranks)]
-    has: list[list[Block]] = [[] for _ in range(ranks)]
-    for number in range(messages):
-        source, target = random.sample(range(ranks), 2)
-        blocks = [Block(number, 0, random.randrange(1, 9))]
-        if has[source] and random.random() < 0.7:
-            blocks = random.choices(has[source], k=random.randrange(1, 4))
-        slot = random.choice((Slot.OUTPUT, scratch(0)))
-        lists[source].append(Send(target, tuple(blocks), slot))
-        lists[target].append(Recv(source, tuple(blocks), slot))
-        has[target] += blocks
-        if random.random() < 0.3:
-            rank = random.randrange(ranks)
-            some = tuple(random.choices(has[rank] or [Block(number, 0, 3)], k=2))
-            into = random.choice((int(Slot.OUTPUT), scratch(0)))
-            other = Slot.OUTPUT + scratch(0) - into
-            local = Combine(other, into, into, some), Copy(other, into, some)
-            lists[rank].append(random.choice(local))
-    return Schedule(Problem("broadcast", ranks, 8), Written(tuple(map(tuple, lists))))

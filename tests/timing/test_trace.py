@@ -3,23 +3,24 @@
 from fractions import Fraction
 
 import pytest
+from tests.timing.schedules import written
 
+from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
 from collwise.schedule.operations import Block, Recv, Send
-from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
-from collwise.timing import ideal
-from collwise.timing.events import LinkWait
+from collwise.timing import messages_played
+from collwise.timing.times import LinkWait
 
 BLOCK = (Block(0, 0, 8),)
 
 
 def test_a_message_and_an_answer() -> None:
     lists = ((Send(1, BLOCK), Recv(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
-    schedule = Schedule(Problem("ping-pong", 2, 8), Written(lists))
+    schedule = written(*lists)
     machine = Machine.postal(t0_s=0.5, lam=3)
     trace = simulate(schedule, machine)
     assert trace.schedule is schedule
@@ -33,28 +34,30 @@ def test_a_message_and_an_answer() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        Machine.postal(t0_s=1e-6, lam=2.5),
-        Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
-        Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
-    ],
-)
-def test_there_is_one_engine(machine: Machine) -> None:
-    probe = Schedule(
-        Problem("broadcast", 3, 8),
-        Written(((Send(1, BLOCK), Send(2, BLOCK)), (Recv(0, BLOCK),), (Recv(0, BLOCK),))),
-    )
-    timing = ideal(probe, machine)
-    trace = simulate(probe, machine)
-    assert (trace.finish, trace.transfers) == (timing.finish, timing.transfers)
+def test_messages_that_are_played() -> None:
+    """None where shapes tell the time, those of one rank where all do alike."""
+    postal, links = Machine.postal(t0_s=1, lam=2), Machine.hockney(alpha_s=1, beta_s=1)
+    tree = ALGORITHMS["broadcast/binomial"].schedule(64, 8)
+    assert messages_played(tree, postal) == 0
+    assert 63 <= messages_played(tree, links, Mesh(8, 8)) <= 3 * 64
+    ring = ALGORITHMS["allreduce/ring"].schedule(64, 64)
+    assert 2 * 63 <= messages_played(ring, postal) <= 16 * 126
+    by_hand = Schedule(tree.problem, Written(tree.lists))
+    assert messages_played(by_hand, postal) > messages_played(tree, links, Mesh(8, 8))
+
+
+def test_very_long_times_as_floats() -> None:
+    """Each is the float that is nearest to the exact one."""
+    machine = Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846")
+    trace = simulate(ALGORITHMS["broadcast/scatter_allgather"].schedule(30, 300), machine)
+    assert trace.finish_s == tuple(map(float, trace.finish))
+    assert trace.completion_s == max(trace.finish_s)
 
 
 def test_a_circle_is_explained() -> None:
     lists = ((Recv(1, BLOCK), Send(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
     with pytest.raises(InvalidSchedule, match="wait for each other"):
-        simulate(Schedule(Problem("deadlock", 2, 8), Written(lists)), Machine.postal(t0_s=1, lam=1))
+        simulate(written(*lists), Machine.postal(t0_s=1, lam=1))
 
 
 def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
@@ -65,7 +68,7 @@ def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
         (Recv(0, BLOCK),),
         (Recv(1, BLOCK),),
     )
-    schedule = Schedule(Problem("broadcast", 4, 8), Written(lists))
+    schedule = written(*lists)
     machine, line = Machine.hockney(alpha_s=1, beta_s="1/4"), Mesh(1, 4)
     trace = simulate(schedule, machine, line)
     assert trace.topology is line

@@ -41,8 +41,9 @@ def test_the_same_times_as_planned(
     times = {one.label: one.trace.completion for one in found}
     assert times.items() >= {(c.label, c.predicted) for c in planned.candidates}
     assert min(times.values()) == planned.choice.predicted
-    assert {one.name for one in found} - {c.name for c in planned.candidates} == (
-        planned.excluded.keys() - excluded.keys()
+    hardly = {a.name for a in ALGORITHMS.values() if not (a.searched or a.usual)}
+    assert {one.name for one in found} - {c.name for c in planned.candidates} - hardly == (
+        planned.excluded.keys() - excluded.keys() - hardly
     )
     assert all(one.bound == planned.bound for one in found)
     assert found[0].trace.completion == planned.choice.predicted
@@ -143,18 +144,18 @@ def test_messages_of_several_blocks_count_once() -> None:
 
 @pytest.mark.parametrize("compared", [True, False])
 def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> None:
-    """Of 8 sources xor sends 152, by the lists of a few ranks 80; br_lin sends fewer."""
+    """Of 8 sources xor sends 152, by the lists of a few ranks 260; br_lin sends fewer."""
     problem = Problem.of("s_to_p", 20, 4096, sources=range(0, 16, 2), shape=(4, 5))
-    monkeypatch.setattr(module, "MAX_EVENTS", 8 * 70)
+    monkeypatch.setattr(module, "MAX_PLAYED", 8 * 200)
     if compared:
         found, excluded = simulations(problem, HOCKNEY, Mesh(4, 5))
         assert "s_to_p/br_lin" in {one.name for one in found}
         seen = excluded["s_to_p/xor"]
-        assert seen.endswith("at most 70 are simulated beside other algorithms")
+        assert seen.endswith("at most 200 are simulated beside other algorithms")
     else:
         simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
-        monkeypatch.setattr(module, "MAX_EVENTS", 70)
-        with pytest.raises(InvalidArgument, match="messages, and at most 70 are simulated"):
+        monkeypatch.setattr(module, "MAX_PLAYED", 200)
+        with pytest.raises(InvalidArgument, match="messages, and at most 200 are simulated"):
             simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
 
 

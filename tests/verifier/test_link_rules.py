@@ -1,10 +1,10 @@
 """Timings that break the law of a network."""
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.verifier.forged import forged
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
@@ -14,7 +14,7 @@ from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing, ideal
-from collwise.timing.events import LinkWait
+from collwise.timing.times import LinkWait
 from collwise.verifier import check_ports, verify
 
 F = Fraction
@@ -36,14 +36,14 @@ def crossing() -> Schedule:
     return Schedule(Problem("broadcast", 5, 4), Written(tuple(map(tuple, lists))))
 
 
-def changed(timing: Timing, index: int, **new: Any) -> Timing:
+def changed(timing: Timing, index: int, **new: Any) -> Any:
     """The timing with another passage, and its transfer as far as both tell the same."""
     passages, transfers = list(timing.passages), list(timing.transfers)
     passages[index] = passages[index]._replace(**new)
     same = {"start": "start", "end": "sent"}
     shared = {same[name]: value for name, value in new.items() if name in same}
     transfers[index] = transfers[index]._replace(**shared)
-    return replace(timing, passages=tuple(passages), transfers=tuple(transfers))
+    return forged(timing, passages=tuple(passages), transfers=tuple(transfers))
 
 
 @pytest.mark.parametrize("machine", [WORM, HOCKNEY])
@@ -96,13 +96,13 @@ def test_a_passage_is_at_the_time_of_its_transfer() -> None:
     timing = ideal(crossing(), WORM, LINE)
     moved = (timing.transfers[0]._replace(start=F(1)), *timing.transfers[1:])
     with pytest.raises(InvalidSchedule, match="passes at another time than it is sent"):
-        check_ports(crossing(), replace(timing, transfers=moved), WORM, LINE)
+        check_ports(crossing(), forged(timing, transfers=moved), WORM, LINE)
 
 
 def test_no_passage_is_missing() -> None:
     timing = ideal(crossing(), WORM, LINE)
     with pytest.raises(InvalidSchedule, match="2 passages of 3 messages"):
-        check_ports(crossing(), replace(timing, passages=timing.passages[1:]), WORM, LINE)
+        check_ports(crossing(), forged(timing, passages=timing.passages[1:]), WORM, LINE)
     with pytest.raises(InvalidSchedule, match="0 passages of 3 messages"):
         check_ports(crossing(), ideal(crossing(), HOCKNEY), HOCKNEY, LINE)
 
@@ -120,7 +120,7 @@ def test_the_receivers_port_is_busy_from_the_start() -> None:
     )
     finish = tuple(F(x) for x in (8, 11, 13, 13, 11))
     with pytest.raises(InvalidSchedule, match="it is less than t0 after the receipt of step 0"):
-        check_ports(crossing(), replace(bad, transfers=bad_transfers, finish=finish), WORM, LINE)
+        check_ports(crossing(), forged(bad, transfers=bad_transfers, finish=finish), WORM, LINE)
 
 
 def test_on_one_port_two_sends_take_turns() -> None:

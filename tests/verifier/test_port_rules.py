@@ -1,6 +1,5 @@
 """Timings that break the laws of their machine."""
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -9,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
+from tests.timing.schedules import messages
+from tests.verifier.forged import finished, forged
 from tests.verifier.rejected import broadcast
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.program import Schedule
-from collwise.timing import Timing, Transfer, ideal
-from collwise.timing.events import Combining
+from collwise.timing import Timing, ideal
 from collwise.verifier import check_ports
 
 POSTAL = Machine.postal(t0_s=1, lam=2)
@@ -36,25 +37,15 @@ def relay() -> Schedule:
     )
 
 
-def changed(timing: Timing, source: int, step: int, **new: Any) -> Timing:
+def changed(timing: Timing, source: int, step: int, **new: Any) -> Any:
     """The timing with another transfer, and with finish times that fit."""
-    transfers = tuple(
-        t._replace(**new) if (t.source, t.place_at_source) == (source, step) else t
-        for t in timing.transfers
+    return finished(
+        timing,
+        [
+            t._replace(**new) if (t.source, t.place_at_source) == (source, step) else t
+            for t in timing.transfers
+        ],
     )
-    return timing_of(transfers, timing.combines, len(timing.finish))
-
-
-def timing_of(
-    transfers: tuple[Transfer, ...], combines: tuple[Combining, ...], ranks: int
-) -> Timing:
-    finish = [Fraction(0)] * ranks
-    for t in transfers:
-        finish[t.source] = max(finish[t.source], t.sent)
-        finish[t.target] = max(finish[t.target], t.received)
-    for c in combines:
-        finish[c.rank] = max(finish[c.rank], c.end)
-    return Timing(tuple(finish), transfers, combines)
 
 
 F = Fraction
@@ -151,13 +142,13 @@ def test_bad_timings(name: str) -> None:
 def test_a_timing_must_be_complete(machine: Machine) -> None:
     schedule = relay()
     timing = ideal(schedule, machine)
-    missing = timing_of(timing.transfers[1:], (), 3)
+    missing = finished(timing, timing.transfers[1:])
     with pytest.raises(InvalidSchedule, match="it is not in the timing"):
         check_ports(schedule, missing, machine)
-    twice = timing_of((*timing.transfers, timing.transfers[-1]), (), 3)
+    twice = finished(timing, (*timing.transfers, timing.transfers[-1]))
     with pytest.raises(InvalidSchedule, match="twice"):
         check_ports(schedule, twice, machine)
-    late = replace(timing, finish=(F(100), *timing.finish[1:]))
+    late = forged(timing, finish=(F(100), *timing.finish[1:]))
     with pytest.raises(InvalidSchedule, match=r"rank 0: when it finishes: .* at another time"):
         check_ports(schedule, late, machine)
 
@@ -227,3 +218,37 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
     alone = changed(timing, t.source, t.place_at_source, received=t.received - by)
     with pytest.raises(InvalidSchedule):
         check_ports(schedule, alone, machine)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "moved", "seen"),
+    [
+        (((0, 3), (1, 4)), [(1, "start sent received", 1)], None),
+        (
+            ((0, 3), (1, 4)),
+            [(1, "start sent", -1)],
+            "it leaves while rank 0's message keeps the port of its node busy",
+        ),
+        (
+            ((4, 0), (3, 1)),
+            [(4, "received", -1)],
+            "it is received before it passes the port of its node",
+        ),
+        (((0, 3),), [(0, "received", -1)], "it is received 19 s after its send began"),
+    ],
+)
+def test_the_verifier_knows_shared_ports(pairs: Any, moved: Any, seen: str | None) -> None:
+    laws = POSTAL, Machine.postal(t0_s=4, lam=5)
+    machine = Machine.levels(laws, Placement.regular(2, 3), ports=[3])
+    schedule = messages(6, *pairs)
+    timing = ideal(schedule, machine)
+    for source, fields, by in moved:
+        (t,) = (t for t in timing.transfers if t.source == source)
+        sooner = {field: getattr(t, field) + by for field in fields.split()}
+        timing = changed(timing, source, 0, **sooner)
+    if seen is None:
+        check_ports(schedule, timing, machine)
+        return
+    with pytest.raises(InvalidSchedule) as caught:
+        check_ports(schedule, timing, machine)
+    assert caught.value.seen == seen

@@ -1,7 +1,5 @@
 """Timings of combines that break the laws of their machine."""
 
-from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -10,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of
+from tests.verifier.forged import finished, forged
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
@@ -18,7 +17,7 @@ from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, 
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing, ideal
-from collwise.timing.events import Combining
+from collwise.timing.times import Combining
 from collwise.verifier import check_ports
 
 F = Fraction
@@ -47,21 +46,13 @@ SCHEDULE = Schedule(Problem("reduce", 3, 8), Written(LISTS))
 
 def with_times(
     timing: Timing, combine: dict[str, Any] | None, transfers: dict[tuple[int, int], Any]
-) -> Timing:
+) -> Any:
     """Rank 0's combine at other times (None: not at all), transfers too; finish times that fit."""
-    combines: Iterable[Combining] = ()
-    if combine is not None:
-        combines = [c._replace(**combine) for c in timing.combines]
     moved = [
         t._replace(**transfers.get((t.source, t.place_at_source), {})) for t in timing.transfers
     ]
-    finish = [F(0)] * len(timing.finish)
-    for t in moved:
-        finish[t.source] = max(finish[t.source], t.sent)
-        finish[t.target] = max(finish[t.target], t.received)
-    for c in combines:
-        finish[c.rank] = max(finish[c.rank], c.end)
-    return Timing(tuple(finish), tuple(moved), tuple(combines))
+    combines = [] if combine is None else [c._replace(**combine) for c in timing.combines]
+    return finished(timing, moved, combines)
 
 
 def test_the_times_themselves() -> None:
@@ -70,7 +61,7 @@ def test_the_times_themselves() -> None:
     assert timing.combines == (Combining(0, 2, 8, F(3), F(7)),)
     starts = {(t.source, t.place_at_source): t.start for t in timing.transfers}
     assert starts == {(0, 0): 0, (1, 0): 0, (0, 4): 7, (2, 1): 7}
-    assert with_times(timing, {}, {}) == timing
+    assert with_times(timing, {}, {}) == forged(timing)
     for machine in (HOCKNEY, SLOW, POSTAL):
         check_ports(SCHEDULE, ideal(SCHEDULE, machine), machine)
 
@@ -148,12 +139,12 @@ def test_what_is_said(story: str) -> None:
 
 def test_twice_or_of_another_size() -> None:
     timing = ideal(SCHEDULE, HOCKNEY)
-    twice = replace(timing, combines=timing.combines * 2)
+    twice = forged(timing, combines=timing.combines * 2)
     with pytest.raises(InvalidSchedule, match="twice"):
         check_ports(SCHEDULE, twice, HOCKNEY)
     for odd, step in ((Combining(0, 2, 4, F(3), F(5)), 2), (Combining(0, 1, 8, F(3), F(7)), 1)):
         with pytest.raises(InvalidSchedule) as caught:
-            check_ports(SCHEDULE, replace(timing, combines=(odd,)), HOCKNEY)
+            check_ports(SCHEDULE, forged(timing, combines=(odd,)), HOCKNEY)
         assert str(caught.value) == (
             f"rank 0, step {step}: {odd.nbytes} bytes combined: the schedule has no such operation "
             "there; time the schedule that is checked"
@@ -165,7 +156,7 @@ def test_twice_or_of_another_size() -> None:
 def test_combining_takes_no_time_where_it_is_free(machine: Machine) -> None:
     timing = ideal(SCHEDULE, machine)
     check_ports(SCHEDULE, timing, machine)
-    one = replace(timing, combines=(Combining(0, 2, 8, F(3), F(7)),))
+    one = forged(timing, combines=(Combining(0, 2, 8, F(3), F(7)),))
     with pytest.raises(InvalidSchedule, match="combined in another time") as caught:
         check_ports(SCHEDULE, one, machine)
     assert (caught.value.rank, caught.value.step) == (0, 2)
@@ -211,7 +202,7 @@ def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
         for t in timing.transfers
     ]
     with pytest.raises(InvalidSchedule, match="it begins after step 1") as caught:
-        check_ports(schedule, replace(timing, transfers=tuple(turned)), HOCKNEY)
+        check_ports(schedule, forged(timing, transfers=tuple(turned)), HOCKNEY)
     assert (caught.value.rank, caught.value.step) == (0, 0)
 
 
@@ -230,14 +221,6 @@ def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None
         c._replace(start=c.start - by, end=c.end - by) if i == chosen else c
         for i, c in enumerate(timing.combines)
     ]
-    finish = [
-        max(
-            [t.sent for t in timing.transfers if t.source == rank]
-            + [t.received for t in timing.transfers if t.target == rank]
-            + [c.end for c in combines if c.rank == rank]
-        )
-        for rank in range(p)
-    ]
     check_ports(schedule, timing, machine)
     with pytest.raises(InvalidSchedule):
-        check_ports(schedule, Timing(tuple(finish), timing.transfers, tuple(combines)), machine)
+        check_ports(schedule, finished(timing, timing.transfers, combines), machine)

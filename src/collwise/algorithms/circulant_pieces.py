@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from collwise.algorithms.reductions import circular_time, register_circular
+from collwise.algorithms.reductions import even_time, register_circular
 from collwise.algorithms.registry import Settings, integer
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_round
@@ -75,7 +75,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return (pieces - 1) * busy + alone, settings
 
     def time(settings: Settings) -> Fraction:
-        return circular_time(without_empty_parts(problem, **settings), machine)
+        return even_time(without_empty_parts(problem, **settings), machine)
 
     tried = [
         rough(radix, pieces)
@@ -108,7 +108,8 @@ def register_circulant(
 ) -> None:
     """Register the plain exchange and the one in pieces for a collective."""
     made: dict[str, Any] = {"source": ("Traeff2024",)}
-    register_circular(f"{collective}/circulant", summary, time, CirculantExchange, **made)
-    made |= {"messages": messages, "choices": choices, "parameters": PARAMETERS}
+    plain = f"{collective}/circulant"
+    register_circular(plain, summary, time, CirculantExchange, searched=False, **made)
+    made |= {"choices": choices, "parameters": PARAMETERS}
     made |= {"program": without_empty_parts}
     register_circular(f"{collective}/circulant_pieces", in_pieces, time_in_pieces, **made)

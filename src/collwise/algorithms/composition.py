@@ -25,8 +25,7 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.problem import Order, Problem
-from collwise.schedule.program import Program, Schedule
-from collwise.timing.trace import fastest_timing
+from collwise.schedule.program import Program
 
 BEST = 3
 """The number of algorithms of each level that are combined with those of the other levels."""
@@ -162,16 +161,6 @@ def in_order_of_placement(problem: Problem) -> Order:
     return "rank" if known and hierarchy_of(problem).lines_up else "same"
 
 
-def simulated(build: Callable[[Problem, Settings], Program]) -> Any:
-    """The predicted time of what is built: that of its simulated schedule."""
-
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        schedule = Schedule(problem, build(problem, settings))
-        return fastest_timing(schedule, machine).completion
-
-    return predicted
-
-
 def register_multilevel(
     name: str,
     summary: str,
@@ -193,7 +182,6 @@ def register_multilevel(
             summary=summary,
             time=time,
             build=build,
-            predicted=simulated(build),
             choices=tried,
             levels=True,
             **more,

@@ -1,14 +1,12 @@
-"""What broadcasts and reduces in rounds share: their exact time, and the choice of the pieces."""
+"""What broadcasts and reduces in rounds share: the program, and the choice of the pieces."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import ceil, floor, lcm
+from math import ceil, floor
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.registry import Settings, program_time
 from collwise.errors import BeyondLimits
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.circulant import Circulant
@@ -18,10 +16,9 @@ from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.operations import Block
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, Schedule
+from collwise.schedule.program import Program
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
-from collwise.timing import ideal_completion
 
 MAX_PIECES = 4096
 """Pieces: more are never worth the room that a compiled plan takes."""
@@ -37,7 +34,6 @@ MAX_FREE = 36
 """Ranks: rounds with free choice are not tried for more."""
 SAMPLED = 16
 """Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
-LARGEST_TICKS = 1 << 62
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
@@ -98,19 +94,14 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """The fields `build` and `predicted` of an algorithm in such rounds."""
-
-    def rounds(problem: Problem, settings: Settings) -> tuple[Rounds, tuple[Block, ...]]:
-        blocks = pieces_of(problem, settings["segment"])
-        return rounds_of(problem, settings, len(blocks)), blocks
+    """The field `build` of an algorithm in such rounds."""
 
     def build(problem: Problem, settings: Settings) -> Program:
-        return (UpRounds if problem.kind.combines else DownRounds)(*rounds(problem, settings))
+        blocks = pieces_of(problem, settings["segment"])
+        rounds = rounds_of(problem, settings, len(blocks))
+        return (UpRounds if problem.kind.combines else DownRounds)(rounds, blocks)
 
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return rounds_time(problem, machine, *rounds(problem, settings))
-
-    return {"build": build, "predicted": predicted}
+    return {"build": build}
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -196,7 +187,8 @@ def _best(
     def time(one: tuple[int, int]) -> Fraction:
         blocks = tuple(pieces(problem.nbytes, one[0]))
         rounds = rounds_of(problem, {"latency": one[1]}, len(blocks))
-        return rounds_time(problem, machine, rounds, blocks)
+        program = (UpRounds if problem.kind.combines else DownRounds)(rounds, blocks)
+        return program_time(problem, program, machine)
 
     few = sorted(rough, key=lambda one: (rough[one], one))[:compared]
     return [
@@ -219,72 +211,3 @@ def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> F
 
 def _combine(problem: Problem, machine: Machine, nbytes: int) -> Fraction | None:
     return machine.combine(nbytes) if problem.kind.combines else None
-
-
-@lru_cache(maxsize=256)
-def rounds_time(
-    problem: Problem, machine: Machine, rounds: Rounds, blocks: tuple[Block, ...]
-) -> Fraction:
-    """Exact seconds of a broadcast, or of a reduce, by a recurrence over the rounds.
-
-    All ranks are taken at once, a few operations of NumPy for each round.  Where receivers keep
-    reduces with a latency waiting, they are simulated message by message.
-    """
-    full, last = blocks[0].length, blocks[-1].length
-    if isinstance(rounds, Circulant) and full == last and _at_once(machine, full):
-        return _even_time(problem, machine, len(blocks), full)
-    if problem.ranks * (len(blocks) + 64) > MAX_EVER:
-        asked, seen = f"the time of {problem} in rounds", f"{len(blocks):,} pieces would be played"
-        raise BeyondLimits(asked, seen, "choose fewer ranks or pieces, or another algorithm")
-    costs = [machine.message(nbytes) for nbytes in (full, last)]
-    combines = [_combine(problem, machine, nbytes) for nbytes in (full, last)]
-    rendezvous, backwards = machine.law == "hockney", problem.kind.combines
-    if backwards and rounds.latency > 1 and rendezvous:
-        return ideal_completion(Schedule(problem, UpRounds(rounds, blocks)), machine)
-    numbers = [*costs[0], *costs[1], *(c or Fraction(0) for c in combines)]
-    grid = lcm(*(x.denominator for x in numbers))
-    ticks = [int(x * grid) for x in numbers]
-    fits = (len(blocks) + 1) * problem.ranks * max(sum(ticks), 1) < LARGEST_TICKS
-    kind = np.dtype(np.int64 if fits else object)
-    gaps, latencies, adding = (
-        np.array([ticks[i] for i in pair], kind) for pair in ((0, 2), (1, 3), (4, 5))
-    )
-    play = rounds.every()
-    send_free, receive_free = np.zeros(problem.ranks, kind), np.full(problem.ranks, -1, kind)
-    held = np.zeros((problem.ranks, len(blocks)), kind)
-    under_way: dict[int, Any] = {}  # by round, when its messages would be there
-
-    def send(number: int) -> None:
-        source, target, piece = play[number]
-        which = (piece == len(blocks) - 1).astype(np.int64)
-        start = np.maximum(send_free[source], held[source, piece])
-        if rendezvous:
-            start = np.maximum(start, receive_free[target])
-        send_free[source] = start + gaps[which]
-        under_way[number] = start + latencies[which]
-
-    def receive(number: int) -> None:
-        _, target, piece = play[number]
-        which = (piece == len(blocks) - 1).astype(np.int64)
-        ready, free = under_way.pop(number), receive_free[target]
-        if not rendezvous:
-            ready = np.where(free >= 0, np.maximum(ready, free + gaps[which]), ready)
-        receive_free[target] = ready
-        if combines[0] is not None:
-            ready = np.maximum(np.maximum(ready, held[target, piece]), send_free[target])
-            ready = ready + adding[which]
-            send_free[target] = receive_free[target] = ready
-        held[target, piece] = np.maximum(ready, held[target, piece])
-
-    if backwards:  # in the order of the lists of `UpRounds`
-        play = [(target, source, piece) for source, target, piece in play]
-        for number in range(len(play) - 1 + rounds.latency, -1, -1):
-            if number < len(play):
-                receive(number)
-            if number >= rounds.latency:
-                send(number - rounds.latency)
-    else:
-        for number in range(len(play)):
-            send(number)
-            receive(number)
-    return Fraction(int(max(send_free.max(), receive_free.max(), held.max())), grid)

@@ -34,7 +34,7 @@ from collwise.schedule.operations import Block
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import highest
-from collwise.timing.trace import fastest_timing
+from collwise.timing.trace import completion
 
 MAX_PLAYED = 1 << 20
 """Pieces × ranks: more are refused, since every rank has to simulate all of them."""
@@ -140,7 +140,7 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
         playing = rounds(problem, tuple(map(int, one.latencies.split())), one.segment)
         among = replace(problem, ranks=playing.ranks, root=0, placement=None)
         schedule = Schedule(among, program(playing, pieces_of(problem, one.segment)))
-        return fastest_timing(schedule, leaders).completion
+        return completion(schedule, leaders)
 
     made: list[Settings] = []
     for one in sorted(sorted(tried)[:COMPARED], key=exact_time)[:BEST]:

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 from collwise.algorithms.registry import Parameter, Settings
 from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
-from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 LARGEST_RADIX = 32
 """Larger groups would send too many messages one after another."""
-MAX_MESSAGES = 1 << 15
-"""Messages of a schedule in which ranks differ, which is simulated for its time."""
+MAX_SCATTERED = 1 << 18
+"""Ranks up to which a reduce-scatter is tried whose messages name the block of every rank."""
 MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
@@ -65,13 +65,13 @@ def _scatters(problem: Problem) -> bool:
 
 
 def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best stages, by dynamic programming over the machine's costs; none for two ranks.
+    """The best stages, by dynamic programming over the machine's costs.
 
     As in Theorem 1 of [vandeGeijn1991], vectors that do not divide count as the next that do.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
-    if problem.ranks < 3 or not items:
+    if problem.ranks < 2 or not items or (scatters and problem.ranks > MAX_SCATTERED):
         return []
     reached = {(core, items) for core in _cores(problem.ranks)}
     todo = list(reached)
@@ -103,9 +103,6 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         for core in _cores(problem.ranks)
     ]
     stages = best(-min(tried)[1], items)[1]
-    messages = problem.ranks * sum(stage.radix * (1 + stage.divided) for stage in stages)
-    if messages > MAX_MESSAGES and not Exchange(problem, stages).is_alike():
-        return []
     return [{"stages": " ".join(map(str, stages))}]
 
 

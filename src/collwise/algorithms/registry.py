@@ -1,9 +1,11 @@
 """The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -18,11 +20,12 @@ from collwise.schedule.collectives import COLLECTIVES, Collective, find_collecti
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
 from collwise.system.quantities import parse_size
+from collwise.timing.trace import completion, messages_played
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
-MAX_SIMULATED = 1 << 18
-"""Operations that are simulated for the time of one schedule: about ten seconds."""
+MAX_PLAYED = 1 << 19
+"""Messages that are played for the time of one schedule: some seconds."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
@@ -40,8 +43,8 @@ class Algorithm:
 
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
     section.  time: the closed form in words, in t0 and λ.  build: the program of a problem.
-    predicted: its exact time in seconds on a machine with independent ports.  choices: the settings
-    worth trying on a machine (none: the algorithm does not apply).  parameters: its knobs.
+    choices: the settings worth trying on a machine (none: the algorithm does not apply).
+    parameters: its knobs.   predicted: of earlier versions; nobody asks it any more.
     """
 
     name: str
@@ -49,15 +52,10 @@ class Algorithm:
     source: tuple[str, ...]
     time: str
     build: Build
-    predicted: Callable[[Problem, Machine, Settings], Fraction]
     choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
     """True if it may send less than everything in one message."""
-    simulated: Callable[[Problem, Settings], int] = lambda problem, settings: 0
-    """About how many operations are simulated for its time, where no formula gives it."""
-    estimated: Callable[[Problem, Settings], bool] = lambda problem, settings: False
-    """Whether `predicted` is a bound from above only: simulating it would take too long."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """In which order it combines, if it does."""
     levels: bool = False
@@ -65,9 +63,21 @@ class Algorithm:
     by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
     """About its time on a machine with levels: the sum of its parts' times."""
     usual: bool = False
-    """Whether MPI libraries commonly choose it."""
+    """Whether MPI libraries commonly choose it; plans then show it, to be compared with."""
+    searched: bool = True
+    """Whether plans try it where messages meet at ports only.  Others run by name; where messages
+    meet on links or at processors, all are tried."""
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
+    predicted: InitVar[object] = None
+
+    def __post_init__(self, predicted: object) -> None:
+        if predicted is not None:
+            warnings.warn(
+                f"{self.name}: predicted= is ignored; the time of its schedule is computed",
+                DeprecationWarning,
+                stacklevel=3,
+            )
 
     @property
     def collective(self) -> str:
@@ -172,13 +182,11 @@ class Algorithm:
         placement: Placement | None = None,
         **settings: Any,
     ) -> Fraction:
-        """The time of that schedule in exact seconds, by the closed form or recurrence.
+        """The completion of that schedule in exact seconds (`timing.completion`).
 
-        Equals the ideal time (`timing.ideal`) on machines with independent ports.
-        Raises InvalidArgument for others (LogGP, wormhole): there the schedule has to be simulated;
-        and BeyondLimits where a recurrence over so many ranks or segments would take minutes.
+        Raises BeyondLimits where so many ranks or segments would take minutes.
         """
-        checked_machine(machine, f"the closed form of {self.name}")
+        checked_machine(machine, f"the time of {self.name}")
         itemsize = itemsize if item is None else item
         arguments = {"sources": sources, "shape": shape, "placement": placement}
         problem = self.problem(ranks, nbytes, root, itemsize=itemsize, **arguments)
@@ -186,23 +194,26 @@ class Algorithm:
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         """The time of a problem as it stands; as `predict`."""
-        if not machine.independent_ports:
-            raise InvalidArgument(
-                f"the closed form of {self.name}",
-                f"a machine on which messages delay each other beyond their ports ({machine.kind})",
-                "take collwise.ideal(schedule, machine), as plan() does",
-            )
-        read = self.settings(settings)
+        schedule = self.solve(problem, settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
-        if (about := self.simulated(problem, read)) > MAX_SIMULATED:
+        if (about := messages_played(schedule, machine)) > MAX_PLAYED:
             raise BeyondLimits(
-                f"the time of {describe(self.name, read)}",
-                f"about {about:,} operations would have to be simulated for it",
-                f"choose fewer ranks{', larger segments' * ('segment' in read)}"
+                f"the time of {schedule.algorithm}",
+                f"about {about:,} messages would have to be simulated for it",
+                f"choose fewer ranks{', larger segments' * ('segment' in settings)}"
                 " or another algorithm",
             )
-        return self.predicted(problem, machine, read)
+        return completion(schedule, machine)
+
+
+@lru_cache(maxsize=1024)
+def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
+    """Exact seconds of a program if nothing but ranks' own ports delays messages.
+
+    For choosing an algorithm's settings; program and machine have to be hashable.
+    """
+    return completion(Schedule(problem, program), machine.ports_only())
 
 
 def _square(ranks: int) -> Placement:

@@ -14,7 +14,7 @@ from collwise.figures.style import FAINT, GREEN, INK, MUTED, PAPER, WASH, WIDTH,
 from collwise.schedule.operations import Block, Combine, Recv, Send, Slot
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
-from collwise.timing.events import Combining
+from collwise.timing.times import Combining
 
 MAX_RANKS = 16
 SHADES = LinearSegmentedColormap.from_list("contributions", [WASH, "#9fd8c8", GREEN])

@@ -97,6 +97,13 @@ class Machine:
         """As `with_overhead`."""
         return self
 
+    def ports_only(self) -> "Machine":
+        """A machine with the same costs on which nothing but ranks' own ports delays messages.
+
+        Where ranks receive in the order of their lists no schedule is slower on it.
+        """
+        return self if self.independent_ports else PortsOnly(self)
+
     def describe(self) -> str:
         """One line for people."""
         raise NotImplementedError
@@ -223,6 +230,27 @@ class Postal(Machine):
 
 
 @dataclass(frozen=True)
+class PortsOnly(Machine):
+    """A postal machine with the costs of another one, whose messages also wait for other things."""
+
+    machine: Machine
+    kind = "relaxed"
+    law = "postal"
+
+    def message(self, nbytes: int) -> Cost:  # noqa: D102
+        return self.machine.message(nbytes)
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        return self.machine.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.sizes()
+
+    def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
+        return self.machine.planning_lam(nbytes)
+
+
+@dataclass(frozen=True)
 class Hockney(Machine):
     """α + nβ on both ports, γ per combined byte."""
 
@@ -256,6 +284,9 @@ class ExchangeOnly(Hockney):
 
     law = "one partner"
     independent_ports = False
+
+    def ports_only(self) -> Hockney:  # noqa: D102
+        return Hockney(self.alpha, self.beta, self.gamma)
 
     def describe(self) -> str:  # noqa: D102
         return f"{super().describe()}, one partner at a time"

@@ -1,11 +1,11 @@
-"""Candidates and their times: which to simulate, and in which order.
+"""Candidates and their times: one search with one budget, in the order of an estimate.
 
-Where a formula gives the time, all candidates are scored.  Elsewhere each has a lower bound: its
-time if messages never met.  With levels that bound is too low to help, so each has a rough time,
-the sum of those of its parts.  Candidates are simulated in the order of these times.  One that
-cannot be the fastest (with levels: that hardly can) is skipped, unless little has been simulated
-yet, since the runners-up are worth knowing.  A simulation ends when it passes the best time so far.
-With levels, candidates too long to be simulated keep their rough times, and are shown with ≈.
+Every candidate has a lower bound of its time, or with levels a rough time, the sum of those of its
+parts.  Schedules are played in this order.  One that cannot be the fastest (with levels: that
+hardly can) is skipped, unless it is quickly played, since the runners-up are worth knowing.
+Playing one ends when it passes the best time so far.  With levels, candidates too long to be played
+keep their rough times, and are shown with ≈.  The budget counts messages, never seconds: all ranks
+choose alike.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,36 +22,31 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
-from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load, messages, sampled
+from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.system import formatting
-from collwise.timing import ideal_completion
-from collwise.timing.trace import completion, fastest_timing
-from collwise.timing.vectorised import at_once
+from collwise.timing.trace import completion, messages_played
 
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
 ]
 """The exact time in seconds that an algorithm will take."""
 
-MAX_SIMULATED = 1 << 21
-"""Messages that are simulated when planning, in all candidates."""
-MAX_WITH_LEVELS = 1 << 16
-"""The same for a machine with levels, of not too many ranks; what remains is estimated."""
-ONE_BY_ONE = 8
-"""A message counts so many times where columns of all ranks are of no use."""
+BUDGET = 1 << 20
+"""Work (as `timing.messages_played`) of a search where only ranks' own ports count."""
+BUDGET_ELSEWHERE = 1 << 21
+"""The same where messages meet: on links, at shared ports, at processors."""
+RUNNERS_UP = 1 << 16
+"""Work up to which candidates are simulated that cannot be the fastest."""
 HOPELESS = 4
-"""What is expected to take so many times as long as another one is not simulated."""
+"""With levels: a candidate expected to take so many times as long as the best is skipped."""
 RIVAL = Fraction(5, 4)
-"""With levels, a simulation ends when it passes the fastest by so much: what is near is raced."""
-MAX_FOR_PROOFS = 1 << 17
-"""And to prove that candidates are faster than those planned for one level."""
-MAX_FOR_RUNNERS_UP = 1 << 14
-"""The same as long as candidates are simulated that cannot be the fastest."""
-MAX_REFINED = 1 << 15
-"""Messages that are simulated for the times of candidates of which only an estimate is known."""
+"""With levels: a simulation ends when it passes the fastest by so much; what is near is raced."""
 SLOWER = "its simulation ended when it was slower than the choice"
+TOO_MANY = "too many messages to simulate when planning"
+SEARCHED_LAWS = ("postal", "hockney", "levels")
+"""Where algorithms that are not `searched` are never the best by more than a few percent."""
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
@@ -97,16 +92,10 @@ def predicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """The default score: the closed form where it is exact, else the schedule's ideal time.
-
-    On a topology, which may have too few links for all messages at once, schedules are simulated.
-    """
+    """The default score: the completion of the schedule."""
     if topology is None and machine.independent_ports:
         return algorithm.time_of(problem, machine, settings)
-    schedule = algorithm.solve(problem, settings)
-    if isinstance(machine, Levels) and topology is None:
-        return fastest_timing(schedule, machine).completion
-    return ideal_completion(schedule, machine, topology)
+    return completion(algorithm.solve(problem, settings), machine, topology)
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
@@ -125,21 +114,15 @@ def tried(
 ) -> Tried:
     """The candidates of some algorithms.   reason: why the problem's order is asked for."""
     among, result = tuple(among), Tried()
+    plain = score is predicted and topology is None and machine.law in SEARCHED_LAWS
+    if plain and len(among) > 1:
+        among = tuple(one for one in among if one.searched or one.usual)
     choices = list(_choices(among, problem, machine, reason, result.excluded))
-    formulas = topology is None and machine.independent_ports
-    levels = isinstance(machine, Levels)
-    if not formulas and not levels and problem.ranks * len(problem.sources) > MAX_RECEIVED:
-        too_many = "too many messages to simulate when planning"
-        result.excluded.update((algorithm.name, too_many) for algorithm, _ in choices)
-        return result
-    if formulas or score is not predicted:
+    if score is not predicted:
         for algorithm, settings in choices:
             with _within_limits(algorithm, result.excluded):
                 time = score(algorithm, problem, machine, settings, topology)
-                estimate = formulas and algorithm.estimated(problem, settings)
-                result.enter(Candidate(algorithm.name, settings, time, estimate=estimate))
-        if score is predicted:
-            _refine(choices, problem, machine, result)
+                result.enter(Candidate(algorithm.name, settings, time))
     else:
         finalists: set[str] = set()
         if isinstance(machine, Levels) and problem.ranks <= MAX_INSIDE:
@@ -188,7 +171,7 @@ def _choices(
         if not every:
             excluded.setdefault(
                 algorithm.name,
-                "too many messages to simulate when planning"
+                TOO_MANY
                 if problem.ranks * len(problem.sources) > MAX_RECEIVED and not flats
                 else "does not apply here, or segments cannot help",
             )
@@ -240,77 +223,39 @@ def _simulate(
 ) -> None:
     """Simulate those first of which most is expected, as long as it is not too much work.
 
-    finalists: the labels of those that are simulated in any case, until they are slower than
-    others; what is expected to be faster than they are then has to prove it.
+    finalists: the labels of those that are simulated in any case.
     """
     among = _tries(choices, problem, machine, topology, result.excluded)
     tries = sorted(among, key=lambda one: one[:2])
     levels = isinstance(machine, Levels)
-    many = levels and problem.ranks > MAX_INSIDE
-    most = MAX_SIMULATED
-    if levels:
-        most = MAX_FOR_RUNNERS_UP if many else MAX_WITH_LEVELS
-    result.of, work = len(tries), 0
-    few = MAX_FOR_RUNNERS_UP
-    if topology is not None and problem.kind.has_sources:
-        few *= ONE_BY_ONE  # so that it can be said whether moving the data first pays
-    fastest: Fraction | None = None
+    left = BUDGET if machine.independent_ports and topology is None else BUDGET_ELSEWHERE
+    result.of, spare = len(tries), RUNNERS_UP
     played = _Played(machine, topology)
-    unproven = list[_Try]()
     for one in tries:
         name, settings = one.algorithm.name, one.settings
         final = describe(name, settings) in finalists
-        runner_up = work + one.work <= few
-        known = min((c.predicted for c in result.best.values()), default=None)
-        slower = known is not None and one.expected > known * (HOPELESS if levels else 1)
-        if slower and not final and (not runner_up or many):
+        known = min((c.predicted for c in result.best.values() if not c.rough), default=None)
+        hopeless = known is not None and one.expected > known * (HOPELESS if levels else 1)
+        if hopeless and not final and one.work > spare:
             time_of_it = formatting.time(seconds(one.expected))
             words = f"takes about {time_of_it}" if levels else f"takes {time_of_it} at least"
             result.excluded.setdefault(name, f"not simulated: it {words}")
-        elif work + one.work > most and not final:
+        elif one.work > left and not final:
             result.unknown += 1
-            if one.estimate and finalists:
-                unproven.append(one)
-            elif one.estimate and levels:
+            if one.estimate and levels:
                 result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
             else:
-                result.excluded.setdefault(name, "too many messages to simulate when planning")
+                result.excluded.setdefault(name, TOO_MANY)
         else:
-            work += one.work * (work + one.work <= most)
+            runner_up = one.work <= spare
+            left, spare = left - one.work, spare - one.work * runner_up
             result.simulated += 1
-            limit = None if runner_up or fastest is None else fastest * (RIVAL if levels else 1)
+            limit = None if runner_up or known is None else known * (RIVAL if levels else 1)
             time = played.completion(one.schedule, limit)
             if time is None:
                 result.excluded[name] = SLOWER
             else:
                 result.enter(Candidate(name, settings, time))
-                fastest = time if fastest is None else min(time, fastest)
-    proofs = 0
-    for one in unproven:
-        name, settings = one.algorithm.name, one.settings
-        proofs += one.work
-        if fastest is not None and (one.expected >= fastest or proofs > MAX_FOR_PROOFS):
-            result.excluded.setdefault(name, "too many messages to simulate when planning")
-            continue
-        result.unknown, result.simulated = result.unknown - 1, result.simulated + 1
-        time = played.completion(one.schedule, fastest)
-        if time is not None:
-            result.enter(Candidate(name, settings, time))
-            fastest = time
-        else:
-            result.excluded[name] = SLOWER
-    if not result.best and tries:
-        one = min(tries, key=lambda one: one.work)
-        if one.work > MAX_SIMULATED:
-            for one in tries:  # as if messages met nowhere
-                if one.estimate:
-                    name, settings = one.algorithm.name, one.settings
-                    result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
-            return
-        result.unknown, result.simulated = result.unknown - 1, 1
-        time = played.completion(one.schedule, None)
-        assert time is not None, "there is no limit"
-        result.enter(Candidate(one.algorithm.name, one.settings, time))
 
 
 def _tries(
@@ -320,68 +265,22 @@ def _tries(
     topology: Topology | None,
     excluded: dict[str, str],
 ) -> Iterable[_Try]:
-    """The schedules of the candidates, and what is known of their times.
-
-    With many ranks on levels, candidates without segments that cannot win are not even built.
-    """
+    """The schedules of the candidates, and what is known of their times."""
     every, uncut = problem.lower_bounds(machine)
     levels = machine if isinstance(machine, Levels) else None
-    many = levels is not None and problem.ranks > MAX_INSIDE
-    known: Fraction | None = None
-    numbered = sorted(enumerate(choices), key=lambda one: many and not one[1][0].segmented)
-    for number, (algorithm, settings) in numbered:
+    for number, (algorithm, settings) in enumerate(choices):
         bound = every if algorithm.segmented else max(every, uncut)
-        if many and known is not None and bound.time > known * HOPELESS:
-            words = f"not simulated: it takes {formatting.time(bound.time_s)} at least"
-            excluded.setdefault(algorithm.name, words)
-            continue
         with _within_limits(algorithm, excluded):
             schedule = algorithm.solve(problem, settings)
-            lists = sampled(schedule)
-            work = messages(lists, problem.ranks)
-            if topology is not None:  # of trees the median is that of an inner rank
-                few = sorted(map(len, lists.values()))[(len(lists) - 1) // 2]
-                work = max(few, 2) * problem.ranks // 2
-            if topology is not None or not at_once(schedule, machine):
-                work *= ONE_BY_ONE
+            lists = schedule.sampled()
+            work = messages_played(schedule, machine, topology)
             if levels is None:
-                least = max(bound.time, load(lists, machine))
-                alone = least_time(algorithm, schedule, machine, settings, Fraction(0))
+                least, alone = max(bound.time, load(lists, machine)), Fraction(0)
+                if topology is not None or not machine.independent_ports:
+                    alone = least_time(schedule, machine)
                 least = max(least, alone)
-                yield _Try(least, number, algorithm, settings, schedule, work, alone > 0)
+                yield _Try(least, number, algorithm, settings, schedule, work)
                 continue
-            work = max(work, problem.ranks * len(problem.sources) // ONE_BY_ONE)
             time, estimate = about(algorithm, schedule, lists, levels, settings)
             least = max(bound.time, time, Fraction(0) if estimate else load(lists, machine))
             yield _Try(least, number, algorithm, settings, schedule, work, estimate)
-            if estimate:
-                known = least if known is None else min(known, least)
-
-
-def _refine(
-    choices: Iterable[tuple[Algorithm, Mapping[str, Any]]],
-    problem: Problem,
-    machine: Machine,
-    result: Tried,
-) -> None:
-    """Simulate the candidates that may be the best and have only an upper bound of their time.
-
-    What is left is still an estimate, and says so.
-    """
-    tries = []
-    for number, (algorithm, settings) in enumerate(choices):
-        if algorithm.name in result.best and algorithm.estimated(problem, settings):
-            schedule = algorithm.solve(problem, settings)
-            lists = sampled(schedule)
-            least, of_it = load(lists, machine), messages(lists, problem.ranks)
-            tries.append(_Try(least, number, algorithm, settings, schedule, of_it))
-    work = 0
-    for least, _, algorithm, settings, schedule, of_it, _ in sorted(tries, key=lambda one: one[:2]):
-        known = (c.predicted for c in result.best.values() if not c.estimate)
-        work += of_it
-        if work > MAX_REFINED or least >= min(known, default=least + 1):
-            return
-        if result.best[algorithm.name].settings == settings:
-            del result.best[algorithm.name]
-        time = ideal_completion(schedule, machine)
-        result.enter(Candidate(algorithm.name, settings, time))

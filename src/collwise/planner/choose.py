@@ -176,13 +176,13 @@ def _plan(
 
 
 def _simulated(result: Tried) -> str:
-    """How many schedules were simulated, in words."""
+    """How many schedules were timed, in words."""
     if not result.of:
         return ""
     rest = "; no other can be faster" * (result.simulated < result.of)
     if result.unknown:
         rest = f"; {result.unknown} that may be faster have too many messages"
-    return f"{result.simulated} of {formatting.count(result.of, 'schedule')} simulated{rest}"
+    return f"{result.simulated} of {formatting.count(result.of, 'schedule')} timed{rest}"
 
 
 def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:

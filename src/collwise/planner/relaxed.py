@@ -2,90 +2,41 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from collwise.algorithms.registry import Algorithm
 from collwise.model.levels import Levels, OneLevel
-from collwise.model.machine import Cost, ExchangeOnly, Hockney, LogGP, Machine
+from collwise.model.machine import Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
+from collwise.timing.trace import completion, messages_played
 
-QUICK = 1 << 10
-"""Operations that are simulated for the time of a schedule if messages met nowhere."""
+QUICK = 1 << 16
+"""Work (as `messages_played`) up to which a schedule is timed as if messages met nowhere."""
 
 MAX_INSIDE = 1024
 """Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
 only as much is simulated as for runners-up, and any rough time may choose."""
 
 
-@dataclass(frozen=True)
-class LowerBoundMachine(Machine):
-    """A postal machine with another machine's costs: that one is never faster.
+def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:
+    """Exact seconds if messages never met: a schedule takes at least as long; 0 if unknown.
 
-    On a wormhole network a message keeps both ports for as long as here, and may also wait for
-    links.  In LogGP a rank's receipts and sends also delay each other.  But there messages are
-    received as they arrive, not in list order; so this is a bound only where each rank has one
-    sender.
+    In LogGP messages are received as they arrive, so this holds only where each rank has one
+    sender; with all ports, ranks have more of them.
     """
-
-    machine: Machine
-    kind = "relaxed"
-    law = "postal"
-
-    def message(self, nbytes: int) -> Cost:  # noqa: D102
-        return self.machine.message(nbytes)
-
-    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
-        return self.machine.combine(nbytes)
-
-
-def _relaxed(machine: Machine, schedule: Schedule) -> Machine | None:
-    """A machine with independent ports on which a schedule is not slower; None if none is known."""
-    if isinstance(machine, ExchangeOnly):
-        return Hockney(machine.alpha, machine.beta, machine.gamma)
-    if isinstance(machine, Hockney):
-        return machine
-    if machine.all_port or (
-        isinstance(machine, LogGP) and not isinstance(schedule.program, DownTree)
-    ):
-        return None
-    return LowerBoundMachine(machine)
-
-
-def sampled(schedule: Schedule) -> dict[int, Sequence[Operation]]:
-    """The lists of a few ranks, as `outlines` has them."""
-    p = schedule.ranks
-    ranks = sorted({0, 1 % p, p // 2, p - 1})
-    return dict(zip(ranks, schedule.program.outlines(ranks), strict=True))
-
-
-def messages(lists: Mapping[int, Sequence[Operation]], ranks: int) -> int:
-    """About how many messages a schedule has, by the lists of a few ranks."""
-    return sorted(map(len, lists.values()))[len(lists) // 2] * ranks // 2
-
-
-def least_time(
-    algorithm: Algorithm,
-    schedule: Schedule,
-    machine: Machine,
-    settings: Mapping[str, Any],
-    bound: Fraction,
-) -> Fraction:
-    """A lower bound of the exact seconds that a schedule of an algorithm takes, with any links.
-
-    bound: that of all schedules, or of all that cut nothing.
-    """
-    problem, free = schedule.problem, _relaxed(machine, schedule)
+    problem, free = schedule.problem, machine.ports_only()
     # Combines of a census may overtake sends, where ranks would wait for each other in a circle.
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
-    simulated = len(problem.sources) > 1 or algorithm.simulated(problem, settings) > QUICK
-    if free is None or overtaken or simulated or algorithm.estimated(problem, settings):
-        return bound
-    return max(bound, algorithm.time_of(problem, free, algorithm.settings(settings)))
+    late = machine.law == "loggp" and not isinstance(schedule.program, DownTree)
+    unknown = machine.all_port or late or overtaken or len(problem.sources) > 1
+    if unknown or messages_played(schedule, free) > limit:
+        return Fraction(0)
+    return completion(schedule, free)
 
 
 def about(
@@ -110,8 +61,9 @@ def about(
     placement = machine.placement
     inner = placement.members[placement.depth - 2] if placement.depth > 1 and not alike else [[0]]
     law = OneLevel(machine, placement.depth, crowd=max(map(len, inner)))
-    slow = algorithm.levels or algorithm.simulated(plain, read) > QUICK
-    across = Fraction(0) if slow else algorithm.time_of(plain, law, read)
+    flat = replace(schedule, problem=plain)
+    slow = algorithm.levels or messages_played(flat, law) > QUICK
+    across = Fraction(0) if slow else completion(flat, law)
     if alike:
         alone, crowds = max(_one_by_one(rank, own, machine) for rank, own in lists.items())
         return (across + crowds, False) if 0 < across < alone else (alone + crowds, True)

@@ -11,7 +11,6 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
-from collwise.planner.relaxed import messages, sampled
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 
@@ -90,7 +89,7 @@ def check_ranks(ranks: int) -> None:
 def _check_drawable(schedule: Schedule) -> None:
     """The same, and for more messages."""
     check_ranks(schedule.ranks)
-    about = messages(sampled(schedule), schedule.ranks)
+    about = schedule.about_messages()
     if about > MAX_DRAWN:
         remedy = f"draw {MAX_DRAWN:,} at most: choose fewer ranks, or another algorithm"
         raise InvalidArgument("a picture of the schedule", f"about {about:,} messages", remedy)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.rounds import Rounds
+from collwise.schedule.rows import Class, Rows, around_a_circle
 from collwise.system.integers import Ints
 
 
@@ -28,8 +28,8 @@ class AllRounds(Program):
     problem: Problem
     rounds: Rounds
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return self.problem.all_give_alike
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         ranks, sources = self.problem.ranks, self.problem.sources
@@ -53,9 +53,9 @@ class AllRounds(Program):
                     blocks.append(Block(owner, begin, end - begin))
         return tuple(blocks)
 
-    def rows(self, *, combines: bool = False) -> Rows:
+    def rows(self, *, combines: bool) -> Rows:
         """A list has a round's send, then its receipt."""
-        rounds, ranks = self.messages(of_one=self.is_alike()), self.problem.ranks
+        rounds, ranks = self.messages(of_one=self.problem.all_give_alike), self.problem.ranks
         every, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
         heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # before each round
         parts = [[place[:0]] * 6]
@@ -68,7 +68,7 @@ class AllRounds(Program):
             parts.append([column[sends] for column in columns])
             place = sent + hears
             heard[number + 1] = heard[number] + hears
-        return Rows(*map(np.concatenate, zip(*parts, strict=True)))
+        return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
     def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
         p, lists = self.problem.ranks, [list[Operation]() for _ in ranks]

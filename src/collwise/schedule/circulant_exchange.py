@@ -21,6 +21,7 @@ import numpy as np
 from collwise.schedule.exchange import Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
+from collwise.schedule.rows import Class
 from collwise.system.integers import Ints
 
 _PARTS = scratch(0)
@@ -132,8 +133,8 @@ class CirculantExchange(Circular):
         """Whether only rank 0 ends with the result."""
         return self.problem.kind.output == "root"
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return super().is_alike() and not self.stages and not self.to_root
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return None if self.stages or self.to_root else super().classes()
 
     @property
     def _there(self) -> tuple[tuple[Step, ...], ...]:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
-from collwise.schedule.program import Columns, Program
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Columns, Rows
 from collwise.schedule.trees import SplitTree, Tree
 from collwise.system.integers import Ints
 
@@ -54,6 +55,28 @@ class DownTree(Program):
             )
             lists.append(first * (len(every) - 1) + last)
         return lists
+
+    def rows(self, *, combines: bool) -> Rows:  # noqa: D102
+        parent, place = self.tree.edges()
+        child = np.arange(1, self.tree.size, dtype=np.int64)
+        turn = np.bincount(parent, minlength=self.tree.size)  # operations per segment
+        turn[1:] += 1
+        lengths = [piece.length for piece in pieces(self.nbytes, self.segment)]
+        segment = np.repeat(np.arange(len(lengths)), len(child))
+        source, target, at_source = (
+            np.tile(column, len(lengths)) for column in (parent, child, place + (parent > 0))
+        )
+        ends = np.zeros(len(source) + 1, np.int64)
+        np.cumsum(source > 0, out=ends[1:])
+        return Rows(
+            source,
+            target,
+            at_source + segment * turn[source],
+            segment * turn[target],
+            np.repeat(np.array(lengths, np.int64), len(child)),
+            ends,
+            (segment * len(child) + source - 1)[source > 0],
+        )
 
     def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()

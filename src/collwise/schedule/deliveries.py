@@ -16,7 +16,8 @@ import numpy as np
 
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Columns
 from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]

@@ -3,17 +3,31 @@
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
+
+from collwise.errors import BeyondLimits
 from collwise.schedule.operations import (
     Block,
+    Combine,
+    Copy,
     Operation,
     Recv,
     Send,
     blocks_in,
     clobbers,
     reads,
+    size_of,
     writes,
 )
+from collwise.system.integers import Ints
+
+try:
+    from collwise.schedule import _dependencies
+except ImportError:  # there was no compiler
+    _dependencies = None  # type: ignore[assignment]
 
 
 class Writers:
@@ -68,6 +82,13 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
     Those that wrote it last: receives, combines, copies.  A receive reads nothing.
     """
+    listed = rows_of_lists([operations], combines=True, copies=True)
+    needs, begins = listed.needs.tolist(), listed.begins.tolist()
+    return [tuple(needs[begin:end]) for begin, end in pairwise(begins)]
+
+
+def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
+    """The slow twin of `dependencies`."""
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
@@ -80,6 +101,80 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
             for block in blocks_in(op, slot_written):
                 writers.write(slot_written, block, place)
     return waits
+
+
+class Listed(NamedTuple):
+    """What ranks do at their ports as int64 columns: rank by rank, in the order of their lists.
+
+    rank, place: whose operation, and its position in the list.   kind: 0 for a send, 1 for a
+    receive, 2 for a combine, 3 for a copy.   peer: of a message; else the rank itself.   nbytes:
+    bytes.   begins, needs: number n waits for the numbers needs[begins[n]:begins[n + 1]].
+    """
+
+    rank: Ints
+    place: Ints
+    kind: Ints
+    peer: Ints
+    nbytes: Ints
+    begins: Ints
+    needs: Ints
+
+
+_KINDS = (Send, Recv, Combine, Copy)
+LARGEST_OFFSET = 2**61
+"""In bytes: beyond that, sums might not fit into int64."""
+
+
+def rows_of_lists(
+    lists: Sequence[Sequence[Operation]],
+    *,
+    combines: bool,
+    copies: bool = False,
+    last_only: bool = False,
+) -> Listed:
+    """What the ranks of these lists do at their ports, and what each of it waits for.
+
+    combines, copies: whether these are among it; if not, who reads what they write waits for what
+    they have read.   last_only: of several in one list that somebody waits for, keep the last.
+    Raises BeyondLimits for bytes beyond 2^61.
+    """
+    asked = combines + 2 * copies + 4 * last_only
+    try:
+        if _dependencies is not None:
+            made = _dependencies.rows_of_lists(lists, _KINDS, asked)
+            return Listed(*(np.frombuffer(column, np.int64) for column in made))
+        return _listed(lists, combines, copies, last_only)
+    except OverflowError:
+        raise BeyondLimits(
+            "a schedule's dependencies", "it has offsets beyond 2^61", "plan for fewer bytes"
+        ) from None
+
+
+def _listed(
+    lists: Sequence[Sequence[Operation]], combines: bool, copies: bool, last_only: bool
+) -> Listed:
+    """The slow twin of the function in C."""
+    rows, needs, begins = list[tuple[int, ...]](), list[int](), [0]
+    as_rows = (Send, Recv, *(Combine,) * combines, *(Copy,) * copies)
+    for rank, operations in enumerate(lists):
+        sets: list[list[int]] = []
+        for place, (op, writers) in enumerate(
+            zip(operations, written_before(operations), strict=True)
+        ):
+            if any(max(block[1:]) > LARGEST_OFFSET for block in op.blocks):
+                raise OverflowError
+            needed = sorted({row for writer in writers for row in sets[writer]})
+            needed = needed[-1:] if last_only else needed
+            if isinstance(op, as_rows):
+                needs += needed
+                begins.append(len(needs))
+                needed = [len(rows)]
+                peer = op.peer if isinstance(op, Send | Recv) else rank
+                rows.append((rank, place, _KINDS.index(type(op)), peer, size_of(op)))
+            sets.append(needed)
+    table = np.array(rows, np.int64).reshape(-1, 5)
+    columns = [*table.T.copy(), np.array(begins, np.int64), np.array(needs, np.int64)]
+    return Listed(*columns)
 
 
 def awaited_receives(

@@ -10,10 +10,14 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import Blocks, equal_parts
+from collwise.schedule.rows import Class
+from collwise.system.integers import Ints
 
 
 class Stage(NamedTuple):
@@ -34,6 +38,21 @@ class _Group(NamedTuple):
 
     members: tuple[int, ...]
     place: int
+
+
+def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
+    """All ranks; a peer's digits differ from the rank's by as much as from those of rank 0."""
+    every = np.arange(ranks, dtype=np.int64)
+
+    def peers(of_first: Ints) -> Ints:
+        table, weight = np.zeros((ranks, len(of_first)), np.int64), 1
+        for radix, _ in stages:
+            digits = np.add.outer(every // weight, of_first // weight) % radix
+            table += digits * weight
+            weight *= radix
+        return table
+
+    return Class(0, every, peers)
 
 
 @dataclass(frozen=True)
@@ -66,10 +85,11 @@ class Exchange(Program):
         """How many ranks there are beyond the product of the radices."""
         return self.problem.ranks - prod(stage.radix for stage in self.stages)
 
-    def is_alike(self) -> bool:  # noqa: D102
+    def classes(self) -> list[Class] | None:  # noqa: D102
         divisor = prod(stage.radix for stage in self.stages if stage.divided)
         items = self.problem.nbytes // self.problem.itemsize
-        return items % divisor == 0 and not self.extra and not self.to_root
+        uneven = items % divisor or self.extra or self.to_root
+        return None if uneven else [digit_by_digit(self.stages, self.problem.ranks)]
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         vector = self.problem.vector

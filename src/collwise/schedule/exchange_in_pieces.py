@@ -8,13 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
-
 from collwise.schedule.circulant_exchange import events
-from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.exchange import Exchange, Stage, digit_by_digit
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.reduction import Circular, equal_parts
-from collwise.system.integers import Ints
+from collwise.schedule.rows import Class
 
 
 def divisor(stages: Iterable[Stage]) -> int:
@@ -34,16 +32,10 @@ class ExchangeInPieces(Circular):
     def unit(self) -> int:  # noqa: D102
         return self.problem.itemsize * divisor(self.stages) * self.pieces
 
-    def copies(self) -> Iterable[tuple[int, Ints]] | None:
+    def classes(self) -> list[Class] | None:
         """All do as rank 0, digit by digit, if all parts are equally long."""
-        if not self.is_alike():
-            return None
-        every, weight, columns = np.arange(self.problem.ranks), 1, list[Ints]()
-        for radix, _ in self.stages:
-            digit = every // weight % radix
-            columns += [every + ((digit + n) % radix - digit) * weight for n in range(radix)]
-            weight *= radix
-        return [(0, np.column_stack(columns))]
+        uneven = self.problem.nbytes % self.unit
+        return None if uneven else [digit_by_digit(self.stages, self.problem.ranks)]
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         back = [stage.radix for stage in reversed(self.stages) if stage.divided]

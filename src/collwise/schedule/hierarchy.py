@@ -17,7 +17,8 @@ from collwise.errors import NothingApplies
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, Slot, reads, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.program import Program, tabulate
+from collwise.schedule.rows import Class, Columns
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 from collwise.system.integers import Ints
 
@@ -104,8 +105,8 @@ class Hierarchy:
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
 
-    def by_seats(self) -> Iterator[tuple[int, Ints]]:
-        """For ranks with equal seats, the first of them; and of each, as a row, all its teams."""
+    def by_seats(self) -> list[Class]:
+        """Ranks with equal seats in their teams; their peers are in these teams."""
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []
         for rank in range(self.ranks):
@@ -115,8 +116,11 @@ class Hierarchy:
             if key not in alike:
                 first.append(rank)
             alike.setdefault(key, []).append([seat.team for _, seat in seats])
+        classes = []
         for rank, rows in zip(first, alike.values(), strict=True):
-            yield rank, np.array([np.concatenate(row) for row in rows], dtype=np.int64)
+            teams = np.array([np.concatenate(row) for row in rows], dtype=np.int64)
+            classes.append(_seated(rank, teams))
+        return classes
 
     def largest(self, level: int) -> int:
         """The number of members of the largest team of a level."""
@@ -126,6 +130,21 @@ class Hierarchy:
     def lines_up(self) -> bool:
         """Whether the ranks of every group follow one another, from the root on."""
         return self.placement.lines_up()
+
+
+def _seated(representative: int, teams: Ints) -> Class:
+    """teams: for every member, as a row, the ranks of all its teams; the first row is that of the
+    representative.
+    """
+    order = np.argsort(teams[0], kind="stable")
+    seats = np.searchsorted(teams[0][order], representative)
+    members = teams[:, order[seats]]
+
+    def peers(of_first: Ints) -> Ints:
+        table: Ints = teams[:, order[np.searchsorted(teams[0], of_first, sorter=order)]]
+        return table
+
+    return Class(representative, members, peers)
 
 
 @lru_cache(maxsize=64)

@@ -3,10 +3,10 @@
 So several ranks of a node send at the same time, where one alone cannot fill the node's card.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, overload
+from typing import overload
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from collwise.schedule.operations import (
     Slot,
     scratch,
 )
-from collwise.schedule.program import Columns, Program
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Columns
 
 
 @dataclass(frozen=True)
@@ -180,10 +181,6 @@ class ReduceScatter(Program):
         return operations, value
 
 
-TeamsAlike: TypeAlias = tuple[Sequence[Sequence[Operation]], Sequence[tuple[int, ...]]]
-"""Lists by the place in a team, and the teams of which they are."""
-
-
 @dataclass(frozen=True)
 class InLanes(Program):
     """Reduce-scatter in the nodes, allreduce the parts across, collect in every node.
@@ -205,35 +202,3 @@ class InLanes(Program):
         elif seat.place < len(self.lanes.parts):
             operations.append(Copy(value, Slot.OUTPUT, (self.lanes.parts[seat.place],)))
         return operations + self.collect.operations(rank)
-
-    def phases(self) -> Iterator[list[TeamsAlike]]:
-        """The lists of the three steps, each once for all teams that do alike."""
-        scatter, sizes = ReduceScatter(self.lanes), dict[int, list[tuple[int, ...]]]()
-        for node in self.lanes.nodes:
-            sizes.setdefault(len(node), []).append(node)
-        yield [
-            ([scatter.in_node(place, size)[0] for place in range(size)], nodes)
-            for size, nodes in sizes.items()
-        ]
-        lanes: dict[int, list[Lane]] = {}
-        for number, part in enumerate(self.lanes.parts):
-            lanes.setdefault(part.length, []).append(self.lanes.lane(number))
-        assert self.across is not None, "phases are asked for where there are several nodes"
-        yield [
-            (
-                [
-                    moved(
-                        self.across.program(length).operations(place), value, Slot.OUTPUT, unused
-                    )[0]
-                    for place, rank in enumerate(alike[0])
-                    for _, value, unused in [scatter.with_value(rank)]
-                ],
-                [tuple(lane) for lane in alike],
-            )
-            for length, alike in lanes.items()
-        ]
-        yield [
-            (self.collect.program(size).every(size), nodes)
-            for size, nodes in sizes.items()
-            if size > 1
-        ]

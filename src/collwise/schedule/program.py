@@ -7,7 +7,7 @@ same definition for all ranks at once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -15,55 +15,25 @@ from typing import ClassVar
 import numpy as np
 
 from collwise.errors import BeyondLimits
-from collwise.schedule.dependencies import dependencies, matching
-from collwise.schedule.messages import Rows
-from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, size_of
-from collwise.schedule.port_order import Event, port_order
+from collwise.schedule.dependencies import dependencies, matching, rows_of_lists
+from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
+from collwise.schedule.rows import (
+    Class,
+    Columns,
+    Rows,
+    matched,
+    of_classes,
+    of_columns,
+    of_lists,
+)
 from collwise.system.integers import Ints, checked_integer
 
-LARGEST_IN_COLUMNS = 1 << 62
+FEW = 24
+"""Ranks below which lists are as quick as columns of all ranks."""
+LARGEST_IN_COLUMNS = 1 << 61
 """Bytes of a problem: beyond that, what is computed in int64 on the way might not fit."""
 _BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
-
-    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
-    offset, length: a block of the root's data (or of all the sources', one after another); a
-    transfer of several blocks has several rows with the same places, where blocks that follow each
-    other may be one.
-    """
-
-    source: Ints
-    target: Ints
-    place_at_source: Ints
-    place_at_target: Ints
-    offset: Ints
-    length: Ints
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def rows(self) -> list[tuple[int, ...]]:
-        """All rows as tuples, sorted, neighbours in one row: equal for equal schedules."""
-        joined: list[tuple[int, ...]] = []
-        for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
-            *places, offset, length = row
-            *last, begin, before = joined[-1] if joined else (-1, 0, 0)
-            if places == last and offset == begin + before:
-                joined[-1] = (*last, begin, before + length)
-            else:
-                joined.append(row)
-        return joined
-
-    @staticmethod
-    def stack(parts: Sequence["Columns"]) -> "Columns":
-        """The rows of all parts, one after another."""
-        names = Columns.__dataclass_fields__
-        return Columns(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
 
 class Program(ABC):
@@ -87,21 +57,21 @@ class Program(ABC):
         """All messages at once, where that is quicker than going through the lists; or None."""
         return None
 
-    def rows(self, *, combines: bool = False) -> Rows | None:
-        """The same and what each waits for, where that is quicker than to follow the bytes.
+    def rows(self, *, combines: bool) -> Rows | None:
+        """All that happens at ports, where that is quicker than going through the lists; or None.
 
-        combines: whether combines take time, and are rows as well.
+        combines: whether combines take time.   Ranks receive in the order of their lists.
         """
         return None
 
-    @property
-    def timed_as(self) -> "Program":
-        """A program with the same messages and combines, in other slots: itself, or simpler."""
-        return self
+    def classes(self) -> list[Class] | None:
+        """Ranks that do alike, each relative to its own place; None if every rank is its own."""
+        return None
 
     def is_alike(self) -> bool:
-        """Whether all ranks do the same, each relative to its own place: one stands for all."""
-        return False
+        """Whether all ranks do alike, so that one stands for all."""
+        classes = self.classes()
+        return classes is not None and len(classes) == 1
 
     def one_for_all(self) -> list[Operation]:
         """Rank 0's list where all do alike, for its time: blocks may be others of the same bytes.
@@ -110,14 +80,6 @@ class Program(ABC):
         one block.
         """
         return self.operations(0)
-
-    def copies(self) -> Iterable[tuple[int, Ints]] | None:
-        """Ranks of which each stands for others; None if none are known.
-
-        With a table: a row for each of these, which has in some order the same ranks in relation to
-        it, itself among them; the first row is that of the rank itself.
-        """
-        return None
 
     def every(self, ranks: int) -> list[list[Operation]]:
         """The lists of all virtual ranks."""
@@ -191,35 +153,53 @@ class Schedule:
         """Per rank and operation: the earlier operations whose data it reads."""
         return tuple(map(dependencies, self.lists))
 
-    @cached_property
-    def sizes(self) -> tuple[list[int], ...]:
-        """Per rank and operation: its bytes."""
-        return tuple([size_of(op) for op in operations] for operations in self.lists)
+    def rows(self, *, combines: bool, in_order: bool = True) -> Rows:
+        """All that happens at ports, ranks as the user's.
 
-    @cached_property
-    def lengths(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The lengths that occur in bytes, each once: of messages, and of combines."""
-        messages: set[int] = set()
-        combines: set[int] = set()
-        for operations, sizes in zip(self.lists, self.sizes, strict=True):
-            for op, nbytes in zip(operations, sizes, strict=True):
-                if isinstance(op, Send | Recv):
-                    messages.add(nbytes)
-                elif isinstance(op, Combine):
-                    combines.add(nbytes)
-        return frozenset(messages), frozenset(combines)
+        combines: whether combines take time.   in_order: whether ranks receive in the order of
+        their lists.
+        """
+        program, ranks, root = self.program, self.ranks, self.problem.root
+        rows = None
+        if in_order and ranks >= FEW and self.problem.nbytes <= LARGEST_IN_COLUMNS:
+            rows = program.rows(combines=combines)
+            if rows is None and not self.problem.kind.combines:
+                columns = program.columns()
+                rows = None if columns is None else of_columns(columns, ranks)
+            if rows is None and (classes := program.classes()) is not None:
+                rows = of_classes(classes, program.operations, combines=combines)
+        if rows is None:
+            return of_lists(self.lists, combines=combines, in_order=in_order)
+        return rows.renamed(lambda virtual: (virtual + root) % ranks) if root else rows
 
-    @cached_property
-    def combining_order(self) -> list[Event] | None:
-        """The order of all events where combines use ports; see `port_order`."""
-        return port_order(self.lists, self.dependencies, combines_use_ports=True)
+    def sampled(self) -> dict[int, Sequence[Operation]]:
+        """The lists of a few virtual ranks, as `Program.outlines` has them."""
+        p = self.ranks
+        few = sorted({0, 1 % p, p // 2, p - 1})
+        return dict(zip(few, self.program.outlines(few), strict=True))
 
-    @cached_property
-    def order(self) -> list[Event] | None:
-        """The order of all events where combines use no port; that of `combining_order` will do."""
-        if self.combining_order is not None:
-            return self.combining_order
-        return port_order(self.lists, self.dependencies, combines_use_ports=False)
+    def about_messages(self) -> int:
+        """About how many messages there are, by the lists of a few ranks."""
+        lengths = sorted(map(len, self.sampled().values()))
+        return lengths[len(lengths) // 2] * self.ranks // 2
+
+    def makes_rows(self, *, in_order: bool) -> bool:
+        """Whether `rows` are made of arrays, and not of every rank's list."""
+        kind = type(self.program)
+        known = kind.rows is not Program.rows or kind.columns is not Program.columns
+        return in_order and (known or self.program.classes() is not None)
+
+    def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
+        """The same of one rank that stands for all, and by rank its number, 0.
+
+        For machines on which only ranks' own ports count: the k-th message that a rank sends is the
+        k-th that another one receives at the same time.   None: every rank for itself.
+        """
+        if not self.program.is_alike():
+            return self.rows(combines=combines), None
+        listed = rows_of_lists([self.program.one_for_all()], combines=combines, last_only=True)
+        rows = matched(listed._replace(peer=np.zeros_like(listed.peer)))
+        return rows, np.zeros(self.ranks, np.int64)
 
 
 @dataclass(frozen=True)

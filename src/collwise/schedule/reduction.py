@@ -9,10 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from collwise.schedule.data_movement import no_rows, pieces
+from collwise.schedule.data_movement import DownTree, ProgramSequence, no_rows, pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Class, Columns, Rows, around_a_circle
 from collwise.schedule.trees import Tree
 
 Blocks: TypeAlias = tuple[Block, ...]
@@ -63,9 +64,9 @@ class Circular(Program):
         """All blocks are equally long in vectors of a multiple of so many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
-    def is_alike(self) -> bool:
-        """Whether all blocks are equally long."""
-        return self.problem.nbytes % self.unit == 0
+    def classes(self) -> list[Class] | None:
+        """One, if all blocks are equally long."""
+        return None if self.problem.nbytes % self.unit else [around_a_circle(self.problem.ranks)]
 
 
 def receive_and_combine(
@@ -90,6 +91,9 @@ def receive_and_combine(
         operations.append(Combine(left, right, into, (piece,)))
         value = into
     return operations, value
+
+
+_PLACES = ("source", "target", "place_at_source", "place_at_target")
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,25 @@ class UpTree(Program):
                 operations.append(Send(parent, (piece,), value))
         return operations
 
+    def rows(self, *, combines: bool) -> Rows:
+        """A send waits for all that its list has before it."""
+        columns = self.columns()
+        source, target, at_source, at_target, nbytes = (
+            getattr(columns, name) for name in (*_PLACES, "length")
+        )
+        if combines:
+            place = at_target + 1
+            adding = (target, target, place, place, nbytes)
+            messages = (source, target, at_source, at_target, nbytes)
+            source, target, at_source, at_target, nbytes = (
+                np.concatenate(both) for both in zip(messages, adding, strict=True)
+            )
+        width = max(int(at.max(initial=0)) for at in (at_source, at_target)) + 1
+        heard = np.sort(target * width + at_target)
+        after = np.searchsorted(heard, source * width + at_source)
+        after -= np.searchsorted(heard, source * width)
+        return Rows.counted(source, target, at_source, at_target, nbytes, after)
+
     def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
         child = np.arange(1, self.tree.size, dtype=np.int64)
@@ -142,3 +165,12 @@ class UpTree(Program):
             ]
             or [no_rows()]
         )
+
+
+def up_and_down(program: Program) -> tuple[UpTree, DownTree] | None:
+    """The two trees of a program that takes whole vectors up one and then down another."""
+    if isinstance(program, ProgramSequence) and len(program.parts) == 2:
+        up, down = program.parts
+        if isinstance(up, UpTree) and up.is_whole() and isinstance(down, DownTree):
+            return up, down
+    return None

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.errors import BeyondLimits
-from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.program import Columns, Program, tabulate
+from collwise.schedule.program import Program, tabulate
+from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
@@ -106,13 +106,13 @@ class UpRounds(Program):
     rounds: Rounds
     pieces: tuple[Block, ...]
 
-    def rows(self, *, combines: bool = False) -> Rows | None:
+    def rows(self, *, combines: bool) -> Rows | None:
         """Of all ranks at once, in the order of `operations`."""
         every = self.rounds.every()
         if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in every):
             return None  # of several levels: only the lists say in which order
         if not every or not self.pieces:
-            return Rows(*(np.zeros(0, np.int64) for _ in range(6)))
+            return Rows.counted(*(np.zeros(0, np.int64) for _ in range(6)))
         number = np.repeat(np.arange(len(every)), [len(target) for _, target, _ in every])
         to, by, piece = (np.concatenate(column) for column in zip(*every, strict=True))
         # First all receipts, each with its combine, then all sends.
@@ -132,7 +132,7 @@ class UpRounds(Program):
         rows = [[by, to, at_source, at_target, length, behind[by, piece]]]
         if combines:
             rows.append([to, to, at_target + 1, at_target + 1, length, heard[: len(to)] + 1])
-        return Rows(*map(np.concatenate, zip(*rows, strict=True)))
+        return Rows.counted(*map(np.concatenate, zip(*rows, strict=True)))
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         rounds = [*self.rounds.of(rank)]

@@ -1,16 +1,13 @@
 """Ideal time: when everything happens if every rank goes on as early as it can.  Exact.
 
-A schedule has an order but no times; this room computes them, with two engines that agree exactly.
-Read `events` first (results, and the engine for any schedule on any machine), then `rank_state`,
-`laws` (postal and Hockney's where lists decide the order; LogGP), `level_law` (nodes, racks, sites)
-and `wormhole` (networks with links, and one partner at a time).  `vectorised` is the engine for
-very many ranks, with `port_queues`, `combining_queues`, `level_queues`, `waves`, `vectorised_laws`,
-`exchange_times`, `circulant_times` and `pipelined_up_trees`.
-`trace` chooses an engine and keeps the result with what it was computed from; `critical_path` says
-at which level of a machine the time was spent.
+A schedule has an order but no times; this room computes them.  Read `law` first (the laws of
+machines as data: costs, resources, rules at ties), then `event_loop` (the one loop that plays all
+of them; `_event_loop.c` is the same in C), `times` (what it gives, as people read it) and `trace`
+(schedules in, times out).  `tree_times` stays beside the loop: trees of 10^6 ranks, by the shapes
+of their subtrees.  `critical_path` says at which level of a machine the time was spent.
 """
 
-from collwise.timing.events import Timing, Transfer, ideal, ideal_alike, ideal_completion
-from collwise.timing.trace import Trace, simulate
+from collwise.timing.times import Timing, Transfer
+from collwise.timing.trace import Trace, completion, ideal, messages_played, simulate
 
-__all__ = ["Timing", "Trace", "Transfer", "ideal", "ideal_alike", "ideal_completion", "simulate"]
+__all__ = ["Timing", "Trace", "Transfer", "completion", "ideal", "messages_played", "simulate"]

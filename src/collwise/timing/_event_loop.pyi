@@ -1,14 +1,18 @@
-"""The loop in C; see `level_queues`."""
+"""The loop in C; see `event_loop`."""
 
 from typing import Any
 
 from numpy.typing import NDArray
 
 def play(
-    messages: int,
+    rows: int,
     ranks: int,
-    columns: tuple[NDArray[Any], ...],
-    waits: NDArray[Any],
-    ports: tuple[tuple[NDArray[Any], ...], ...],
+    rules: int,
     limit: int,
+    columns: tuple[NDArray[Any], ...],
+    needs: NDArray[Any],
+    ports: tuple[NDArray[Any], NDArray[Any]],
+    routes: tuple[()] | tuple[NDArray[Any], NDArray[Any], int],
+    levels: tuple[tuple[NDArray[Any], ...], ...],
+    results: tuple[NDArray[Any], ...],
 ) -> int: ...

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from collwise.model.levels import Levels
-from collwise.timing.events import Timing, Transfer
+from collwise.timing.times import Timing, Transfer
 
 COMBINING = 0
 """Stands for a level where what takes the time is a combine."""

@@ -1,27 +1,150 @@
-"""A trace: a schedule, a machine, perhaps a network, and when everything happens on it."""
+"""Ideal times and traces: a schedule, a machine, perhaps a network, and when what happens."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import overload
 
-from collwise.model.machine import Machine
+import numpy as np
+
+from collwise.errors import InvalidArgument, shown
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
-from collwise.schedule.program import Schedule, Written
-from collwise.timing.events import (
-    Passage,
-    Timing,
-    Transfer,
-    check_simulable,
-    ideal,
-    ideal_completion,
-)
-from collwise.timing.rank_state import PastLimit
-from collwise.timing.vectorised import Vectorised, vectorised_timing
+from collwise.model.topology.base import checked_topology
+from collwise.schedule.evaluation import never_completes
+from collwise.schedule.program import Schedule
+from collwise.schedule.rows import NONE, Rows
+from collwise.system.integers import Ints
+from collwise.timing.event_loop import NEVER, Columns, PastLimit, play
+from collwise.timing.law import law_of, only_own_ports, receives_in_order, with_links
+from collwise.timing.times import Passage, Timing, Transfer
+from collwise.timing.tree_times import goes_by_shapes, tree_completion
 
-QUICKER_FROM = 24
-"""Ranks from which on the vectorised engine is quicker, if only the times are wanted."""
-VECTORISED_FROM = 1024
-"""From so many ranks on, `simulate` takes the vectorised engine where it can."""
+
+def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
+    """Raise InvalidArgument unless these are a schedule, a machine, and a topology or None.
+
+    asked: what they are for.
+    """
+    if not isinstance(schedule, Schedule):
+        seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
+        raise InvalidArgument(asked, seen, f"{remedy}, such as plan.schedule")
+    machine = checked_machine(machine, asked)
+    if isinstance(machine, Levels) and machine.placement.ranks != schedule.ranks:
+        seen = f"it places {machine.placement.ranks} ranks, and the schedule has {schedule.ranks}"
+        raise InvalidArgument(asked, seen, "give machine.placed(…) as many ranks")
+    if machine.ports_block and schedule.program.needs_posted_receives:
+        seen = (
+            f"{schedule.algorithm or 'it'} sends early what is received late, and ports block here"
+        )
+        raise InvalidArgument(asked, seen, "choose another algorithm, or a machine of another law")
+    if topology is not None:
+        checked_topology(topology, schedule.ranks, asked)
+
+
+def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Timing:
+    """Exact as-early-as-possible times of a schedule, message by message.
+
+    topology: the network between the ranks, for machines whose messages hold links (Hockney's,
+    wormhole); without one, every pair of ranks has a link of its own.
+    Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
+    InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
+    """
+    return _timed(schedule, machine, topology, None, of_all=True)
+
+
+@overload
+def completion(
+    schedule: Schedule, machine: Machine, topology: Topology | None = None
+) -> Fraction: ...
+@overload
+def completion(
+    schedule: Schedule, machine: Machine, topology: Topology | None, limit: Fraction | None
+) -> Fraction | None: ...
+def completion(
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None = None,
+    limit: Fraction | None = None,
+) -> Fraction | None:
+    """When the last rank finishes, as `ideal` has it; None if that is after the limit.
+
+    Where only ranks' own ports count, trees are timed by their shapes, and of ranks that do alike
+    one stands for all.
+    """
+    if only_own_ports(machine, topology):
+        time = tree_completion(schedule.program, machine)
+        if time is not None:
+            check_simulable("the ideal time of a schedule", schedule, machine)
+            return None if limit is not None and time > limit else time
+    try:
+        time = _timed(schedule, machine, topology, limit, of_all=False).completion
+    except PastLimit:
+        return None
+    return None if limit is not None and time > limit else time
+
+
+def _timed(
+    schedule: Schedule,
+    machine: Machine,
+    topology: Topology | None,
+    limit: Fraction | None,
+    *,
+    of_all: bool,
+) -> Timing:
+    """of_all: whether messages of all ranks are asked for, not only when they finish."""
+    check_simulable("the ideal time of a schedule", schedule, machine, topology)
+    topology = with_links(machine, topology)
+    combines = machine.combine(1) is not None
+    class_of = None
+    if not of_all and only_own_ports(machine, topology):
+        rows, class_of = schedule.representative_rows(combines=combines)
+    else:
+        rows = schedule.rows(combines=combines, in_order=receives_in_order(machine))
+    ranks = schedule.ranks if class_of is None else int(class_of.max()) + 1
+    law = law_of(machine, rows, ranks, topology)
+    played = play(rows, law, None if limit is None else int(limit / law.unit))
+    if played.stuck:
+        raise _never_completes(schedule, rows, played.at, class_of)
+    return Timing(rows, law, played.at, class_of)
+
+
+def _never_completes(
+    schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None
+) -> Exception:
+    """The error: the first operation, of the lowest rank, that does not complete."""
+    first = list[tuple[int, int]]()
+    unsent = (at.start == NEVER) & (rows.source != NONE)
+    unheard = (at.received == NEVER) & (rows.place_at_target != NONE)
+    for column, places, ranks in (
+        (unsent, rows.place_at_source, rows.source),
+        (unheard, rows.place_at_target, rows.target),
+    ):
+        first += zip(ranks[column].tolist(), places[column].tolist(), strict=True)
+    rank, place = min(first)
+    if class_of is not None:
+        rank = int(np.flatnonzero(class_of == rank)[0])
+    return never_completes(rank, place, schedule.rank(rank)[place])
+
+
+def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
+    """About how much `completion` plays: messages, by the lists of a few ranks.
+
+    Those for which every rank's list is written out count `AS_LISTS` times.
+    """
+    messages = schedule.about_messages()
+    if only_own_ports(machine, topology):
+        if goes_by_shapes(schedule.program):
+            return 0
+        if schedule.program.is_alike():
+            return messages // schedule.ranks * AS_LISTS
+    in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
+    return messages if in_arrays else messages * AS_LISTS
+
+
+AS_LISTS = 8
+"""How much longer it takes to write out the lists of all ranks than to make arrays of them."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +153,16 @@ class Trace:
 
     schedule: Schedule
     machine: Machine
-    simulated: Timing | Vectorised
+    simulated: Timing
     topology: Topology | None = None
     """The network's shape; None if every pair of ranks had a link of its own."""
 
     @cached_property
     def timing(self) -> Timing:
-        """All of it, message by message, as `ideal` gives it; for pictures."""
-        if isinstance(self.simulated, Timing):
+        """All of it, message by message, as `ideal` gives it."""
+        if self.simulated.class_of is None:
             return self.simulated
-        if self.schedule.problem.kind.combines:
-            return ideal(self.schedule, self.machine)
-        return Timing(self.simulated.finish, self.simulated.transfers)
+        return ideal(self.schedule, self.machine, self.topology)
 
     @property
     def finish(self) -> tuple[Fraction, ...]:
@@ -69,7 +190,7 @@ class Trace:
 
         For very many ranks they are made when asked for: some microseconds for each message.
         """
-        return self.simulated.transfers
+        return self.timing.transfers
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -81,56 +202,13 @@ class Trace:
         return self.simulated.link_busy()
 
 
-def fastest_timing(
-    schedule: Schedule,
-    machine: Machine,
-    topology: Topology | None = None,
-    *,
-    vectorised_from: int = QUICKER_FROM,
-) -> Timing | Vectorised:
-    """The ideal times by the faster engine; arguments and errors are those of `ideal`.
-
-    vectorised_from: from so many ranks on, the vectorised engine is tried first.
-    """
-    # A list written by hand may do what that engine does not see: copies, unanswered receives.
-    written = isinstance(schedule.program, Written)
-    if schedule.ranks >= vectorised_from and topology is None and not written:
-        timing = vectorised_timing(schedule, machine)
-        if timing is not None:
-            return timing
-    return ideal(schedule, machine, topology)
-
-
-def completion(
-    schedule: Schedule,
-    machine: Machine,
-    topology: Topology | None = None,
-    limit: Fraction | None = None,
-) -> Fraction | None:
-    """When the last rank finishes, by the faster engine; None if that is after the limit.
-
-    Arguments and errors are those of `ideal_completion`.
-    """
-    if schedule.ranks >= QUICKER_FROM and topology is None:
-        try:
-            timing = vectorised_timing(schedule, machine, limit)
-        except PastLimit:
-            return None
-        if timing is not None:
-            return timing.completion
-    return ideal_completion(schedule, machine, topology, limit)
-
-
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
     """Run a schedule on an assumed machine: every rank goes on as early as it can.
 
     topology: the network, on whose links messages wait for each other.
-    From 1,024 ranks on, schedules without links take the vectorised engine: about a second for 10^6
-    messages (`vectorised_timing` says what is slower, and what of those that combine it does not
-    know).  All others are simulated event by event: 10 to 60 µs for each message.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
-    times = fastest_timing(schedule, machine, topology, vectorised_from=VECTORISED_FROM)
+    times = _timed(schedule, machine, topology, None, of_all=False)
     return Trace(schedule, machine, times, topology)

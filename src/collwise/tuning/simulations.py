@@ -1,36 +1,29 @@
 """Simulations of one problem, compared: what `collwise simulate` shows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find, segments
+from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
 from collwise.errors import InvalidArgument
 from collwise.model.bounds import Bound
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for
-from collwise.schedule.operations import Combine, Operation
 from collwise.schedule.problem import Problem, placed
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
-from collwise.system.integers import Ints
 from collwise.system.quantities import parse_size
-from collwise.timing import Timing
+from collwise.timing import messages_played
 
 LARGEST_COMPARED = 4096
 """Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
-MAX_EVENTS = 1 << 21
-"""Messages that are simulated event by event: a minute or two."""
-MAX_IN_COLUMNS = 1 << 24
-"""Messages that are simulated in columns: some gigabytes."""
+MAX_PLAYED = 1 << 24
+"""Work (as `messages_played`) of one simulation: half a minute, and some gigabytes."""
 COMPARED_SHARE = 8
 """Where several algorithms are compared, each may have one in so many of those messages."""
 
@@ -98,16 +91,11 @@ class Simulation:
     @cached_property
     def traffic(self) -> Traffic:
         """All messages."""
-        simulated = self.trace.simulated
-        if isinstance(simulated, Timing):
-            sizes: Ints = np.array([t.nbytes for t in simulated.transfers], dtype=np.int64)
-            times = 1
-        else:
-            sizes, times = simulated.sizes
+        sizes, times = self.trace.simulated.sizes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
-        total = times * int(sizes.sum())
-        return Traffic(times * len(sizes), total, int(sizes.min()), int(sizes.max()))
+        total = int((times * sizes).sum())
+        return Traffic(int(times.sum()), total, int(sizes.min()), int(sizes.max()))
 
     @cached_property
     def loads(self) -> tuple[LinkLoad, ...]:
@@ -218,30 +206,19 @@ class _Simulator:
         if label not in self.traces:
             algorithm = find(name)
             schedule = algorithm.solve(self.problem, settings)
-            self._check_size(schedule, segments(self.problem, settings))
+            self._check_size(schedule)
             self.traces[label] = simulate(schedule, self.machine, self.topology)
         return Simulation(name, settings, self.traces[label], self.bound)
 
-    def _check_size(self, schedule: Schedule, segments: int) -> None:
-        """Refuse what would take the machine's memory, or hours; by the lists of a few ranks."""
-        p, lists = schedule.ranks, list[Sequence[Operation]]()
-        about = (p - 1) * segments  # at least: every rank but one gets, or gives, every segment
-        if about <= MAX_IN_COLUMNS:
-            few = sorted({p // 4, p // 3, p // 2, 2 * p // 3, p - 1})
-            lists = [schedule.rank(rank) for rank in few]
-            about = int(median(map(len, lists)) * p) // 2
-        events = (
-            self.topology is not None
-            or not self.machine.independent_ports
-            or any(isinstance(op, Combine) for operations in lists for op in operations)
-        )
-        most = (MAX_EVENTS if events else MAX_IN_COLUMNS) // self.share
-        if about > most:
+    def _check_size(self, schedule: Schedule) -> None:
+        """Refuse what would take the machine's memory, or hours."""
+        about = messages_played(schedule, self.machine, self.topology)
+        if about > (most := MAX_PLAYED // self.share):
             raise InvalidArgument(
                 f"a simulation of {schedule.algorithm}",
                 f"these are about {about:,} messages, and at most {most:,} are simulated"
                 + " beside other algorithms" * (self.share > 1),
-                f"choose fewer ranks{', larger segments' * (segments > 1)} or another algorithm",
+                "choose fewer ranks, larger segments or another algorithm",
             )
 
     def _score(

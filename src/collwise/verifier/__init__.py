@@ -16,7 +16,7 @@ from collwise.model.topology import Topology
 from collwise.schedule.collectives import find_collective
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
-from collwise.timing.events import check_simulable
+from collwise.timing.trace import check_simulable
 from collwise.verifier.contributions import check_contributions
 from collwise.verifier.dataflow import check_holdings, check_operations, check_partners
 from collwise.verifier.deadlock import check_progress

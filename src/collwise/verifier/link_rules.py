@@ -8,7 +8,7 @@ from collwise.model.exact import seconds
 from collwise.model.machine import Hockney, Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.timing import Timing, Transfer
-from collwise.timing.events import Passage
+from collwise.timing.times import Passage
 from collwise.verifier.violations import Lists, reject_timing
 
 

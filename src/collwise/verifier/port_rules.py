@@ -13,7 +13,7 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine, Wormhole
 from collwise.model.topology import Topology
-from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send
+from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
 from collwise.verifier.link_rules import check_links
@@ -181,7 +181,7 @@ def _check_named(
     op = schedule.lists[rank][step] if step < len(schedule.lists[rank]) else None
     if (
         isinstance(op, kind)
-        and schedule.sizes[rank][step] == nbytes
+        and size_of(op) == nbytes
         and (peer is None or getattr(op, "peer", None) == peer)
     ):
         return

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 from collwise.algorithms.broadcast.postal_tree import BY_LAM_FROM_1
 from collwise.algorithms.reductions import register_combining
@@ -18,7 +19,7 @@ from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.timing import ideal_alike
+from collwise.schedule.rows import Class, around_a_circle
 
 MAX_SENT = 1 << 16
 """Messages of a rank: more are not simulated when planning."""
@@ -33,8 +34,8 @@ class Census(Program):
     problem: Problem
     k: int
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return True
+    def classes(self) -> list[Class]:  # noqa: D102
+        return [around_a_circle(self.problem.ranks)]
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p = self.problem.ranks
@@ -76,16 +77,12 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [choice] if quick else []
 
 
-def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time: str) -> None:
+def _register(
+    name: str, rounded: Callable[[Fraction], int], summary: str, time: str, **more: Any
+) -> None:
     def build(problem: Problem, settings: Settings) -> Census:
         # From k = p on nobody waits for anybody: all send their own to all.
         return Census(problem, min(rounded(settings["lam"]), problem.ranks))
-
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        census, cost = build(problem, settings), machine.message(problem.nbytes)
-        if census.k == problem.ranks and machine.combine(problem.nbytes) is None:
-            return (problem.ranks - 2) * cost.gap + cost.latency  # all send their own to all
-        return ideal_alike(census.operations(0), machine)
 
     register_combining(
         f"allreduce/census_{name}",
@@ -93,10 +90,10 @@ def _register(name: str, rounded: Callable[[Fraction], int], summary: str, time:
         time,
         build,
         source=("Bruck1996 §3",),
-        predicted=predicted,
         choices=_choices,
         parameters=BY_LAM_FROM_1["parameters"],
         order=lambda problem: "any",
+        **more,
     )
 
 
@@ -111,4 +108,5 @@ _register(
     floor,
     "the census for ⌊λ⌋: as if sending took longer than it does",
     "T_λ(p)·t0 for an integer λ, else (qλ + r)·t0, where T_⌊λ⌋(p) = q⌊λ⌋ + r",
+    searched=False,
 )

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms.reductions import register_combining
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.registry import Settings, program_time
 from collwise.algorithms.s_to_p.census import LATENCY, latencies, shifts
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.timing import ideal_alike
+from collwise.schedule.rows import Class, around_a_circle
 
 FEW_RANKS, MAX_RANKS, MAX_GATHERED = 64, 1024, 1 << 20
 """It is always tried up to the first number of ranks; beyond, up to the second one, and only where
@@ -32,8 +32,8 @@ class CensusInOrder(Program):
     problem: Problem
     k: int
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return True
+    def classes(self) -> list[Class]:  # noqa: D102
+        return [around_a_circle(self.problem.ranks)]
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, nbytes, vector = self.problem.ranks, self.problem.nbytes, self.problem.vector
@@ -61,16 +61,16 @@ class CensusInOrder(Program):
         return tuple(block for block in blocks if block.length)
 
 
-def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    return ideal_alike(CensusInOrder(problem, settings["latency"]).operations(0), machine)
-
-
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MAX_GATHERED
     if many or not 1 < problem.ranks <= MAX_RANKS:
         return []
     tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
-    return [min(tried, key=lambda settings: _time(problem, machine, settings))]
+
+    def time(settings: Settings) -> Fraction:
+        return program_time(problem, CensusInOrder(problem, settings["latency"]), machine)
+
+    return [min(tried, key=time)]
 
 
 register_combining(
@@ -79,8 +79,6 @@ register_combining(
     "T_k(p)·t0 for λ = k, all messages counted as one size, and combining",
     lambda problem, settings: CensusInOrder(problem, settings["latency"]),
     source=("Bruck1996 §3",),
-    predicted=_time,
-    simulated=lambda problem, _: problem.ranks,
     choices=_choices,
     parameters={"latency": LATENCY},
 )

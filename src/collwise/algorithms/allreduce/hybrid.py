@@ -39,4 +39,5 @@ register_exchange(
     source=("vandeGeijn1991 §3.4", "vandeGeijn1991 Theorem 1"),
     segmented=True,
     **CHOSEN_STRATEGY,
+    searched=False,
 )

@@ -1,19 +1,11 @@
 """The hybrids of any radix in several pieces: while messages of one travel, others are sent."""
 
 from collections.abc import Iterable
-from fractions import Fraction
 from functools import cache
 
 from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
 from collwise.algorithms.mixed_radix import STAGES, radices, stages_of
-from collwise.algorithms.reductions import (
-    LARGEST_MESSAGES,
-    circular_time,
-    exchange_time,
-    is_estimated,
-    register_combining,
-    simulated_time,
-)
+from collwise.algorithms.reductions import even_time, register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
@@ -34,29 +26,6 @@ def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPiece
     if pieces < 2 or problem.ranks == 1:
         return plain
     return ExchangeInPieces(problem, plain.stages, pieces, settings["latency"])
-
-
-def _messages(problem: Problem, settings: Settings) -> int:
-    """About those that a rank sends."""
-    stages = stages_of(problem, settings)
-    return int(settings["pieces"]) * sum(stage.radix * (1 + stage.divided) for stage in stages)
-
-
-def _estimated(problem: Problem, settings: Settings) -> bool:
-    program = _program(problem, settings)
-    if isinstance(program, Exchange):
-        return is_estimated(program)
-    many = problem.ranks * _messages(problem, settings) > LARGEST_MESSAGES
-    return many and not program.is_alike()
-
-
-def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    program = _program(problem, settings)
-    if isinstance(program, Exchange):
-        return exchange_time(problem, machine, program.stages)
-    if program.is_alike() or _estimated(problem, settings):
-        return circular_time(program, machine)
-    return simulated_time(problem, machine, program)
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -96,7 +65,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         gap, latency, _ = costs(-(-items // pieces // stages[0].radix))
         for under_way in (round(latency / gap), round(9 / 8 * latency / gap) + 1):
             program = ExchangeInPieces(problem, stages, pieces, min(max(under_way, 1), LONGEST))
-            tried.append((circular_time(program, machine), program))
+            tried.append((even_time(program, machine), program))
     return [
         {"stages": " ".join(map(str, one.stages)), "pieces": one.pieces, "latency": one.latency}
         for _, one in sorted(tried, key=lambda row: row[0])[:1]
@@ -109,9 +78,6 @@ register_combining(
     "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
     _program,
     source=("vandeGeijn1991 §3.4", "Ruefenacht2017"),
-    predicted=_time,
-    simulated=_messages,
-    estimated=_estimated,
     choices=_choices,
     parameters={"stages": STAGES, "pieces": PARAMETERS["pieces"], "latency": PARAMETERS["latency"]},
     segmented=True,

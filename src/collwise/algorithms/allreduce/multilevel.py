@@ -24,7 +24,7 @@ from collwise.schedule.operations import Operation, Slot
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
-from collwise.system.integers import Ints
+from collwise.schedule.rows import Class
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Across(Program):
     across: InTeams
     outwards: tuple[InTeams, ...]
 
-    def copies(self) -> Iterable[tuple[int, Ints]]:  # noqa: D102
+    def classes(self) -> list[Class]:  # noqa: D102
         return self.across.teams.by_seats()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102

@@ -6,8 +6,10 @@ combines them in the order of the ranks.
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
+from math import prod
 
-from collwise.algorithms.reductions import exchange_estimate, register_exchange
+from collwise.algorithms.reductions import register_exchange
 from collwise.algorithms.registry import Settings, integer
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Stage
@@ -31,8 +33,16 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     radices = [radix for radix in RADICES if radix < problem.ranks]
     if not radices:
         return []
-    best = min(radices, key=lambda k: exchange_estimate(problem, machine, stages(problem, k)))
-    return [{"radix": best}]
+    gap, latency = machine.message(problem.nbytes)
+    combine = machine.combine(problem.nbytes) or 0
+
+    def time(radix: int) -> Fraction:
+        made = stages(problem, radix)
+        times = ((k - 2) * gap + latency + (k - 1) * combine for k, _ in made)
+        others = prod(stage.radix for stage in made) < problem.ranks
+        return sum(times, Fraction(0)) + others * (2 * latency + combine)
+
+    return [{"radix": min(radices, key=time)}]
 
 
 register_exchange(
@@ -43,6 +53,7 @@ register_exchange(
     source=("Ruefenacht2017",),
     choices=_choices,
     parameters={"radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")},
+    searched=False,
 )
 register_exchange(
     "allreduce/gather_combine",
@@ -51,4 +62,5 @@ register_exchange(
     lambda problem, _: stages(problem, problem.ranks),
     source=("BarNoyKipnis1994",),
     choices=lambda problem, _: [{}] if problem.ranks <= LARGEST_GATHERED else [],
+    searched=False,
 )

@@ -4,14 +4,12 @@ With the binomial tree it always takes d(α + nβ) longer than recursive doublin
 λ-tree serves where λ is high and all ranks must end with the same bits, which rules out the census.
 """
 
-from fractions import Fraction
 from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
-from collwise.algorithms.broadcast.segmented_tree import TreeOf, tree_time
-from collwise.algorithms.reductions import register_combining, up_tree_time
+from collwise.algorithms.broadcast.segmented_tree import TreeOf
+from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings
-from collwise.model.machine import Machine
 from collwise.schedule.data_movement import DownTree, ProgramSequence
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -23,11 +21,7 @@ def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> 
         shared = tree(problem, settings), problem.nbytes
         return ProgramSequence((UpTree(*shared), DownTree(*shared)), problem.ranks)
 
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        up = up_tree_time(tree(problem, settings), problem.nbytes, machine)
-        return up + tree_time(tree(problem, settings), problem.nbytes, machine)
-
-    register_combining(f"allreduce/{name}", summary, time, build, predicted=predicted, **more)
+    register_combining(f"allreduce/{name}", summary, time, build, **more)
 
 
 _register(
@@ -36,6 +30,7 @@ _register(
     "2d(α + nβ) + dnγ for p = 2^d",
     lambda problem, _: binomial.tree(problem.ranks),
     source=("vandeGeijn1991 §3.1",),
+    searched=False,
 )
 _register(
     "postal_reduce_broadcast",
@@ -44,4 +39,5 @@ _register(
     postal_tree.of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
     **postal_tree.BY_LAM,
+    searched=False,
 )

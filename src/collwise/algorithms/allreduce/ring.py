@@ -33,6 +33,5 @@ register_circular(
     Ring,
     source=("PatarasukYuan2009",),
     choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
-    simulated=lambda problem, _: 4 * problem.ranks,
     usual=True,
 )

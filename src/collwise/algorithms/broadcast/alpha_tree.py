@@ -61,6 +61,7 @@ register_tree(
     source=("Bruck1996 §2.4",),
     choices=_candidates,
     parameters={"alpha": ALPHA},
+    searched=False,
 )
 register_tree(
     "alpha_table",
@@ -69,4 +70,5 @@ register_tree(
     lambda problem, settings: table(problem.ranks, settings["lam"]),
     source=("Bruck1996 §2.4", "Bruck1996 §2.5"),
     **BY_LAM_FROM_1,
+    searched=False,
 )

@@ -3,13 +3,10 @@
 Half the bandwidth of the chain, but log2 p hops instead of p − 1: for long messages on many ranks.
 """
 
-from functools import partial
-
 from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
     register_tree,
     segment_choices,
-    tree_time,
 )
 from collwise.schedule.trees import HeapTree
 
@@ -25,8 +22,7 @@ register_tree(
     "(h·(1 + λ) + 2(k − 1))·t0 for k segments and n = 2^(h+1) − 1",
     lambda problem, _: tree(problem.ranks),
     source=("OpenMPI", "SandersSpeckTraeff2009"),
-    choices=lambda problem, machine: segment_choices(
-        partial(tree_time, tree(problem.ranks), problem.nbytes, machine), problem, machine
-    ),
+    choices=lambda problem, machine: segment_choices(tree(problem.ranks), problem, machine),
     parameters={"segment": SEGMENT},
+    searched=False,
 )

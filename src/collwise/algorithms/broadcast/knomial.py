@@ -28,4 +28,5 @@ register_tree(
     source=("MPICH",),
     choices=lambda problem, _: [{"k": k} for k in (2, 3, 4, 8, 16) if k == 2 or k < problem.ranks],
     parameters={"k": integer("k", 2, "the radix, an integer of at least 2")},
+    searched=False,
 )

@@ -12,7 +12,6 @@ from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
     TREES,
     segment_choices,
-    tree_time,
 )
 from collwise.algorithms.composition import part, parts_of, parts_parameter, register_multilevel
 from collwise.algorithms.registry import Settings
@@ -22,6 +21,7 @@ from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Tree
+from collwise.timing.tree_times import tree_time
 
 TREE_NAMES = ("chain", "binomial", "postal_tree")
 """Trees that are tried for segments; `multilevel` tries all algorithms."""
@@ -63,11 +63,11 @@ class Timed:
         lam = f"(lam={self.law.planning_lam(min(nbytes, 4096))})" if name == "postal_tree" else ""
         self.label, self.problem = name + lam, Problem("broadcast", max(size, 2), nbytes)
         settings = dict(part(self.label, "broadcast").settings)
-        self._tree = TREES[name](self.problem, settings)
+        self.tree = TREES[name](self.problem, settings)
 
     def time(self, segment: int) -> Fraction:
         """Exact seconds in a team."""
-        return tree_time(self._tree, self.problem.nbytes, self.law, segment)
+        return tree_time(self.tree, self.problem.nbytes, self.law, segment)
 
 
 def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
@@ -76,7 +76,7 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
     timed: list[tuple[Fraction, str, int]] = []
     for name in TREE_NAMES:
         across = Timed(name, depth, machine, teams.largest(depth), problem.nbytes)
-        for choice in segment_choices(across.time, across.problem, across.law):
+        for choice in segment_choices(across.tree, across.problem, across.law):
             timed.append((across.time(choice["segment"]), across.label, choice["segment"]))
     choices: list[Settings] = []
     for time, outer, best in sorted(timed):

@@ -6,14 +6,13 @@ t − 1 at the source and the one for t − λ at the rank that it serves first.
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from collwise.algorithms.broadcast.segmented_tree import (
     SEGMENT,
     register_tree,
     segment_choices,
-    tree_time,
 )
 from collwise.algorithms.registry import Parameter, Settings, fraction
 from collwise.model import postal
@@ -47,13 +46,6 @@ def of_settings(problem: Problem, settings: Settings) -> SplitTree:
     return tree(problem.ranks, settings["lam"])
 
 
-def _whole(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    cost = machine.message(problem.nbytes)
-    if cost.lam == settings["lam"]:
-        return postal.broadcast_time(problem.ranks, cost.lam) * cost.gap
-    return tree_time(of_settings(problem, settings), problem.nbytes, machine)
-
-
 def _by_lam(parameter: Parameter, least: Fraction) -> dict[str, Any]:
     def at_machine(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return [{"lam": max(machine.planning_lam(problem.nbytes), least)}]
@@ -75,8 +67,8 @@ def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
     choices: list[Settings] = []
     for lam in sorted(lams):
-        time = partial(tree_time, tree(problem.ranks, lam), problem.nbytes, machine)
-        choices += [{"lam": lam, **choice} for choice in segment_choices(time, problem, machine)]
+        segments = segment_choices(tree(problem.ranks, lam), problem, machine)
+        choices += [{"lam": lam, **choice} for choice in segments]
     return choices
 
 
@@ -86,7 +78,6 @@ register_tree(
     "T_λ(p)·t0",
     of_settings,
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
-    predicted=_whole,
     **BY_LAM,
 )
 register_tree(
@@ -97,4 +88,5 @@ register_tree(
     source=("BarNoyKipnis1994", "Bruck1996 §2.3"),
     choices=_segments,
     parameters={"lam": LAM, "segment": SEGMENT},
+    searched=False,
 )

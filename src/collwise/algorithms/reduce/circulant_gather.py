@@ -11,13 +11,12 @@ from typing import TypeAlias
 
 from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.mixed_radix import STAGES, read
-from collwise.algorithms.reductions import register_combining, simulated_time
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.registry import Settings, program_time
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
-from collwise.timing.circulant_times import circulant_time
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Those that are tried, and one round for all ranks if they are no more than the largest."""
@@ -30,12 +29,6 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
-
-
-def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    program = _program(problem, settings)
-    time = circulant_time(program, machine)
-    return simulated_time(problem, machine, program) if time is None else time
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -96,7 +89,11 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         {"stages": " ".join(map(str, stages)), "latency": under_way}
         for stages in sorted(tried, key=rough)[:MAX_COMPARED]
     ]
-    return sorted(nearest, key=lambda settings: _time(problem, machine, settings))[:1]
+
+    def time(settings: Settings) -> Fraction:
+        return program_time(problem, _program(problem, settings), machine)
+
+    return sorted(nearest, key=time)[:1]
 
 
 def _radices(ranks: int) -> set[int]:
@@ -109,10 +106,6 @@ register_combining(
     "2⌈log2 p⌉α + (p − 1)/p·n(2β + γ) if stages are 2d",
     _program,
     source=("Traeff2024", "vandeGeijn1991 §5"),
-    predicted=_time,
-    simulated=lambda problem, settings: (
-        problem.ranks * sum(map(len, _program(problem, settings).rounds())) >> 6
-    ),
     choices=_choices,
     order=lambda problem: "same",
     parameters={"stages": STAGES, "latency": PARAMETERS["latency"]},

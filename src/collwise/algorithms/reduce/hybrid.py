@@ -31,4 +31,5 @@ register_exchange(
     order=from_root_on,
     segmented=True,
     **CHOSEN_STRATEGY,
+    searched=False,
 )

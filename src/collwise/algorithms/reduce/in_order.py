@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from collwise.algorithms.broadcast import postal_tree
-from collwise.algorithms.reductions import register_combining, up_tree_time
-from collwise.algorithms.registry import Settings
-from collwise.model.machine import Machine
+from collwise.algorithms.reductions import register_combining
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -46,24 +44,11 @@ class InOrder(Program):
         return operations
 
 
-def _time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    p, root, nbytes, lam = problem.ranks, problem.root, problem.nbytes, settings["lam"]
-    above = up_tree_time(postal_tree.tree(p - root, lam), nbytes, machine)
-    if not root:
-        return above
-    cost = machine.message(nbytes)
-    received = up_tree_time(postal_tree.tree(root, lam), nbytes, machine) + cost.latency
-    if p - root > 1:
-        received = max(received, above + cost.gap)
-    return received + (machine.combine(nbytes) or 0)
-
-
 register_combining(
     "reduce/in_order",
     "two λ-trees, of the ranks below the root and of the others: in the ranks' order",
     "max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
     lambda problem, settings: InOrder(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "MPICH"),
-    predicted=_time,
     **postal_tree.BY_LAM,
 )

@@ -24,7 +24,7 @@ from collwise.schedule.operations import Operation, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
-from collwise.system.integers import Ints
+from collwise.schedule.rows import Class
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Inwards(Program):
     phases: tuple[Program, ...]
     in_output: bool = True
 
-    def copies(self) -> Iterable[tuple[int, Ints]] | None:  # noqa: D102
+    def classes(self) -> list[Class] | None:  # noqa: D102
         teams = {phase.teams if isinstance(phase, InTeams) else None for phase in self.phases}
         only = teams.pop() if len(teams) == 1 else None
         return None if only is None else only.by_seats()

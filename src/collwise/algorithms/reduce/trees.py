@@ -4,35 +4,23 @@ The λ-tree is optimal in the postal model, as its broadcast is; the binomial tr
 libraries use for short vectors, and approach 1 of [vandeGeijn1991] §5.
 """
 
-from fractions import Fraction
 from typing import Any
 
 from collwise.algorithms.broadcast import binomial, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import TreeOf
-from collwise.algorithms.reductions import from_root_on, register_combining, up_tree_time
-from collwise.algorithms.registry import Settings
-from collwise.model.machine import Machine
-from collwise.schedule.problem import Problem
+from collwise.algorithms.reductions import from_root_on, register_combining
 from collwise.schedule.reduction import UpTree
 from collwise.schedule.trees import LastFirst
 
 
-def _flat_time(problem: Problem, machine: Machine, _: Settings) -> Fraction:
-    cost, combine = machine.message(problem.nbytes), machine.combine(problem.nbytes) or 0
-    return cost.latency + (problem.ranks - 2) * cost.gap + (problem.ranks - 1) * combine
-
-
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        return up_tree_time(tree(problem, settings), problem.nbytes, machine)
-
     register_combining(
         f"reduce/{name}",
         summary,
         time,
         lambda problem, settings: UpTree(tree(problem, settings), problem.nbytes),
         order=from_root_on,
-        **{"predicted": predicted, **more},
+        **more,
     )
 
 
@@ -50,7 +38,7 @@ _register(
     "(p − 2 + λ)·t0, and combining at the root",
     lambda problem, _: LastFirst(problem.ranks),
     source=("BarNoyKipnis1994",),
-    predicted=_flat_time,
+    searched=False,
 )
 _register(
     "postal_tree",

@@ -6,7 +6,6 @@ high: an allreduce along a census has no second half that could be left out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from collwise.algorithms.composition import (
     LevelAlgorithm,
@@ -29,6 +28,7 @@ from collwise.schedule.operations import (
 )
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.schedule.rows import Class, Rows
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,14 @@ class OwnBlock(Program):
     problem: Problem
     allreduce: Program
 
-    @property
-    def timed_as(self) -> Program:  # noqa: D102
-        return self.allreduce.timed_as
+    def rows(self, *, combines: bool) -> Rows | None:  # noqa: D102
+        return self.allreduce.rows(combines=combines)
+
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return self.allreduce.classes()
+
+    def one_for_all(self) -> list[Operation]:  # noqa: D102
+        return self.allreduce.one_for_all()
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         if not (operations := self.allreduce.operations(rank)):
@@ -71,11 +76,6 @@ def _build(problem: Problem, settings: Settings) -> Program:
     return OwnBlock(problem, algorithm.build(whole, dict(own)))
 
 
-def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    algorithm, own = _part(settings)
-    return algorithm.time_of(_allreduce(problem), machine, dict(own))
-
-
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     whole = _allreduce(problem)
     among = [a for a in algorithms_for("allreduce", levels=False) if a.keeps_order(whole)]
@@ -88,13 +88,6 @@ register_combining(
     "that of the allreduce",
     _build,
     source=("Bruck1996 §3",),
-    predicted=_predicted,
-    simulated=lambda problem, settings: _part(settings).algorithm.simulated(
-        _allreduce(problem), dict(_part(settings).settings)
-    ),
-    estimated=lambda problem, settings: _part(settings).algorithm.estimated(
-        _allreduce(problem), dict(_part(settings).settings)
-    ),
     choices=_choices,
     parameters={"algorithm": one_part("algorithm", "allreduce", "census_in_order(latency=4)")},
     segmented=True,

@@ -5,8 +5,8 @@ first, so that operators need not commute.  A rank keeps the blocks of those ran
 will still exchange.  Ranks beyond the largest 2^d hand their vectors over and get one block.
 """
 
+from collwise.algorithms.mixed_radix import MAX_SCATTERED
 from collwise.algorithms.reductions import halved, register_exchange
-from collwise.algorithms.registry import MAX_SIMULATED
 
 register_exchange(
     "reduce_scatter_block/recursive_halving",
@@ -15,6 +15,6 @@ register_exchange(
     halved,
     source=("vandeGeijn1991 §3.3", "Thakur2005"),
     segmented=True,
-    choices=lambda problem, _: [{}] if problem.ranks <= MAX_SIMULATED else [],
+    choices=lambda problem, _: [{}] if problem.ranks <= MAX_SCATTERED else [],
     usual=True,
 )

@@ -38,6 +38,5 @@ register_circular(
     Pairwise,
     source=("Thakur2005",),
     choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
-    simulated=lambda problem, _: 4 * problem.ranks,
     usual=True,
 )

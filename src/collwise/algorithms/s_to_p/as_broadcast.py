@@ -6,7 +6,6 @@ broadcast one after another, without interaction.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from collwise.algorithms.composition import (
     LevelAlgorithm,
@@ -15,13 +14,13 @@ from collwise.algorithms.composition import (
     register_multilevel,
     tried_labels,
 )
-from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register, segments
+from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import ProgramSequence
 from collwise.schedule.operations import Operation
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Columns, Program, Schedule
-from collwise.timing.trace import fastest_timing
+from collwise.schedule.program import Program, Schedule
+from collwise.schedule.rows import Columns
 
 
 @dataclass(frozen=True)
@@ -63,21 +62,6 @@ def _build(problem: Problem, settings: Settings) -> Program:
     return programs[0] if len(programs) == 1 else ProgramSequence(programs, problem.ranks)
 
 
-def _simulated(problem: Problem, settings: Settings) -> int:
-    algorithm, own = _part(settings)
-    every = _broadcasts(problem)
-    if len(every) == 1:
-        return algorithm.simulated(every[0], dict(own))
-    return problem.ranks * sum(segments(one, dict(own)) for one in every)
-
-
-def _predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    algorithm, own = _part(settings)
-    if len(problem.sources) == 1:
-        return algorithm.time_of(_broadcasts(problem)[0], machine, dict(own))
-    return fastest_timing(Schedule(problem, _build(problem, settings)), machine).completion
-
-
 def _choices(
     among: Callable[[Algorithm], bool],
 ) -> Callable[[Problem, Machine], Iterable[Settings]]:
@@ -99,8 +83,6 @@ register(
         source=("BarNoyKipnis1994", "Traeff2024b"),
         time="that of the broadcast, of one source; up to the sum, of several",
         build=_build,
-        predicted=_predicted,
-        simulated=_simulated,
         choices=_choices(lambda algorithm: not algorithm.levels),
         parameters={"algorithm": one_part("algorithm", "broadcast", "chain_segmented(segment=8k)")},
         segmented=True,

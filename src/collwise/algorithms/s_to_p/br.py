@@ -20,6 +20,7 @@ register_spread(
     ("Hambrusch1998 §2",),
     "⌈log2 p⌉ rounds; at most 2^(k−1) contributions in round k, 2^k − 1 if p is no power of two",
     spread_snake,
+    searched=False,
 )
 register_spread(
     "br_xy_source",
@@ -27,6 +28,7 @@ register_spread(
     ("Hambrusch1998 §2",),
     TIME,
     spread_mesh_by_sources,
+    searched=False,
 )
 register_spread(
     "br_xy_dim",
@@ -34,4 +36,5 @@ register_spread(
     ("Hambrusch1998 §2",),
     TIME,
     spread_mesh_by_shape,
+    searched=False,
 )

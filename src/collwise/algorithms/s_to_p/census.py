@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collwise.algorithms.registry import Settings, integer
+from collwise.algorithms.registry import Settings, integer, program_time
 from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_to_p
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
-from collwise.schedule.messages import Rows
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
-from collwise.timing import ideal_alike
+from collwise.schedule.rows import Class, Rows, around_a_circle
 
 LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at least 1")
 
@@ -56,8 +55,8 @@ class Census(Deliveries):
 
     k: int
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return self.problem.all_give_alike
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def one_for_all(self) -> list[Operation]:
         """Contributions in one row: its own, then those of the next ranks."""
@@ -68,9 +67,9 @@ class Census(Deliveries):
             operations.append(Recv(distance, (Block(0, distance * each, width * each),)))
         return operations
 
-    def rows(self, *, combines: bool = False) -> Rows | None:
+    def rows(self, *, combines: bool) -> Rows | None:
         """Of two that are sent in a round, the one of the lower rank comes first in all lists."""
-        if not self.is_alike():
+        if not self.problem.all_give_alike:
             return None
         ranks, messages = self.problem.ranks, shifts(self.problem.ranks, self.k)
         every = np.arange(ranks, dtype=np.int64)
@@ -82,7 +81,7 @@ class Census(Deliveries):
             at_target = 2 * number + (target + distance < ranks)
             one = width * self.problem.sources[0].nbytes, bisect_left(known, width)
             parts.append([every, target, at_source, at_target, *(np.full(ranks, x) for x in one)])
-        return Rows(*map(np.concatenate, zip(*parts, strict=True)))
+        return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
@@ -107,7 +106,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     ks = latencies(ranks, each, machine)
     even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
-    return [{"latency": min(ks, key=lambda k: ideal_alike(Census(even, k).one_for_all(), machine))}]
+    return [{"latency": min(ks, key=lambda k: program_time(even, Census(even, k), machine))}]
 
 
 register_s_to_p(

@@ -11,9 +11,15 @@ from math import ceil, floor
 from typing import Any
 
 from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
-from collwise.algorithms.registry import Algorithm, Parameter, Settings, integer, register
+from collwise.algorithms.registry import (
+    Algorithm,
+    Parameter,
+    Settings,
+    integer,
+    program_time,
+    register,
+)
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
-from collwise.algorithms.s_to_p.round_recurrence import rounds_time
 from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
@@ -69,7 +75,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
     _, place, best = min(tried, key=lambda row: row[:2])
 
     def time(place: int) -> Fraction:
-        return rounds_time(_program(problem, {**best, "pieces": counts[place]}), machine)
+        return program_time(problem, _program(problem, {**best, "pieces": counts[place]}), machine)
 
     for step in (1, -1, 2, -2):
         while 0 <= place + step < len(counts) and time(place + step) < time(place):
@@ -85,13 +91,6 @@ def _register(name: str, summary: str, time: str, source: str, **parameters: Par
             source=(source, "Traeff2022"),
             time=time,
             build=_program,
-            predicted=lambda problem, machine, one: rounds_time(_program(problem, one), machine),
-            simulated=lambda problem, one: (
-                problem.ranks
-                * (1 if problem.all_give_alike else len(problem.sources))
-                * (one["pieces"] + problem.ranks.bit_length())
-                // 64
-            ),
             choices=lambda problem, machine: _choices(
                 problem, machine, latencies="latency" in parameters
             ),

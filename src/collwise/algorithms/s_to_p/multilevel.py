@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
-from collwise.algorithms.broadcast.segmented_tree import TREES, tree_time
+from collwise.algorithms.broadcast.segmented_tree import TREES
 from collwise.algorithms.composition import (
     best_parts,
     part,
@@ -19,6 +19,7 @@ from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.timing.tree_times import tree_time
 
 
 def _build(problem: Problem, settings: Settings) -> Program:

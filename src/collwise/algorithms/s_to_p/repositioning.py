@@ -87,6 +87,7 @@ for _way, _spread, _places, _words in _WAYS:
         f"one permutation, br_{_way} on p/2 ranks, one exchange of half of everything",
         partial(partitioned, _spread, _places),
         repositions=f"s_to_p/br_{_way}",
+        searched=False,
     )
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
@@ -96,4 +97,5 @@ for _way, _spread, _places, _words in _WAYS:
         f"one permutation, then that of br_{_way} from ideal places",
         partial(repositioned, _spread, _places),
         repositions=f"s_to_p/br_{_way}",
+        searched=False,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from collwise.algorithms.s_to_p.spreading import register_s_to_p
 from collwise.schedule.deliveries import Delivery, SeparateMessages
+from collwise.schedule.rows import Class, around_a_circle
 from collwise.system.integers import Ints
 
 
@@ -17,8 +18,8 @@ from collwise.system.integers import Ints
 class Ring(SeparateMessages):
     """In turn t rank i sends on what rank i − t gave."""
 
-    def is_alike(self) -> bool:  # noqa: D102
-        return self.problem.all_give_alike
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
         ranks, source_ranks = self.problem.ranks, self.source_ranks

@@ -7,7 +7,6 @@ mostly in O(s log p), without lists of length p.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, Settings, register
@@ -15,9 +14,6 @@ from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule
-from collwise.timing import ideal_alike
-from collwise.timing.trace import fastest_timing
 
 Holdings: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
@@ -160,25 +156,15 @@ def register_s_to_p(
     alike: bool = False,
     **more: Any,
 ) -> Algorithm:
-    """Register an s-to-p broadcast, its time predicted by simulating it: it depends on the sources.
+    """Register an s-to-p broadcast.
 
     alike: every rank does the same, relative to its own number, so that one stands for all where
     all give equally much.   more: other fields of `Algorithm`.   choices, if not among them: where
     simulating it is quick enough.
     """
-
-    def predicted(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        program = build(problem, settings)
-        if program.is_alike():
-            return ideal_alike(program.one_for_all(), machine)
-        return fastest_timing(Schedule(problem, program), machine).completion
-
-    def simulated(problem: Problem, settings: Settings) -> int:
-        return problem.ranks if alike and problem.all_give_alike else _received(problem)
-
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable
-    facts |= {"predicted": predicted, "simulated": simulated, "choices": choices, **more}
+    facts |= {"choices": choices, **more}
     return register(Algorithm(name=f"s_to_p/{name}", **facts))
 
 

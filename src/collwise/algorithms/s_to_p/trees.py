@@ -75,4 +75,5 @@ register_s_to_p(
     lambda problem, settings: Broadcasts(problem, tree(problem.ranks, settings["lam"])),
     parameters={"lam": LAM},
     choices=_choices,
+    searched=False,
 )

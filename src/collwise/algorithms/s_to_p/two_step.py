@@ -24,4 +24,5 @@ register_spread(
     ("Hambrusch1998 §2",),
     "s + ⌈log2 p⌉ rounds, the last ones of all contributions",
     two_step,
+    searched=False,
 )

@@ -48,4 +48,5 @@ register_s_to_p(
     ("Hambrusch1998 §2", "Bruck1997"),
     "p − 1 rounds of one contribution (2^⌈log2 p⌉ − 1 turns)",
     lambda problem, _: Xor(problem),
+    searched=False,
 )

@@ -1,4 +1,4 @@
-"""Ideal time: worked out by hand for each model, and what can be said of any schedule."""
+"""The laws by hand: postal, Hockney, one partner at a time, LogGP; at the end, what combines."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
+from tests.timing.schedules import messages, written
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidArgument, InvalidSchedule
+from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
-from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
-from collwise.timing import Timing, ideal, simulate
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.program import Schedule
+from collwise.timing import Timing, completion, ideal
+from collwise.timing.times import Combining
+from collwise.verifier import check_flow, check_ports
 
 F = Fraction
 A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
@@ -27,17 +29,13 @@ POSTAL = Machine.postal(t0_s=1, lam=2)
 LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
 
 
-def broadcast(*lists: Sequence[Operation]) -> Schedule:
-    return Schedule(Problem("broadcast", len(lists), 10), Written(tuple(map(tuple, lists))))
-
-
 def times(timing: Timing) -> dict[tuple[int, int], tuple[Any, Any, Any]]:
     """By source and place: when the send begins, the sender is free, it is received."""
     return {(t.source, t.place_at_source): (t.start, t.sent, t.received) for t in timing.transfers}
 
 
 # Rank 0 sends A to 1, B and C to 2; 1 passes A on to 2.
-FORWARD = broadcast(
+FORWARD = written(
     [Send(1, (A,)), Send(2, (B,)), Send(2, (C,))],
     [Recv(0, (A,)), Send(2, (A,))],
     [Recv(0, (B,)), Recv(1, (A,)), Recv(0, (C,))],
@@ -63,7 +61,7 @@ def test_postal_receipts_are_in_list_order() -> None:
     """A waits for C at the port if the list says so, even where it comes first."""
     lists = [list(ops) for ops in FORWARD.lists]
     lists[2] = [lists[2][0], lists[2][2], lists[2][1]]
-    timing = ideal(broadcast(*lists), POSTAL)
+    timing = ideal(written(*lists), POSTAL)
     assert times(timing)[0, 2] == (2, 3, 4)
     assert times(timing)[1, 1] == (2, 3, 5)
 
@@ -82,7 +80,7 @@ def test_postal_the_first_receipt_waits_for_nothing() -> None:
 
 def test_postal_a_send_waits_for_its_data_only() -> None:
     """Rank 1 sends A as soon as it has it, although B is before it in the list and not there."""
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(2, (C,)), Send(1, (B,))],
         [Recv(0, (A,)), Recv(0, (B,)), Send(2, (A,)), Send(2, (B,))],
         [Recv(0, (C,)), Recv(1, (A,)), Recv(1, (B,))],
@@ -106,7 +104,7 @@ def test_hockney_keeps_both_ports_busy() -> None:
 
 
 def test_hockney_a_rank_sends_while_it_receives() -> None:
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(1, (B,))],
         [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B,)), Send(2, (B,))],
         [Recv(1, (A,)), Recv(1, (B,))],
@@ -123,7 +121,7 @@ def test_hockney_a_rank_sends_while_it_receives() -> None:
 def test_one_partner_at_a_time() -> None:
     """Rank 1 cannot receive B from 0 while it sends A to 2; two partners exchange at once."""
     machine = Machine.hockney(alpha_s=1, beta_s=0, exchange_only=True)
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(1, (B,))],
         [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B,)), Send(2, (B,))],
         [Recv(1, (A,)), Recv(1, (B,))],
@@ -139,16 +137,12 @@ def test_one_partner_at_a_time() -> None:
     assert ideal(doubling, machine).completion == 3
     ring = ALGORITHMS["allreduce/ring"].schedule(4, 8)
     assert ideal(ring, machine).completion >= 2 * ideal(ring, two_partners).completion
-    many = ALGORITHMS["broadcast/binomial"].schedule(1024, 8)
-    assert isinstance(simulate(many, machine).simulated, Timing)  # the other engine knows it not
-    with pytest.raises(InvalidArgument, match="messages delay each other"):
-        ALGORITHMS["allreduce/ring"].predict(machine, 4, 8)
     assert machine.describe().endswith("one partner at a time")
 
 
 def test_loggp_two_ranks() -> None:
     """A message of 4 bytes: processed from o + L = 12 for o + 3G = 3.5; the next send at g + 3G."""
-    schedule = broadcast([Send(1, (A,)), Send(1, (C,))], [Recv(0, (A,)), Recv(0, (C,))])
+    schedule = written([Send(1, (A,)), Send(1, (C,))], [Recv(0, (A,)), Recv(0, (C,))])
     timing = ideal(schedule, LOGGP)
     assert times(timing) == {
         (0, 0): (0, 2, F(31, 2)),
@@ -167,7 +161,7 @@ def test_loggp_three_ranks_share_one_processor() -> None:
     Rank 2 takes AB, there at 21, until 21 + 2 + 3.5 = 26.5; A of rank 1, there at 15.5 + 12 = 27.5,
     waits for the gap 21 + 3 + 3.5 = 27.5, and is taken until 31.
     """
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(1, (B,)), Send(2, (AB,))],
         [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B,))],
         [Recv(1, (A,)), Recv(0, (AB,))],
@@ -182,7 +176,7 @@ def test_loggp_three_ranks_share_one_processor() -> None:
 
 def test_loggp_a_tie_goes_to_the_send() -> None:
     """o = 2, L = 10, all else 0: rank 1 is done with A at 14, when B comes; it sends A first."""
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(1, (B,))],
         [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B,)), Send(2, (B,))],
         [Recv(1, (A,)), Recv(1, (B,))],
@@ -197,44 +191,30 @@ def test_loggp_a_tie_goes_to_the_send() -> None:
 
 
 def test_loggp_ties_at_the_receiver_go_by_source() -> None:
-    """Ranks 2 and 1 have their messages at rank 3 at the same time: that of rank 1 is first."""
-    half = (Block(0, 0, 5), Block(0, 5, 5))
-    schedule = broadcast(
-        [Send(1, (half[0],)), Send(2, (half[1],))],
-        [Recv(0, (half[0],)), Send(3, (half[0],))],
-        [Recv(0, (half[1],)), Send(3, (half[1],))],
-        [Recv(2, (half[1],)), Recv(1, (half[0],))],
-    )
-    timing = ideal(schedule, Machine.loggp(L_s=10, o_s=0, g_s=0, G_s=1))
-    # Both ranks take theirs at 10 until 14, as 0 sends the second when its gap of 4 is over …
-    assert times(timing)[0, 0] == (0, 0, 14)
-    assert times(timing)[0, 1] == (4, 4, 18)
-    timing = ideal(schedule, Machine.loggp(L_s=10, o_s=1, g_s=0, G_s=0))
-    assert times(timing)[1, 1] == (12, 13, 24)
-    assert times(timing)[2, 1] == (13, 14, 25)
-    timing = ideal(schedule, Machine.loggp(L_s=10, o_s=0, g_s=0, G_s=0))
-    assert times(timing)[1, 1] == times(timing)[2, 1] == (10, 10, 20)
-    order = [(t.source, t.target) for t in timing.transfers if t.target == 3]
-    assert order == [(1, 3), (2, 3)]
+    """Both messages are at rank 0 at 11: that of rank 1 is processed first, whatever the list."""
+    timing = ideal(messages(3, (2, 0), (1, 0)), Machine.loggp(L_s=10, o_s=1, g_s=0, G_s=0))
+    assert times(timing) == {(1, 0): (0, 1, 12), (2, 0): (0, 1, 13)}
 
 
 @pytest.mark.parametrize("machine", [POSTAL, Machine.hockney(alpha_s=1, beta_s=0), LOGGP])
 def test_nothing_to_do_takes_no_time(machine: Machine) -> None:
-    assert ideal(broadcast([]), machine) == Timing((F(0),), ())
-    assert ideal(broadcast([], []), machine).completion_s == 0.0
+    timing = ideal(written([]), machine)
+    assert list(timing.finish) == [0]
+    assert (len(timing.transfers), len(timing.combines)) == (0, 0)
+    assert ideal(written([], []), machine).completion_s == 0.0
 
 
 @pytest.mark.parametrize("machine", [POSTAL, Machine.hockney(alpha_s=1, beta_s=0), LOGGP])
 def test_a_message_that_nobody_sends(machine: Machine) -> None:
     with pytest.raises(InvalidSchedule) as caught:
-        ideal(broadcast([], [Recv(0, (A,))]), machine)
+        ideal(written([], [Recv(0, (A,))]), machine)
     assert (caught.value.rank, caught.value.step) == (1, 0)
     assert str(caught.value).startswith("rank 1, step 0: recv with rank 0: it never completes")
 
 
 @pytest.mark.parametrize("machine", [POSTAL, Machine.hockney(alpha_s=1, beta_s=0)])
 def test_a_circle_of_waiting_ranks(machine: Machine) -> None:
-    schedule = broadcast(
+    schedule = written(
         [Send(1, (A,)), Send(2, (B,))],
         [Recv(2, (B,)), Recv(0, (A,)), Send(2, (A,))],
         [Recv(1, (A,)), Recv(0, (B,)), Send(1, (B,))],
@@ -247,14 +227,14 @@ def test_a_circle_of_waiting_ranks(machine: Machine) -> None:
 
 def test_a_send_that_waits_for_ever_under_hockney() -> None:
     with pytest.raises(InvalidSchedule) as caught:
-        ideal(broadcast([Send(1, (A,))], []), Machine.hockney(alpha_s=1, beta_s=0))
+        ideal(written([Send(1, (A,))], []), Machine.hockney(alpha_s=1, beta_s=0))
     assert (caught.value.rank, caught.value.step) == (0, 0)
     assert "send with rank 1" in caught.value.asked
 
 
 def test_loggp_takes_what_no_list_names() -> None:
     """A message that nobody receives costs its receiver time all the same."""
-    timing = ideal(broadcast([Send(1, (A,))], []), LOGGP)
+    timing = ideal(written([Send(1, (A,))], []), LOGGP)
     assert timing.transfers == ()
 
 
@@ -293,3 +273,190 @@ def test_loggp_without_overhead_or_gap_is_postal(seed: int) -> None:
         ideal(schedule, loggp).completion
         == ideal(schedule, Machine.postal(t0_s=1, lam=5)).completion
     )
+
+
+# --- combining ---
+
+IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
+S0, S1, S2, S3 = map(scratch, range(4))
+ALL, HALF, OTHER = (Block(0, 0, 8),), (Block(0, 0, 4),), (Block(0, 4, 4),)
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")  # 8 bytes: 3, combined in 4
+SLOW = measured([[(8, 1, 2)]]).with_combining([(4, 3), (8, 5)])
+
+
+def reduced(*lists: Sequence[Operation]) -> Schedule:
+    return written(*lists, collective="reduce")
+
+
+def steps(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
+    """By rank and place: when a send begins and is received; when a combine begins and ends."""
+    steps: dict[tuple[int, int], tuple[Any, ...]] = {}
+    steps |= {(t.source, t.place_at_source): (t.start, t.received) for t in timing.transfers}
+    return steps | {(c.rank, c.place): (c.start, c.end) for c in timing.combines}
+
+
+# Rank 0 combines what 1 sends, then what 2 sends, then tells rank 1.
+TWICE = reduced(
+    [Recv(1, ALL, S0), Combine(IN, S0, S1, ALL), Recv(2, ALL, OUT), Combine(S1, OUT, OUT, ALL),
+     Send(1, ALL)],
+    [Send(0, ALL, IN), Recv(0, ALL, S0)],
+    [Send(0, ALL, IN)],
+)  # fmt: skip
+
+
+def test_hockney_combining_keeps_both_ports_busy() -> None:
+    """The second transfer cannot begin before the first combine is over, nor the answer."""
+    timing = ideal(TWICE, HOCKNEY)
+    assert steps(timing) == {
+        (1, 0): (0, 3),
+        (0, 1): (3, 7),
+        (2, 0): (7, 10),
+        (0, 3): (10, 14),
+        (0, 4): (14, 17),
+    }
+    assert list(timing.finish) == [17, 17, 10]
+    assert timing.combines == (Combining(0, 1, 8, F(3), F(7)), Combining(0, 3, 8, F(10), F(14)))
+    check_ports(TWICE, timing, HOCKNEY)
+
+
+def test_hockney_the_send_port_is_busy_too() -> None:
+    """Rank 0's own message, listed after the combine, waits for it although its data is here."""
+    own = reduced(
+        [Recv(1, ALL, S0), Combine(IN, S0, OUT, ALL), Send(1, ALL, IN)],
+        [Send(0, ALL, IN), Recv(0, ALL, S0)],
+    )
+    assert steps(ideal(own, HOCKNEY)) == {(1, 0): (0, 3), (0, 1): (3, 7), (0, 2): (7, 10)}
+    # Listed before, it goes at once, and the combine waits until it is over.
+    lists = [list(ops) for ops in own.lists]
+    lists[0] = [lists[0][2], *lists[0][:2]]
+    lists[0].insert(0, Send(2, ALL, IN))
+    longer = reduced(*lists, [Recv(0, ALL, S0)])
+    assert steps(ideal(longer, HOCKNEY)) == {
+        (0, 0): (0, 3),
+        (0, 1): (3, 6),
+        (1, 0): (0, 3),
+        (0, 3): (6, 10),
+    }
+
+
+def test_measured_combining_keeps_both_ports_busy() -> None:
+    """t0 = 1, λ = 2, 5 for 8 bytes: the second receipt is t0 after the combine at the earliest."""
+    timing = ideal(TWICE, SLOW)
+    assert steps(timing) == {
+        (1, 0): (0, 2),
+        (0, 1): (2, 7),
+        (2, 0): (0, 8),
+        (0, 3): (8, 13),
+        (0, 4): (13, 15),
+    }
+    check_ports(TWICE, timing, SLOW)
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (POSTAL, {(1, 0): (0, 2), (2, 0): (0, 3), (0, 4): (3, 5)}),
+        # 8 bytes: o' = 5.5, g' = 6.5: taken from 12 to 17.5; from 18.5 to 24; told at 24
+        (LOGGP, {(1, 0): (0, F(35, 2)), (2, 0): (0, 24), (0, 4): (24, F(83, 2))}),
+    ],
+)
+def test_elsewhere_combining_is_free(machine: Machine, expected: dict[Any, Any]) -> None:
+    timing = ideal(TWICE, machine)
+    assert steps(timing) == expected
+    assert timing.combines == ()
+    check_ports(TWICE, timing, machine)
+
+
+def test_what_is_free_is_done_when_its_data_is_here() -> None:
+    """Whatever comes before it in the list: rank 0 passes on at 2 what it copied and combined."""
+    early = reduced(
+        [Recv(1, ALL, S0), Recv(2, ALL, S3), Combine(IN, S3, OUT, ALL), Combine(IN, S0, S1, ALL),
+         Copy(S1, S2, ALL), Send(2, ALL, S2)],
+        [Send(0, ALL, IN)],
+        [Recv(1, OTHER, S0), Send(0, ALL, IN), Recv(0, ALL, S1)],
+    )  # fmt: skip
+    lists = [list(ops) for ops in early.lists]
+    lists[1].append(Send(2, OTHER, IN))
+    timing = ideal(reduced(*lists), POSTAL)
+    assert steps(timing) == {(1, 0): (0, 2), (1, 1): (1, 3), (2, 1): (0, 3), (0, 5): (2, 4)}
+    assert list(timing.finish) == [3, 2, 4]
+
+
+def test_what_ends_with_a_combine_or_a_copy_ends_then() -> None:
+    lists: list[list[Operation]] = [
+        [Recv(1, ALL, S0), Combine(IN, S0, S1, ALL), Copy(S1, OUT, ALL)],
+        [Send(0, ALL, IN)],
+    ]
+    assert list(ideal(reduced(*lists), HOCKNEY).finish) == [7, 3]
+    assert list(ideal(reduced(*lists), POSTAL).finish) == [2, 1]
+    assert ideal(reduced([Copy(IN, OUT, ALL)]), HOCKNEY).completion == 0
+
+
+@pytest.mark.parametrize("machine", [POSTAL, HOCKNEY, LOGGP, SLOW])
+def test_a_combine_of_what_never_comes(machine: Machine) -> None:
+    """The list stands at the receive; nothing after it is done."""
+    with pytest.raises(InvalidSchedule) as caught:
+        ideal(
+            reduced([Recv(1, ALL, S0), Combine(IN, S0, S1, ALL), Copy(S1, OUT, ALL)], []),
+            machine,
+        )
+    assert (caught.value.rank, caught.value.step) == (0, 0)
+    assert caught.value.asked == "rank 0, step 0: recv with rank 1"
+
+
+def around() -> Schedule:
+    """All send twice before they combine; of both messages, the second is received after that."""
+    lists: list[list[Operation]] = [
+        [
+            Send((r + 1) % 3, HALF, IN),
+            Send((r + 1) % 3, OTHER, IN),
+            Recv((r - 1) % 3, HALF, S0),
+            Combine(IN, S0, OUT, HALF),
+            Recv((r - 1) % 3, OTHER, S0),
+            Combine(IN, S0, OUT, OTHER),
+        ]
+        for r in range(3)
+    ]
+    return reduced(*lists)
+
+
+def test_hockney_a_combine_overtakes_sends_whose_receivers_combine_first() -> None:
+    """4 bytes: 2, combined in 2.  In strict list order all would wait for each other."""
+    timing = ideal(around(), HOCKNEY)
+    for r in range(3):
+        assert {k: v for k, v in steps(timing).items() if k[0] == r} == {
+            (r, 0): (0, 2),
+            (r, 3): (2, 4),
+            (r, 1): (4, 6),
+            (r, 5): (6, 8),
+        }
+    check_ports(around(), timing, HOCKNEY)
+
+
+def test_hockney_nothing_overtakes_where_all_can_go_on() -> None:
+    """Rank 0's second message waits for its receiver, which is busy, not stuck."""
+    lists: list[list[Operation]] = [
+        [Send(1, ALL, IN), Send(1, ALL, IN), Recv(2, ALL, S0), Combine(IN, S0, OUT, ALL)],
+        [Recv(0, ALL, S0), Combine(IN, S0, S1, ALL), Recv(0, ALL, S2)],
+        [Send(0, ALL, IN)],
+    ]
+    assert steps(ideal(reduced(*lists), HOCKNEY)) == {
+        (0, 0): (0, 3),
+        (2, 0): (0, 3),
+        (1, 1): (3, 7),
+        (0, 1): (7, 10),
+        (0, 3): (10, 14),
+    }
+
+
+@pytest.mark.parametrize("p", [2, 3, 5, 8, 13, 21, 30])
+def test_the_census_for_a_latency_that_is_not_the_machines(p: int) -> None:
+    """It sends on before it combines: it completes where sends wait for their receivers, too."""
+    for lam in (1, 2, 3, 7):
+        census = ALGORITHMS["allreduce/census_delay_receive"].schedule(p, 12, itemsize=4, lam=lam)
+        check_flow(census)
+        for machine in (HOCKNEY, SLOW, POSTAL):
+            timing = ideal(census, machine)
+            check_ports(census, timing, machine)
+            assert len(set(timing.finish)) == 1
+            assert timing.completion == completion(census, machine)

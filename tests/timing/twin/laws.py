@@ -9,11 +9,12 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TypeAlias
 
+from tests.timing.twin.port_order import Event, sizes_of
+from tests.timing.twin.rank_state import Costs, PastLimit, RankState, TickTransfer
+
 from collwise.model.machine import LogGP, Machine
 from collwise.schedule.operations import Combine, Recv
-from collwise.schedule.port_order import Event
 from collwise.schedule.program import Schedule
-from collwise.timing.rank_state import Costs, PastLimit, RankState, TickTransfer
 
 MessageCosts: TypeAlias = Mapping[int, tuple[int, ...]]
 """By bytes: (gap, latency), or for LogGP (o, g', o', L); see `message_costs`."""
@@ -39,7 +40,11 @@ def times_in_order(
     waits for the receiver's port, as in Hockney's law.   record: without
     it the result has no messages and no combines, only when each rank finishes.
     """
-    lists, dependencies, sizes = schedule.lists, schedule.dependencies, schedule.sizes
+    lists, dependencies, sizes = (
+        schedule.lists,
+        schedule.dependencies,
+        sizes_of(schedule),
+    )
     done = [[0] * len(row) for row in dependencies]
     send_free, receive_free = [0] * len(done), [-1] * len(done)
     transfers, combines = [], []

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 
+from tests.timing.twin.laws import MessageCosts
+from tests.timing.twin.rank_state import RankState, TickTransfer
+
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
-from collwise.timing.laws import MessageCosts
-from collwise.timing.rank_state import RankState, TickTransfer
 
 REQUEST = 1
 """The kind of a request among events; an arrival at a port of level j has the kind −j.

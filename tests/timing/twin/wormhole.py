@@ -17,11 +17,8 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from collwise.model.machine import Hockney, Wormhole
-from collwise.model.topology import Topology
-from collwise.schedule.operations import Operation, Recv, Send
-from collwise.schedule.program import Schedule
-from collwise.timing.rank_state import (
+from tests.timing.twin.port_order import sizes_of
+from tests.timing.twin.rank_state import (
     PROCESSOR,
     Costs,
     PastLimit,
@@ -30,6 +27,11 @@ from collwise.timing.rank_state import (
     TickPassage,
     TickTransfer,
 )
+
+from collwise.model.machine import Hockney, Wormhole
+from collwise.model.topology import Topology
+from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.program import Schedule
 
 
 class NetworkCosts(NamedTuple):
@@ -106,7 +108,12 @@ class SimulatedNetwork:
         self.partners = [_Partner() for _ in schedule.lists] if exchange_only else []
         self.costs, self.topology, self.all_port = costs.message, topology, all_port
         self.routes: dict[tuple[int, int], _Route] = {}
-        rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
+        rows = zip(
+            schedule.lists,
+            schedule.dependencies,
+            sizes_of(schedule),
+            strict=True,
+        )
         self.ranks = [
             RankState(*row, costs, self._port_keys(number, row[0]) if all_port else ())
             for number, row in enumerate(rows)

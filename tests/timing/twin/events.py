@@ -11,6 +11,12 @@ from functools import cache, partial
 from math import lcm
 from typing import NamedTuple, TypeAlias, overload
 
+from tests.timing.twin.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
+from tests.timing.twin.level_law import LevelNetwork, level_costs
+from tests.timing.twin.port_order import Event, port_order, sizes_of
+from tests.timing.twin.rank_state import Costs, PastLimit, RankState, TickTransfer
+from tests.timing.twin.wormhole import SimulatedNetwork, network_costs
+
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
@@ -24,14 +30,9 @@ from collwise.model.machine import (
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
-from collwise.schedule.operations import Operation, Recv, Send
-from collwise.schedule.port_order import Event
+from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-from collwise.timing.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
-from collwise.timing.level_law import LevelNetwork, level_costs
-from collwise.timing.rank_state import Costs, PastLimit, RankState, TickTransfer
-from collwise.timing.wormhole import SimulatedNetwork, network_costs
 
 
 class Transfer(NamedTuple):
@@ -158,7 +159,7 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
         tuple(map(time, finish)),
         tuple(Transfer(*t[:5], time(t.start), time(t.sent), time(t.received)) for t in transfers),
         tuple(
-            Combining(rank, step, schedule.sizes[rank][step], time(start), time(end))
+            Combining(rank, step, size_of(schedule.lists[rank][step]), time(start), time(end))
             for rank, step, start, end in sorted(combines)
         ),
         tuple(
@@ -247,7 +248,7 @@ def _simulated(
         network.run(limit)
         ranks, transfers = network.ranks, network.transfers
     else:
-        rows = zip(schedule.lists, schedule.dependencies, schedule.sizes, strict=True)
+        rows = zip(schedule.lists, schedule.dependencies, sizes_of(schedule), strict=True)
         ranks = [RankState(*row, costs) for row in rows]
         if isinstance(machine, Levels):
             levels = LevelNetwork(ranks, costs.message, machine.placement)
@@ -289,14 +290,17 @@ def _known_order(
     """All that happens, in order, where lists alone decide it; None if times have a say."""
     if topology is not None or not machine.independent_ports:
         return None
-    return schedule.order if machine.combine(1) is None else schedule.combining_order
+    order = port_order(schedule.lists, schedule.dependencies, combines_use_ports=True)
+    if order is None and machine.combine(1) is None:
+        return port_order(schedule.lists, schedule.dependencies, combines_use_ports=False)
+    return order
 
 
 def _costs_in_ticks(
     machine: Machine, schedule: Schedule, waits_for_links: bool
 ) -> tuple[Costs, int]:
     """What the operations of a schedule cost, in ticks, and the ticks of a second."""
-    messages, combining = schedule.lengths
+    messages, combining = _lengths(schedule)
     cost_of: Callable[[int], tuple[Fraction, ...]] = partial(message_costs, machine)
     if waits_for_links and isinstance(machine, Hockney | Wormhole):
         cost_of = partial(network_costs, machine)
@@ -321,3 +325,12 @@ def ideal_alike(operations: Sequence[Operation], machine: Machine) -> Fraction:
     )
     schedule = Schedule(Problem("one rank for all", 1, 0), Written((mirrored,)))
     return ideal_completion(schedule, machine)
+
+
+def _lengths(schedule: Schedule) -> tuple[set[int], set[int]]:
+    """The lengths that occur in bytes: of messages, and of combines."""
+    every = [op for operations in schedule.lists for op in operations]
+    return (
+        {size_of(op) for op in every if isinstance(op, Send | Recv)},
+        {size_of(op) for op in every if isinstance(op, Combine)},
+    )

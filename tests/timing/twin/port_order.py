@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from collwise.schedule.operations import Combine, Operation, Recv, Send
+from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
+from collwise.schedule.program import Schedule
 
 Event: TypeAlias = tuple[int, int, int, int]
 """A message: sender, its step, receiver, its step.  A combine or copy: rank, step, -1, -1."""
@@ -94,3 +95,8 @@ def port_order(
             else:
                 break
     return None if any(sends) or any(receives) else events
+
+
+def sizes_of(schedule: Schedule) -> list[list[int]]:
+    """Per rank and operation: its bytes."""
+    return [[size_of(op) for op in operations] for operations in schedule.lists]

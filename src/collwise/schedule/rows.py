@@ -1,0 +1,325 @@
+"""Everything that happens at the ports of a schedule's ranks, as columns: what timing needs.
+
+A row is a message, or a combine where combining keeps the ports busy.  It waits for its turn at the
+ports and for other rows: those that bring the bytes that it reads.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.schedule.dependencies import Listed, rows_of_lists
+from collwise.schedule.operations import Combine, Operation, Recv, Send
+from collwise.system.integers import Ints
+
+NONE = -1
+"""In a column of ranks or places: there is none."""
+LARGEST = 2**63 - 1
+"""The largest int64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One row of int64 columns for each message, and for each combine that takes time.
+
+    source, target: ranks; a combine has no target.   place_at_source, place_at_target: positions in
+    these ranks' lists.   nbytes: bytes.
+    begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
+    have received or combined.  Of several only the last in the source's list may be there, unless
+    messages may be received in another order than that of the list.
+    A message that nobody receives has no place at its target, one that nobody sends no source.
+    """
+
+    source: Ints
+    target: Ints
+    place_at_source: Ints
+    place_at_target: Ints
+    nbytes: Ints
+    begins: Ints
+    needs: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def combines(self) -> NDArray[np.bool_]:
+        """Which rows are combines."""
+        return np.equal(self.target, NONE)
+
+    @classmethod
+    def counted(
+        cls,
+        source: Ints,
+        target: Ints,
+        place_at_source: Ints,
+        place_at_target: Ints,
+        nbytes: Ints,
+        after: Ints,
+    ) -> "Rows":
+        """Rows that wait for the first `after` of what their source receives or combines.
+
+        A combine is given as a message of a rank to itself, with one place.
+        """
+        order = ordered(target, place_at_target)
+        begins = np.searchsorted(target[order], source)
+        waits = after > 0
+        ends = np.zeros(len(source) + 1, np.int64)
+        np.cumsum(waits, out=ends[1:])
+        own = source == target
+        return cls(
+            source,
+            np.where(own, NONE, target),
+            place_at_source,
+            np.where(own, NONE, place_at_target),
+            nbytes,
+            ends,
+            order[(begins + after - 1)[waits]],
+        )
+
+    def renamed(self, ranks: Callable[[Ints], Ints]) -> "Rows":
+        """With other numbers of ranks: `ranks` of those that there are."""
+        source, target = (
+            np.where(ends == NONE, NONE, ranks(ends)) for ends in (self.source, self.target)
+        )
+        return Rows(source, target, *(getattr(self, field.name) for field in fields(self)[2:]))
+
+
+def ordered(major: Ints, minor: Ints) -> Ints:
+    """The order by two columns of numbers >= −1."""
+    width = int(minor.max(initial=0)) + 2
+    if int(major.max(initial=0)) * width > LARGEST - width:
+        return np.lexsort((minor, major))
+    return np.argsort(major * width + minor, kind="stable")
+
+
+def of_lists(
+    lists: Sequence[Sequence[Operation]], *, combines: bool, in_order: bool = True
+) -> Rows:
+    """The rows of all ranks' lists.
+
+    combines: whether combining takes time.   in_order: whether every rank receives in the order of
+    its list, so that to wait for several is to wait for the last.
+    """
+    return matched(rows_of_lists(lists, combines=combines, last_only=in_order))
+
+
+def matched(listed: Listed) -> Rows:
+    """Rows of what ranks do at their ports: the k-th send to a rank is its k-th receipt from there.
+
+    listed: rank by rank, in the order of their lists.
+    """
+    rank, place, kind, peer, nbytes, begins, needs = listed
+    sends, receives = (np.flatnonzero(kind == KINDS.index(k)) for k in (Send, Recv))
+    by_pair = sends[np.lexsort((sends, peer[sends], rank[sends]))]
+    heard = receives[np.lexsort((receives, rank[receives], peer[receives]))]
+    if len(sends) != len(receives) or not (
+        np.array_equal(rank[by_pair], peer[heard]) and np.array_equal(peer[by_pair], rank[heard])
+    ):
+        by_pair, heard = _partners(by_pair, heard, rank, peer)
+    left = np.setdiff1d(receives, heard)
+    kept = np.flatnonzero(kind != KINDS.index(Recv))
+    row_of = np.full(len(kind), NONE, np.int64)
+    row_of[kept] = np.arange(len(kept))
+    row_of[left] = len(kept) + np.arange(len(left))
+    row_of[heard] = row_of[by_pair]
+    at_target = np.full(len(kept), NONE, np.int64)
+    at_target[row_of[by_pair]] = place[heard]
+    target = np.where(kind[kept] == KINDS.index(Send), peer[kept], NONE)
+    nobody = np.full(len(left), NONE, np.int64)
+    ends = np.append(begins[kept], np.full(len(left) + 1, begins[-1]))
+    columns = [rank[kept], target, place[kept], at_target, nbytes[kept]]
+    if len(left):
+        others = [nobody, rank[left], nobody, place[left], nbytes[left]]
+        columns = [np.concatenate(both) for both in zip(columns, others, strict=True)]
+    columns += [ends, row_of[needs]]
+    return Rows(*columns)
+
+
+KINDS = (Send, Recv, Combine)
+
+
+def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
+    """Sends and receives that have partners, where some have none."""
+    waiting: dict[tuple[int, int], list[int]] = {}
+    for receive in receives[::-1].tolist():
+        waiting.setdefault((int(peer[receive]), int(rank[receive])), []).append(receive)
+    pairs = [
+        (send, queue.pop())
+        for send in sends.tolist()
+        if (queue := waiting.get((int(rank[send]), int(peer[send]))))
+    ]
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+class Class(NamedTuple):
+    """Ranks that do alike.
+
+    representative: one of them.   members: all of them.   peers: a table of what ranks are to the
+    members that are given to the representative: a row for each member.
+    """
+
+    representative: int
+    members: Ints
+    peers: Callable[[Ints], Ints]
+
+
+def of_classes(
+    classes: Iterable[Class], operations: Callable[[int], Sequence[Operation]], *, combines: bool
+) -> Rows:
+    """The rows of all ranks, from the lists of those that stand for others."""
+    parts, needed = list[Listed](), 0
+    for representative, members, peers in classes:
+        one = rows_of_lists([operations(representative)], combines=combines, last_only=True)
+        count, number = len(members), len(one.rank)
+        ends = np.add.outer(np.arange(count) * len(one.needs), one.begins[1:]).ravel() + needed
+        several = np.repeat(np.arange(count) * number, len(one.needs))
+        before = sum(len(part.rank) for part in parts)
+        parts.append(
+            Listed(
+                np.repeat(members, number),
+                np.tile(one.place, count),
+                np.tile(one.kind, count),
+                peers(one.peer).ravel(),
+                np.tile(one.nbytes, count),
+                ends,
+                np.tile(one.needs, count) + several + before,
+            )
+        )
+        needed += len(one.needs) * count
+    *columns, begins, needs = map(np.concatenate, zip(*parts, strict=True))
+    return matched(Listed(*[*columns, np.append(0, begins), needs]))
+
+
+def around_a_circle(ranks: int) -> Class:
+    """All ranks, each with its peers as far away as those of rank 0."""
+    every = np.arange(ranks, dtype=np.int64)
+    return Class(0, every, lambda peers: np.add.outer(every, peers) % ranks)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
+
+    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
+    offset, length: a block of the root's data (or of all the sources', one after another); a
+    transfer of several blocks has several rows with the same places, where blocks that follow each
+    other may be one.
+    """
+
+    source: Ints
+    target: Ints
+    place_at_source: Ints
+    place_at_target: Ints
+    offset: Ints
+    length: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def rows(self) -> list[tuple[int, ...]]:
+        """All rows as tuples, sorted, neighbours in one row: equal for equal schedules."""
+        joined: list[tuple[int, ...]] = []
+        for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
+            *places, offset, length = row
+            *last, begin, before = joined[-1] if joined else (-1, 0, 0)
+            if places == last and offset == begin + before:
+                joined[-1] = (*last, begin, before + length)
+            else:
+                joined.append(row)
+        return joined
+
+    @staticmethod
+    def stack(parts: Sequence["Columns"]) -> "Columns":
+        """The rows of all parts, one after another."""
+        names = Columns.__dataclass_fields__
+        return Columns(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
+
+
+def of_columns(columns: Columns, ranks: int) -> Rows | None:
+    """The rows of a schedule that only sends and receives, all of it in the output.
+
+    None if a rank receives a byte twice, or lists a send before it receives what it sends: what a
+    send waits for is derived from the bytes alone.
+    """
+    order = ordered(columns.source, columns.place_at_source)
+    columns = replace(columns, **{name: column[order] for name, column in vars(columns).items()})
+    new = np.ones(len(columns), dtype=bool)  # the first row of a message
+    new[1:] = (np.diff(columns.source) != 0) | (np.diff(columns.place_at_source) != 0)
+    first = np.flatnonzero(new)
+    message = np.cumsum(new) - 1
+    target, at_target = columns.target[first], columns.place_at_target[first]
+    receive_order = ordered(target, at_target)
+    position = np.empty_like(receive_order)
+    position[receive_order] = np.arange(len(receive_order))
+
+    latest = _latest_needed(columns, position[message], ranks)
+    if latest is None:
+        return None
+    needed = np.flatnonzero(latest >= 0)
+    if (at_target[receive_order[latest[needed]]] >= columns.place_at_source[needed]).any():
+        return None
+    latest = _reduced(np.maximum, latest, first)
+    ends = np.zeros(len(first) + 1, np.int64)
+    np.cumsum(latest >= 0, out=ends[1:])
+    return Rows(
+        columns.source[first],
+        target,
+        columns.place_at_source[first],
+        at_target,
+        _reduced(np.add, columns.length, first),
+        ends,
+        receive_order[latest[latest >= 0]],
+    )
+
+
+def _reduced(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
+    """Each message's rows reduced to one number; first: where its rows begin."""
+    if len(first) == len(values):
+        return values
+    reduced: Ints = reduction.reduceat(values, first)
+    return reduced
+
+
+def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
+    """For every row, the position of the latest receive of its source that brings any of its bytes.
+
+    position: of each row's message in receive order.   -1 where there is none; None if a rank
+    receives a byte twice.
+    """
+    low, high, span = _ranges(rows, ranks)
+    full = np.flatnonzero(rows.length)
+    begins, ends = rows.target * span + low, rows.target * span + high
+    order = full[np.argsort(begins[full], kind="stable")]
+    begins, ends, brings = begins[order], ends[order], position[order]
+    if (begins[1:] < ends[:-1]).any():
+        return None
+    wanted = rows.source * span
+    start = np.searchsorted(ends, (wanted + low)[full], side="right")
+    stop = np.searchsorted(begins, (wanted + high)[full], side="left")
+    received = stop > start
+    full, start, stop = full[received], start[received], stop[received]
+    latest = np.full(len(rows), -1, dtype=np.int64)
+    latest[full] = brings[start]
+    several = np.flatnonzero(stop - start > 1)
+    if len(several):
+        bounds = np.column_stack((start[several], stop[several])).ravel()
+        ended = np.append(brings, -1)  # so that every bound is a position
+        latest[full[several]] = np.maximum.reduceat(ended, bounds)[::2]
+    return latest
+
+
+def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
+    """The bytes of each row, [low, high), and the `span` that one rank takes in rank * span + byte.
+
+    Bytes so many that this would not fit are numbered by the rows' ends only.
+    """
+    low, high = rows.offset, rows.offset + rows.length
+    span = int(high.max(initial=0)) + 1
+    if ranks * span > LARGEST:
+        ends = np.unique(np.concatenate((low, high)))
+        low, high, span = np.searchsorted(ends, low), np.searchsorted(ends, high), len(ends)
+    return low, high, span

@@ -1,0 +1,259 @@
+"""The laws of machines as data: what a message costs, what it keeps busy, what comes first at ties.
+
+One event loop (`event_loop`) plays all of them; `docs/design.md` states them.  A law is a `Law`:
+rules, and for each row of a schedule its costs and the resources that it uses beside its own ports.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels
+from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
+from collwise.model.topology import Topology
+from collwise.schedule.rows import LARGEST, NONE, Rows
+from collwise.system.integers import Ints
+
+Ticks: TypeAlias = NDArray[Any]
+"""int64, or object for Python's integers; those of one schedule are of one kind."""
+EXACT = LARGEST >> 2
+"""Costs in ticks beyond this are Python's integers."""
+
+
+class Rules(NamedTuple):
+    """What a law says beside costs.
+
+    rendezvous: a send starts only where its receive is next at the receiver's port.
+    in_order_of_time: messages meet at what they share, so requests are served in the order of
+    (time, source, target); otherwise any order gives the same times.   one_partner: a rank
+    exchanges messages with one other rank at a time.   one_processor: sending and receiving share
+    a processor, and messages are received in the order in which they arrive.
+    """
+
+    rendezvous: bool = False
+    in_order_of_time: bool = False
+    one_partner: bool = False
+    one_processor: bool = False
+
+
+class Ports(NamedTuple):
+    """The ports of all ranks: by rank (and one more), where its own begin; by row, what it uses."""
+
+    own_sends: Ints
+    own_receives: Ints
+    send: Ints
+    receive: Ints
+
+
+class Links(NamedTuple):
+    """The links of each row's route: links[begins[n]:begins[n + 1]], of so many that there are."""
+
+    begins: Ints
+    links: Ints
+    number: int
+
+
+class SharedPort(NamedTuple):
+    """The ports that the groups of a level share: by row for how long; by rank, its group."""
+
+    busy: Ticks
+    group: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """How the rows of one schedule go on one machine; costs in ticks of `unit` seconds.
+
+    gap: until the port is free for the next message; of a combine, what it takes.   reach: from the
+    start until the message is there.   entry: from the start until links are held, or the overhead
+    of a send at the processor.   absorb: the processor's overhead of a receipt.
+    header: from the start until the header is through; only told, it delays nothing.
+    """
+
+    rules: Rules
+    ports: Ports
+    gap: Ticks
+    reach: Ticks
+    entry: Ticks
+    absorb: Ticks
+    header: Ticks
+    unit: Fraction
+    links: Links | None = None
+    shared: tuple[SharedPort, ...] = ()
+    tells_passages: bool = False
+    """Whether a message's way through the network is of interest."""
+
+    @property
+    def sender_busy(self) -> Ticks:
+        """How long a sender is busy with a message."""
+        return self.entry if self.rules.one_processor else self.gap
+
+
+def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
+    """Whether nothing but ranks' own ports delays a message, in the order of their lists."""
+    return machine.independent_ports and topology is None
+
+
+def receives_in_order(machine: Machine) -> bool:
+    """Whether every rank receives in the order of its list, at one port."""
+    return machine.law != "loggp" and not machine.all_port
+
+
+def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
+    """The topology if its links count; raises InvalidArgument if the machine knows no links."""
+    if topology is None or isinstance(machine, Hockney | Wormhole):
+        return topology
+    if topology.kind == "complete":
+        return None
+    raise InvalidArgument(
+        f"the time of a schedule on a {topology.describe()}",
+        f"the law of the machine knows no links ({machine.kind})",
+        "take a Hockney or a wormhole machine, such as the presets, or leave the topology out",
+    )
+
+
+def law_of(machine: Machine, rows: Rows, ranks: int, topology: Topology | None = None) -> Law:
+    """The law of a machine for the rows of a schedule."""
+    rendezvous = machine.ports_block
+    one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
+    levels = machine if isinstance(machine, Levels) else None
+    links = None if topology is None else _links(rows, topology)
+    kinds, which = _kinds(rows, levels, links)
+    columns, unit = in_ticks([_costs(machine, *kind) for kind in kinds])
+    exact = max((max(column) for column in columns), default=0) <= EXACT
+    kind_of = np.int64 if exact else object
+    gap, reach, entry, absorb, header, *busy = (
+        np.array(column, kind_of)[which] for column in columns or [[]] * 5
+    )
+    shared: tuple[SharedPort, ...] = ()
+    if levels is not None:
+        groups = levels.placement.table
+        shared = tuple(
+            SharedPort(busy_here, np.asarray(group, np.int64))
+            for busy_here, group in zip(busy, groups, strict=False)
+            if busy_here.any()
+        )
+    timed = bool(shared) or links is not None or one_partner
+    rules = Rules(rendezvous, timed, one_partner, one_processor)
+    ports = _ports_of_links(rows, ranks, links) if machine.all_port else _one_port(rows, ranks)
+    passages = links is not None or isinstance(machine, Wormhole)
+    return Law(rules, ports, gap, reach, entry, absorb, header, unit, links, shared, passages)
+
+
+def _kinds(
+    rows: Rows, levels: Levels | None, links: Links | None
+) -> tuple[list[tuple[int, int, int]], Ints]:
+    """The different (bytes, level or −1 for a combine, links) of rows, and which each row is."""
+    at = np.where(rows.combines, NONE, 0)
+    if levels is not None:
+        messages = np.flatnonzero((rows.source != NONE) & (rows.target != NONE))
+        at[messages] = levels.placement.meetings(rows.source[messages], rows.target[messages])
+    hops = np.ones_like(at) if links is None else np.diff(links.begins)
+    table, which = (
+        np.unique(np.column_stack((rows.nbytes, at, hops)), axis=0, return_inverse=True)
+        if len(rows) and (hops.max() > 1 or hops.min() < 1)
+        else _unique(rows.nbytes, at)
+    )
+    return [tuple(kind) for kind in table.tolist()], which.ravel()
+
+
+def _unique(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """Of messages over one link; quicker than `np.unique` of rows."""
+    width = int(at.max(initial=0)) + 2
+    if int(nbytes.max(initial=0)) > LARGEST // width - 1:
+        table = np.column_stack((nbytes, at, np.ones_like(at)))
+        return np.unique(table, axis=0, return_inverse=True)
+    keys, which = np.unique(nbytes * width + at + 1, return_inverse=True)
+    return np.column_stack((keys // width, keys % width - 1, np.ones_like(keys))), which
+
+
+def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fraction, ...]:
+    """Exact seconds, as the columns of `Law`; then for each level how long its port is busy."""
+    zero = Fraction(0)
+    if level == NONE:
+        combining = machine.combine(nbytes) or zero
+        levels = len(machine.by_level) - 1 if isinstance(machine, Levels) else 0
+        return (combining, combining, zero, zero, zero, *(zero,) * levels)
+    if isinstance(machine, Levels):
+        gap, latency = machine.at(level, nbytes) if level else (zero, zero)
+        inner = range(1, len(machine.by_level))
+        ports = [machine.port(j, nbytes) if j < level else zero for j in inner]
+        return (gap, latency, zero, zero, zero, *ports)
+    if isinstance(machine, LogGP):
+        body = max(nbytes - 1, 0) * machine.G
+        return machine.g + body, machine.o + machine.L, machine.o, machine.o + body, zero
+    if isinstance(machine, Wormhole):
+        before = machine.send + nbytes * machine.copy
+        header = before + hops * machine.hop
+        sent = header + nbytes * machine.beta
+        return sent, sent + machine.receive, before, zero, header
+    gap, latency = machine.message(nbytes)
+    header = machine.alpha if isinstance(machine, Hockney) else zero
+    return gap, latency, zero, zero, header
+
+
+def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
+    """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
+    ratios = [x.as_integer_ratio() for row in rows for x in row]
+    unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
+    return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
+
+
+def _one_port(rows: Rows, ranks: int) -> Ports:
+    """Every rank sends at one port and receives at one."""
+    own = np.arange(ranks + 1, dtype=np.int64)
+    answered = rows.place_at_target != NONE
+    return Ports(own, own, rows.source, np.where(answered, rows.target, NONE))
+
+
+def _links(rows: Rows, topology: Topology) -> Links:
+    """The route of every message."""
+    routes: dict[tuple[int, int], Sequence[int]] = {}
+    every: list[Sequence[int]] = []
+    for source, target in zip(rows.source.tolist(), rows.target.tolist(), strict=True):
+        if NONE in (source, target):
+            every.append(())
+            continue
+        if (source, target) not in routes:
+            routes[source, target] = topology.route(source, target)
+        every.append(routes[source, target])
+    begins = np.zeros(len(every) + 1, np.int64)
+    np.cumsum([len(route) for route in every], out=begins[1:])
+    links = np.array([link for route in every for link in route], np.int64)
+    return Links(begins, links, int(links.max(initial=-1)) + 1)
+
+
+def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
+    """A port for every link that a rank's messages leave or end by, and one for its processor.
+
+    Without a topology every pair of ranks has a link of its own.
+    """
+    first = last = np.zeros(0, np.int64)
+    if links is None:
+        first, last = rows.target, rows.source
+    else:
+        padded = np.append(links.links, NONE)
+        first = padded[links.begins[:-1]]
+        last = padded[np.maximum(links.begins[1:] - 1, 0)]
+    messages = (rows.source != NONE) & (rows.target != NONE)
+    sends = _numbered(rows.source, first, messages, ranks)
+    last = np.where(messages, last, NONE - 1)  # of what nobody sends no link is known
+    receives = _numbered(rows.target, last, rows.place_at_target != NONE, ranks)
+    return Ports(sends[0], receives[0], sends[1], receives[1])
+
+
+def _numbered(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
+    """Where each rank's ports begin, the first of them for what no link serves; and each row's."""
+    keys = np.column_stack((rank, key))[use]
+    own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))
+    table, which = np.unique(np.concatenate((own, keys)), axis=0, return_inverse=True)
+    port = np.full(len(rank), NONE, np.int64)
+    port[use] = which.ravel()[ranks:]
+    begins: Ints = np.searchsorted(table[:, 0], np.arange(ranks + 1)).astype(np.int64)
+    return begins, port

@@ -1,0 +1,210 @@
+"""When everything of a schedule happens: columns of ticks, made exact when asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from collwise.model.exact import seconds
+from collwise.schedule.rows import LARGEST, NONE, Rows
+from collwise.system.integers import Ints
+from collwise.timing.event_loop import Columns
+from collwise.timing.law import Law, Ticks
+
+EXACT_IN_FLOAT = 2**53
+"""Up to here every integer is a float, and the quotient of two is the nearest float."""
+
+
+class Transfer(NamedTuple):
+    """One message in time (exact seconds): its send starts, the sender is free, it is received."""
+
+    source: int
+    target: int
+    place_at_source: int
+    place_at_target: int
+    nbytes: int
+    start: Fraction
+    sent: Fraction
+    received: Fraction
+
+
+class Combining(NamedTuple):
+    """One combine in time (exact seconds), on a machine where it takes any."""
+
+    rank: int
+    place: int
+    nbytes: int
+    start: Fraction
+    end: Fraction
+
+
+class LinkWait(NamedTuple):
+    """The link that a transfer waited for longest, and which transfer of the timing held it."""
+
+    link: int
+    transfer: int
+
+
+class Passage(NamedTuple):
+    """One message's passage through the network (exact seconds).
+
+    ready: when both ranks had come to it and its data was there.   start: of the send.
+    It held the links of its `route` from `entry` to `end`; its header was through at `header`.
+    waited: the link for which it started later than it was ready, None if it did not wait.
+    """
+
+    ready: Fraction
+    start: Fraction
+    entry: Fraction
+    header: Fraction
+    end: Fraction
+    route: tuple[int, ...]
+    waited: LinkWait | None
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """The ideal times of a schedule on a machine, from a common start.
+
+    class_of: if ranks stand for others: by rank, which one of the rows' ranks stands for it.
+    """
+
+    rows: Rows
+    law: Law
+    played: Columns
+    class_of: Ints | None = None
+
+    @cached_property
+    def _ticks(self) -> Ticks:
+        """Per rank: when its last operation completes."""
+        ranks, played = len(self.law.ports.own_sends) - 1, self.played
+        done = np.zeros(ranks, played.start.dtype)
+        started = np.flatnonzero((self.rows.target != NONE) & (played.received >= 0))
+        sent = played.start[started] + self.law.sender_busy[started]
+        np.maximum.at(done, self.rows.source[started], sent)
+        np.maximum.at(done, self.rows.target[started], played.received[started])
+        combined = np.flatnonzero(self.rows.combines)
+        np.maximum.at(done, self.rows.source[combined], played.received[combined])
+        return done if self.class_of is None else done[self.class_of]
+
+    @cached_property
+    def finish(self) -> tuple[Fraction, ...]:
+        """Per rank: when its last operation completes, in exact seconds."""
+        return tuple(self._exact(self._ticks))
+
+    @cached_property
+    def finish_s(self) -> tuple[float, ...]:
+        """`finish` as floats, in seconds."""
+        num, den = self.law.unit.as_integer_ratio()
+        if int(self._ticks.max()) * num <= EXACT_IN_FLOAT and den <= EXACT_IN_FLOAT:
+            return tuple((self._ticks.astype(np.float64) * num / den).tolist())
+        distinct, which = np.unique(self._ticks, return_inverse=True)
+        floats = np.array([seconds(int(t) * self.law.unit) for t in distinct.tolist()])
+        return tuple(floats[which].tolist())
+
+    @property
+    def completion(self) -> Fraction:
+        """When the last rank finishes, in exact seconds."""
+        return int(self._ticks.max()) * self.law.unit
+
+    @property
+    def completion_s(self) -> float:
+        """`completion` as a float, in seconds."""
+        return seconds(self.completion)
+
+    @property
+    def sizes(self) -> tuple[Ints, Ints]:
+        """The bytes of messages, and for each how many ranks send the like."""
+        sent = np.flatnonzero(self.rows.target != NONE)
+        of_class = np.ones(len(self.law.ports.own_sends), np.int64)
+        if self.class_of is not None:
+            of_class = np.bincount(self.class_of)
+        return self.rows.nbytes[sent], of_class[self.rows.source[sent]]
+
+    @cached_property
+    def _order(self) -> Ints:
+        """The rows that are messages: in the order of reservation of links, else of receipt."""
+        rows, played = self.rows, self.played
+        messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
+        if self.law.links is not None:
+            return messages[np.argsort(played.served[messages], kind="stable")]
+        when = np.unique(played.received[messages], return_inverse=True)[1]
+        ends = rows.place_at_target[messages], rows.target[messages]
+        return messages[np.lexsort((*ends, when))]
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Every message, in the order of receipt (with links: of reservation)."""
+        order, rows, start = self._order, self.rows, self.played.start
+        what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
+        times = start, start + self.law.sender_busy, self.played.received
+        columns = [*(c[order].tolist() for c in what), *(self._exact(t[order]) for t in times)]
+        return tuple(map(Transfer, *columns))
+
+    @cached_property
+    def combines(self) -> tuple[Combining, ...]:
+        """Every combine that takes time, by rank and place."""
+        rows, order = self.rows, np.flatnonzero(self.rows.combines)
+        order = order[np.lexsort((rows.place_at_source[order], rows.source[order]))]
+        what = rows.source, rows.place_at_source, rows.nbytes
+        times = self.played.start, self.played.received
+        columns = [*(c[order].tolist() for c in what), *(self._exact(t[order]) for t in times)]
+        return tuple(map(Combining, *columns))
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """One for each of `transfers`, on machines whose messages hold links; else none."""
+        law, order, played = self.law, self._order, self.played
+        if not law.tells_passages:
+            return ()
+        number = np.full(len(self.rows), NONE)
+        number[order] = np.arange(len(order))
+        times = [
+            self._exact(ticks[order])
+            for ticks in (
+                played.asked,
+                played.start,
+                played.start + law.entry,
+                played.start + law.header,
+                played.start + law.gap,
+            )
+        ]
+        return tuple(
+            Passage(ready, start, entry, header, end, self._route(row), self._wait(row, number))
+            for row, ready, start, entry, header, end in zip(order.tolist(), *times, strict=True)
+        )
+
+    def _route(self, row: int) -> tuple[int, ...]:
+        if self.law.links is None:
+            return ()
+        begin, end = self.law.links.begins[row : row + 2].tolist()
+        return tuple(self.law.links.links[begin:end].tolist())
+
+    def _wait(self, row: int, number: Ints) -> LinkWait | None:
+        link = int(self.played.waited[row])
+        return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
+
+    def link_busy(self) -> dict[int, Fraction]:
+        """For how long each link that was used was held in all, in exact seconds."""
+        law = self.law
+        if law.links is None:
+            return {}
+        held = np.repeat(law.gap - law.entry, np.diff(law.links.begins))
+        if len(held) * int(held.max(initial=0)) > LARGEST:
+            held = held.astype(object)
+        busy = np.zeros(law.links.number, held.dtype)
+        np.add.at(busy, law.links.links, held)
+        used = np.unique(law.links.links).tolist()
+        return {link: int(busy[link]) * law.unit for link in used}
+
+    def _exact(self, ticks: Ticks) -> Sequence[Fraction]:
+        """Ticks as exact seconds, equal ones made once."""
+        num, den = self.law.unit.as_integer_ratio()
+        distinct, which = np.unique(ticks, return_inverse=True)
+        made = np.empty(len(distinct), dtype=object)
+        made[:] = [Fraction(int(t) * num, den) for t in distinct.tolist()]
+        exact: list[Fraction] = made[which].tolist()
+        return exact

@@ -1,0 +1,156 @@
+"""Times down and up trees by a recurrence over the shapes of subtrees: 10^6 ranks in milliseconds.
+
+Subtrees of one shape take the same time, and there are few shapes.  The event loop gives the same
+times, and tests hold them equal.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple, TypeVar
+
+from collwise.model.machine import Machine
+from collwise.schedule.data_movement import DownTree
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import UpTree, up_and_down
+from collwise.schedule.trees import Shape, Tree
+
+
+def tree_completion(program: Program, machine: Machine) -> Fraction | None:
+    """Exact seconds on a machine on which only ranks' own ports count.
+
+    None for what does not go down a tree, whole vectors up one, or both one after the other.
+    """
+    if isinstance(program, DownTree):
+        return tree_time(program.tree, program.nbytes, machine, program.segment)
+    if isinstance(program, UpTree) and program.is_whole():
+        return up_tree_time(program.tree, program.nbytes, machine)
+    if both := up_and_down(program):
+        up, down = both
+        there = up_tree_time(up.tree, up.nbytes, machine)
+        return there + tree_time(down.tree, down.nbytes, machine, down.segment)
+    return None
+
+
+def goes_by_shapes(program: Program) -> bool:
+    """Whether `tree_completion` knows its time."""
+    whole = isinstance(program, UpTree) and program.is_whole()
+    return isinstance(program, DownTree) or whole or up_and_down(program) is not None
+
+
+class _Ticks(NamedTuple):
+    """A message's cost on a common grid."""
+
+    gap: int
+    latency: int
+
+
+def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:
+    """Exact seconds of `nbytes` down a tree, in segments of so many bytes if that is given.
+
+    A rank that gets its segments every P seconds and serves d children passes them on every
+    max(P, d·t0) seconds; only the last, shorter segment is followed one by one.
+    """
+    if not nbytes or tree.size == 1:
+        return Fraction(0)
+    count, rest = divmod(nbytes, segment or nbytes)
+    full, last = machine.message(segment or nbytes), machine.message(rest)
+    if not rest:
+        count, last = count - 1, full  # `count` full segments come before the last one
+    grid = lcm(*(x.denominator for x in (*full, *last)))  # integers are ten times as fast
+    first, end = (_Ticks(*(int(x * grid) for x in cost)) for cost in (full, last))
+    time = _one(tree, end) if count == 0 else _many(tree, count, first, end)
+    return Fraction(time, grid)
+
+
+Node = TypeVar("Node")
+Value = TypeVar("Value")
+
+
+def _from_leaves(
+    root: Node,
+    below: Callable[[Node], Sequence[Node]],
+    value: Callable[[Node, Sequence[Value]], Value],
+) -> Value:
+    """The value of a node, from those of the nodes below it; every different node is met once.
+
+    A loop instead of a recursion, since a chain is as deep as there are ranks.
+    """
+    known: dict[Node, Value] = {}
+    children: dict[Node, Sequence[Node]] = {}
+    todo = [root]
+    while todo:
+        node = todo[-1]
+        if node not in children:
+            children[node] = below(node)
+            todo += [child for child in set(children[node]) if child not in known]
+            continue
+        todo.pop()
+        if node not in known:
+            known[node] = value(node, [known[child] for child in children[node]])
+    return known[root]
+
+
+def _one(tree: Tree, cost: _Ticks) -> int:
+    """When all have the one message, in ticks."""
+
+    def value(_: Shape, times: Sequence[int]) -> int:
+        return max((c * cost.gap + cost.latency + t for c, t in enumerate(times)), default=0)
+
+    return _from_leaves(tree.root_shape, tree.child_shapes, value)
+
+
+class _Stream(NamedTuple):
+    """Segments as they come in at the root of a subtree.
+
+    period: between full ones.   lag: from the last full one to the last.
+    """
+
+    shape: Shape
+    period: int
+    lag: int
+
+
+def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
+    """When all have the last one, in ticks; `count` full ones come before it."""
+
+    def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
+        """By child, when it has the last full segment, from when its parent has, and its stream."""
+        children = tree.child_shapes(stream.shape)
+        busy = len(children) * full.gap
+        slower = max(stream.period, busy)
+        begin = (count - 1) * (slower - stream.period)  # when the last full segment is sent first
+        start = max(stream.lag, begin + busy)  # when the last segment is
+        streams = []
+        for c, child in enumerate(children):
+            here = begin + c * full.gap + full.latency
+            end = max(start + c * last.gap + last.latency, here + last.gap)
+            streams.append((here, _Stream(child, slower, end - here)))
+        return streams
+
+    def below(stream: _Stream) -> list[_Stream]:
+        return [child for _, child in starts(stream)]
+
+    def value(stream: _Stream, times: Sequence[int]) -> int:
+        at = [here for here, _ in starts(stream)]
+        return max([stream.lag, *(a + t for a, t in zip(at, times, strict=True))])
+
+    return _from_leaves(_Stream(tree.root_shape, 0, 0), below, value)
+
+
+def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
+    """Exact seconds of whole vectors up a tree: the child that was served last is heard first."""
+    if not nbytes:
+        return Fraction(0)
+    cost, combine = machine.message(nbytes), machine.combine(nbytes) or Fraction(0)
+
+    def value(_: Shape, times: Sequence[Fraction]) -> Fraction:
+        """When the root of a subtree has combined all of it."""
+        free: Fraction | None = None  # when its receive port was last used
+        for time in reversed(times):
+            received = time + cost.latency
+            free = received if free is None else max(received, free + cost.gap)
+            free += combine
+        return free or Fraction(0)
+
+    return _from_leaves(tree.root_shape, tree.child_shapes, value)

@@ -1,0 +1,166 @@
+"""Schedules written by hand or made at random, and machines of every law."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from tests.algorithms.examples import fitting, roots, settings_of
+from tests.timing.levels_twin import random_levels, random_placement
+
+from collwise.algorithms import Algorithm
+from collwise.algorithms.registry import Settings
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
+from collwise.model.topology import Hypercube, Mesh, Topology, Torus
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule, Written
+
+A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
+
+
+def written(
+    *lists: Sequence[Operation], collective: str = "broadcast", nbytes: int = 8
+) -> Schedule:
+    """A schedule by the lists of its ranks."""
+    return Schedule(Problem(collective, len(lists), nbytes), Written(tuple(map(tuple, lists))))
+
+
+def messages(ranks: int, *pairs: tuple[int, int]) -> Schedule:
+    """Messages of 4 bytes that need no data from one another, in this order on every rank."""
+    lists: list[list[Operation]] = [[] for _ in range(ranks)]
+    for source, target in pairs:
+        lists[source].append(Send(target, A, Slot.INPUT))
+        lists[target].append(Recv(source, A))
+    return written(*lists)
+
+
+def random_schedule(random: Random, ranks: int, messages: int) -> Schedule:
+    """Messages between random ranks, some of them passed on, with combines and copies between."""
+    lists: list[list[Operation]] = [[] for _ in range(ranks)]
+    has: list[list[Block]] = [[] for _ in range(ranks)]
+    for number in range(messages):
+        source, target = random.sample(range(ranks), 2)
+        blocks = [Block(number, 0, random.randrange(1, 9))]
+        if has[source] and random.random() < 0.7:
+            blocks = random.choices(has[source], k=random.randrange(1, 4))
+        slot = random.choice((Slot.OUTPUT, scratch(0)))
+        lists[source].append(Send(target, tuple(blocks), slot))
+        lists[target].append(Recv(source, tuple(blocks), slot))
+        has[target] += blocks
+        if random.random() < 0.3:
+            rank = random.randrange(ranks)
+            some = tuple(random.choices(has[rank] or [Block(number, 0, 3)], k=2))
+            into = random.choice((int(Slot.OUTPUT), scratch(0)))
+            other = Slot.OUTPUT + scratch(0) - into
+            local = Combine(other, into, into, some), Copy(other, into, some)
+            lists[rank].append(random.choice(local))
+    return written(*lists)
+
+
+def random_broadcast(random: Random, ranks: int, cuts: int, *, mixed: bool = False) -> Schedule:
+    """Pieces, several in a message, from whoever has them.
+
+    mixed: some operations of different kinds or peers change places with their neighbours.
+    """
+    ends = sorted(random.sample(range(1, 40), cuts))
+    pieces = [Block(0, a, b - a) for a, b in zip([0, *ends], ends, strict=False)]
+    held = [set(pieces), *(set[Block]() for _ in range(ranks - 1))]
+    lists: list[list[Operation]] = [[] for _ in range(ranks)]
+    for _ in range(ranks * cuts):
+        source, target = random.randrange(ranks), random.randrange(ranks)
+        if new := sorted(held[source] - held[target]):
+            blocks = tuple(random.sample(new, random.randint(1, len(new))))
+            lists[source].append(Send(target, blocks))
+            lists[target].append(Recv(source, blocks))
+            held[target] |= set(blocks)
+    for operations in lists if mixed else []:
+        for _ in range(random.randrange(3)):
+            at = random.randrange(max(len(operations) - 1, 1))
+            pair = operations[at : at + 2]
+            if len({(type(op), getattr(op, "peer", None)) for op in pair}) == 2:
+                operations[at : at + 2] = reversed(pair)
+    return written(*lists, nbytes=40)
+
+
+def random_run(random: Random, algorithm: Algorithm, ranks: int, machine: Machine) -> Schedule:
+    """A schedule with any root, sources and bytes; now and then as the algorithm is planned."""
+    nbytes = fitting(algorithm, ranks, 8 * random.choice((1, 3, ranks, 3 * ranks + 1)), itemsize=8)
+    given: dict[str, Any] = {"nbytes": nbytes, "itemsize": 8}
+    given["root"] = random.choice(roots(algorithm, ranks))
+    if algorithm.kind.has_sources:
+        sources = sorted(random.sample(range(ranks), random.randint(1, ranks)))
+        given = {"sources": sources, "nbytes": [random.randint(1, 40) for _ in sources]}
+        if random.random() < 0.4:
+            given = {"sources": range(ranks), "nbytes": [8] * ranks}
+    if isinstance(machine, Levels):
+        given["placement"] = machine.placement
+    problem = algorithm.problem(ranks, **given)
+    sizes = {"segment": random.choice((16, 40)), "lam": random.choice((1, 2, 4))}
+    choices: list[Settings] = [settings_of(algorithm, ranks, **sizes)]
+    if random.random() < 0.3:
+        choices = list(algorithm.choices(problem, machine)) or choices
+    return algorithm.solve(problem, random.choice(choices))
+
+
+def _seconds(random: Random) -> Fraction:
+    return Fraction(random.randint(0, 30), random.choice((1, 2, 7)))
+
+
+def _costs(random: Random, names: str, per_byte: str) -> dict[str, Fraction]:
+    """Some seconds for each of these names, a hundredth for those that count bytes."""
+    costs = {f"{name}_s": _seconds(random) for name in names.split()}
+    return costs | {f"{name}_s": _seconds(random) / 100 for name in per_byte.split()}
+
+
+def _postal(random: Random) -> Machine:
+    lam = random.choice((1, 2, Fraction(9, 5), 4, 7))
+    return Machine.postal(t0_s=random.randint(1, 20), lam=lam)
+
+
+def _measured(random: Random) -> Machine:
+    first = (1, random.randint(1, 4), 2), (30, random.randint(4, 9), "3/2")
+    return measured([first, [(99, 20, 3)]]).with_combining([(1, 1), (50, random.randint(1, 9))])
+
+
+def _hockney(random: Random, *, one_partner: bool = False) -> Machine:
+    return Machine.hockney(**_costs(random, "alpha", "beta gamma"), exchange_only=one_partner)
+
+
+def _wormhole(random: Random) -> Machine:
+    costs = _costs(random, "send receive hop", "beta gamma copy")
+    return Machine.wormhole(**costs, all_port=random.random() < 0.5)
+
+
+def _levels(random: Random, ranks: int) -> Machine:
+    placement = random_placement(random, ranks, random.choice((2, 2, 3)))
+    return random_levels(random, placement, combining=random.random() < 0.5)
+
+
+def _network(random: Random, ranks: int) -> Topology:
+    shapes: list[Topology] = [Mesh(1, ranks), Torus(1, ranks)]
+    if ranks % 2 == 0:
+        shapes += [Mesh(2, ranks // 2), Torus(2, ranks // 2)]
+    if ranks > 1 and ranks & (ranks - 1) == 0:
+        shapes.append(Hypercube(ranks.bit_length() - 1))
+    return random.choice(shapes)
+
+
+LAWS: dict[str, Callable[[Random, int], tuple[Machine, Topology | None]]] = {
+    "postal": lambda random, _: (_postal(random), None),
+    "measured, combining": lambda random, _: (_measured(random), None),
+    "levels": lambda random, ranks: (_levels(random, ranks), None),
+    "Hockney": lambda random, _: (_hockney(random), None),
+    "one partner": lambda random, _: (_hockney(random, one_partner=True), None),
+    "LogGP": lambda random, _: (Machine.loggp(**_costs(random, "L o g", "G")), None),
+    "wormhole": lambda random, _: (_wormhole(random), None),
+    "Hockney, links": lambda random, ranks: (_hockney(random), _network(random, ranks)),
+    "one partner, links": lambda random, ranks: (
+        _hockney(random, one_partner=True),
+        _network(random, ranks),
+    ),
+    "wormhole, links": lambda random, ranks: (_wormhole(random), _network(random, ranks)),
+}
+"""By name, a machine of this law for so many ranks, and its network."""

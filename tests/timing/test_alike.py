@@ -1,0 +1,116 @@
+"""Where ranks do alike, few of them stand for all."""
+
+from math import prod
+from random import Random
+
+import pytest
+from tests.algorithms.examples import MACHINES, settings_of, stages_for
+from tests.case import in_case
+from tests.timing.test_twin import check as same_as_twin
+
+from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.model.machine import Machine
+from collwise.schedule.circulant_exchange import CirculantExchange
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
+from collwise.timing import completion, ideal, simulate
+
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
+
+
+def check(schedule: Schedule, machine: Machine) -> None:
+    """Those who stand for others have their times; what is sent is told of everybody."""
+    timing, trace = ideal(schedule, machine), simulate(schedule, machine)
+    assert trace.finish == timing.finish
+    assert trace.finish_s == timing.finish_s
+    assert trace.completion == completion(schedule, machine) == timing.completion
+    assert trace.completion_s == timing.completion_s
+    assert trace.transfers == timing.transfers
+    assert trace.timing.combines == timing.combines
+    sizes, times = trace.simulated.sizes
+    every = sorted(n for n, count in zip(sizes, times, strict=True) for _ in range(count))
+    assert every == sorted(t.nbytes for t in timing.transfers)
+
+
+def alike(algorithm: Algorithm, ranks: int, items: int) -> Schedule | None:
+    """A schedule in which ranks do alike, if there is one of so many ranks."""
+    wanted = {
+        "radix": 2,
+        "stages": stages_for(ranks, 2),
+        "segment": 24,
+        "reduces": "halving_gather",
+    }
+    if algorithm.collective == "reduce":
+        wanted["algorithms"] = "halving_gather"
+    settings = settings_of(algorithm, ranks, **wanted)
+    sources = range(ranks) if algorithm.kind.has_sources else None
+    schedule = algorithm.schedule(ranks, 8 * ranks * items, itemsize=8, sources=sources, **settings)
+    return schedule if schedule.program.is_alike() else None
+
+
+ALIKE = [a for a in ALGORITHMS.values() if any(alike(a, p, 6) for p in (4, 6))]
+
+
+def test_who_does_alike() -> None:
+    names = {a.name for a in ALIKE}
+    assert {"allreduce/ring", "allreduce/recursive_doubling", "s_to_p/census"} < names
+    assert {"reduce_scatter_block/pairwise", "allreduce/census_in_order"} < names
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("algorithm", ALIKE, ids=lambda a: a.name)
+def test_where_ranks_are_alike_few_stand_for_all(algorithm: Algorithm) -> None:
+    for number, ranks in enumerate((2, 3, 4, 7, 8, 12, 16)):
+        if (schedule := alike(algorithm, ranks, 6)) is not None:
+            for machine in (*MACHINES[number::5], HOCKNEY):
+                with in_case(schedule.algorithm, ranks, machine.describe()):
+                    check(schedule, machine)
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_of_ranks_that_differ_none_stands_for_all(divided: bool) -> None:
+    """With uneven parts, with ranks left over, or with the result at the root only."""
+    stages = (Stage(2, divided), Stage(2, divided))
+    for collective, ranks, nbytes, do_alike in (
+        ("allreduce", 4, 16, True),
+        ("allreduce", 4, 20, not divided),
+        ("allreduce", 5, 16, False),
+        ("reduce", 4, 16, False),
+    ):
+        problem = Problem(collective, ranks, nbytes, itemsize=4)
+        schedule = Schedule(problem, Exchange(problem, stages))
+        assert (schedule.program.classes() is not None) == do_alike
+        assert len(set(ideal(schedule, HOCKNEY).finish)) == 1 or not do_alike
+        assert completion(schedule, HOCKNEY) == ideal(schedule, HOCKNEY).completion
+
+
+def random_exchange(random: Random) -> Schedule:
+    """Any stages or radix, around a circle in pieces or with ranks left over."""
+    collective = random.choice(("allreduce", "reduce", "reduce_scatter_block"))
+    scatters, circulant = collective == "reduce_scatter_block", random.random() < 0.5
+    stages = tuple(
+        Stage(random.choice((2, 2, 3, 4)), scatters or random.random() < 0.6)
+        for _ in range(random.randint(1, 3))
+    )
+    core = prod(stage.radix for stage in stages)
+    ranks = random.randint(2, 30) if circulant else random.randint(core, 2 * core)
+    items = random.choice((1, 2, ranks - 1, 12 * ranks, 1000)) * (ranks if scatters else 1)
+    problem = Problem(collective, ranks, 4 * items, 0, 4, "same" if circulant else "rank")
+    if not circulant:
+        return Schedule(problem, Exchange(problem, stages))
+    radix, pieces, latency = (random.choice(among) for among in ((2, 3, ranks), (1, 2, 5), (1, 2)))
+    stages = stages[: 0 if scatters else random.randrange(4)]
+    return Schedule(problem, CirculantExchange(problem, radix, pieces, latency, stages))
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 4000), marks=pytest.mark.exhaustive)]
+)
+def test_any_exchange(seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        schedule = random_exchange(random)
+        with in_case(seed, schedule):
+            same_as_twin(schedule, random.choice((*MACHINES, HOCKNEY)), None)

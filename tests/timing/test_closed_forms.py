@@ -1,0 +1,94 @@
+"""The closed forms of papers and summaries are the times of the schedules, to the last fraction."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.algorithms.examples import LATENCIES, MACHINES
+from tests.case import in_case
+
+from collwise.algorithms import ALGORITHMS
+from collwise.model import postal
+from collwise.model.exact import seconds
+from collwise.model.machine import Machine
+from collwise.timing import completion, ideal, simulate
+
+RANKS = (2, 3, 8, 30)
+SIZES = (8, 700, 3000)
+
+
+def time(name: str, machine: Machine, ranks: int, nbytes: int, **settings: Any) -> Fraction:
+    """Of the schedule, by the event loop; `completion` says the same."""
+    schedule = ALGORITHMS[name].schedule(ranks, nbytes, ranks // 2, **settings)
+    timing = ideal(schedule, machine)
+    assert completion(schedule, machine) == timing.completion
+    return timing.completion
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.describe())
+def test_chains_and_flat_trees(machine: Machine) -> None:
+    for p in RANKS:
+        for n in SIZES:
+            (gap, latency), combining = machine.message(n), machine.combine(n) or 0
+            with in_case(p, n):
+                assert time("broadcast/chain", machine, p, n) == (p - 1) * latency
+                assert time("broadcast/flat", machine, p, n) == (p - 2) * gap + latency
+                up = (p - 2) * gap + latency + (p - 1) * combining
+                assert time("reduce/flat", machine, p, n) == up
+
+
+def chain_in_segments(machine: Machine, hops: int, nbytes: int, segment: int) -> Fraction:
+    """Full segments arrive t0 apart; after every hop the last one is `lag` behind the one before.
+
+    Of equal segments this is hops·λ·t0 + (their number − 1)·t0.
+    """
+    count, rest = divmod(nbytes - 1, segment)  # full segments before the last one
+    full, last = machine.message(segment), machine.message(rest + 1)
+    if not count:
+        return hops * last.latency
+    lag = max(full.gap + last.latency - full.latency, last.gap)
+    for _ in range(hops - 1):
+        lag = max(max(lag, full.gap) + last.latency - full.latency, last.gap)
+    return hops * full.latency + (count - 1) * full.gap + lag
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.describe())
+def test_chains_in_segments(machine: Machine) -> None:
+    for p in RANKS:
+        for n in SIZES:
+            for segment in (7, 100, 1000):
+                expected = chain_in_segments(machine, p - 1, n, segment)
+                assert time("broadcast/chain_segmented", machine, p, n, segment=segment) == expected
+                if n % segment == 0:
+                    gap, latency = machine.message(segment)
+                    assert expected == (p - 1) * latency + (n // segment - 1) * gap
+
+
+@pytest.mark.parametrize("lam", LATENCIES, ids=str)
+def test_the_lambda_tree_takes_t_lambda(lam: Fraction) -> None:
+    """Down and up [Bruck1996 §2.3]; and where every rank tells all, after p − 2 + λ."""
+    machine = Machine.postal(t0_s="1/7", lam=lam)
+    for p in (*RANKS, 100):
+        for name in ("broadcast/postal_tree", "reduce/postal_tree"):
+            assert time(name, machine, p, 8, lam=lam) == postal.broadcast_time(p, lam) / 7
+        for name in ("allreduce/census_delay_receive", "allreduce/census_delay_send"):
+            census = ALGORITHMS[name].schedule(p, 8, lam=p)
+            assert ideal(census, machine).completion == (p - 2 + lam) / 7
+
+
+@pytest.mark.no_cover
+def test_a_million_ranks() -> None:
+    """The λ-tree ends at T_λ(p) · t0, and never has more than N_λ(t) ranks informed at t · t0."""
+    lam, t0 = Fraction(9, 5), Fraction(1, 1000)
+    schedule = ALGORITHMS["broadcast/postal_tree"].schedule(1 << 20, 512, 5, lam=lam)
+    machine = Machine.postal(t0_s=t0, lam=lam)
+    trace = simulate(schedule, machine)
+    assert trace.completion == postal.broadcast_time(1 << 20, lam) * t0
+    assert completion(schedule, machine) == trace.completion
+    assert len(trace.finish_s) == 1 << 20
+    assert max(trace.finish_s) == trace.completion_s == seconds(trace.completion)
+    times, counts = np.unique(trace.simulated.played.received, return_counts=True)
+    informed = np.cumsum(counts) + 1
+    for ticks, ranks in zip(times.tolist()[::20], informed.tolist()[::20], strict=True):
+        assert ranks <= postal.reached(ticks * trace.simulated.law.unit / t0, lam)

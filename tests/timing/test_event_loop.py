@@ -1,0 +1,222 @@
+"""The loop in C and its plain twin at their limits: large times, early ends, wrong columns."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.algorithms.examples import settings_of
+from tests.timing.schedules import A, messages, written
+from tests.timing.test_twin import check
+
+from collwise.algorithms import ALGORITHMS
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Machine
+from collwise.model.placement import Placement
+from collwise.model.topology import Mesh, Topology
+from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.timing import completion, event_loop, ideal, simulate
+from collwise.timing.event_loop import NEVER
+
+COMPILED: Any = vars(event_loop)["_event_loop"]
+HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")
+WORM = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2")
+LEVELS = Machine.levels([Machine.postal(t0_s=1, lam=2)] * 2, Placement.regular(2, 2), ports=[1])
+needs_compiler = pytest.mark.skipif(COMPILED is None, reason="the extension is not built")
+
+
+# --- times that int64 does not hold ---
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846"),
+        Machine.hockney(alpha_s=Fraction(1, 998244353), beta_s=Fraction(1, 2**61 - 1), gamma_s=3),
+        Machine.loggp(L_s=Fraction(1, 2**61 - 1), o_s=Fraction(1, 998244353), g_s=1, G_s=1),
+        Machine.wormhole(send_s=1, receive_s=0, hop_s=Fraction(1, 2**61 - 1), beta_s="1e-9"),
+    ],
+    ids=lambda m: m.kind,
+)
+def test_ticks_beyond_int64(machine: Machine) -> None:
+    """One message takes more ticks than int64 holds."""
+    for name in ("allreduce/ring", "broadcast/chain_segmented", "reduce/binomial"):
+        algorithm = ALGORITHMS[name]
+        check(algorithm.schedule(7, 240, itemsize=8, **settings_of(algorithm, 7)), machine, None)
+
+
+def test_ticks_beyond_int64_at_shared_ports() -> None:
+    laws = [Machine.postal(t0_s=Fraction(1, 998244353), lam=Fraction(2**62 + 1, 2**62))] * 2
+    machine = Machine.levels(laws, Placement.regular(3, 2), ports=[Fraction(1, 2**61 - 1)])
+    check(ALGORITHMS["allreduce/ring"].schedule(6, 480, itemsize=8), machine, None)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("bits", range(57, 63))
+def test_times_that_only_add_up_to_more_than_64_bits(bits: int) -> None:
+    """Never a wrong time, wherever int64 ceases to do: each message takes 2^bits ticks and more."""
+    tick = Fraction(1, 2**bits)
+    for machine in (
+        Machine.postal(t0_s=1, lam=1 + tick),
+        Machine.hockney(alpha_s=1, beta_s=tick, gamma_s=tick),
+        Machine.loggp(L_s=1, o_s=tick, g_s=0, G_s=tick),
+        Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=tick, all_port=True),
+    ):
+        for name in ("chain", "flat", "scatter_allgather"):
+            algorithm = ALGORITHMS[f"broadcast/{name}"]
+            schedule = algorithm.schedule(30, 100)
+            check(schedule, machine, None)
+
+
+@pytest.mark.parametrize("bits", [57, 62])
+def test_links_that_are_held_for_more_than_64_bits(bits: int) -> None:
+    """In all, though each message ends before that."""
+    machine = Machine.hockney(alpha_s=1, beta_s=Fraction(1, 2**bits))
+    check(ALGORITHMS["broadcast/flat"].schedule(16, 100), machine, Mesh(2, 8))
+
+
+# --- limits ---
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("machine", "topology"),
+    [(HOCKNEY, Mesh(1, 4)), (WORM, Mesh(1, 4)), (LEVELS, None)],
+)
+def test_it_ends_as_soon_as_what_a_rank_still_receives_takes_too_long(
+    machine: Machine, topology: Topology | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten messages from 0 to 2, one by one: after the first it is known that the last is late."""
+    made = messages(4, *[(0, 2)] * 10)
+    whole = ideal(made, machine, topology).completion
+    given = record(monkeypatch)
+    assert completion(made, machine, topology, whole) == whole
+    assert completion(made, machine, topology, whole - 1) is None
+    assert [int((one[RESULTS].received != NEVER).sum()) for one in given] == [10, 1]
+
+
+def test_limits_that_no_time_keeps() -> None:
+    made = messages(2, (0, 1))
+    for limit in (Fraction(-1), Fraction(-(10**30)), Fraction(0), Fraction(199, 100)):
+        assert completion(made, HOCKNEY, None, limit) is None
+    assert completion(made, HOCKNEY, None, Fraction(10**30)) == 2
+    assert completion(written([], []), HOCKNEY, None, Fraction(0)) == 0
+
+
+# --- what never ends ---
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    ("machine", "topology"),
+    [(HOCKNEY, None), (WORM, Mesh(1, 2)), (Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1), None)],
+)
+def test_what_never_ends(
+    machine: Machine, topology: Topology | None, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(event_loop, "_event_loop", None)
+    here, recv = (A, scratch(0)), "recv with rank"
+    for lists, first in (
+        (([Recv(1, *here)], [Recv(0, *here)]), f"rank 0, step 0: {recv} 1"),
+        (
+            ([Send(1, A, Slot.INPUT)], [Recv(0, A), Recv(0, *here)]),
+            f"rank 1, step 1: {recv} 0",
+        ),
+        (
+            (
+                [Recv(1, *here), Combine(0, scratch(0), 1, A), Send(1, A, 1)],
+                [Recv(0, *here), Combine(0, scratch(0), 1, A), Send(0, A, 1)],
+            ),
+            f"rank 0, step 0: {recv} 1",
+        ),
+    ):
+        with pytest.raises(InvalidSchedule) as caught:
+            ideal(written(*lists), machine, topology)
+        assert caught.value.asked == first
+        assert caught.value.seen.startswith("it never completes: the ranks wait for each other")
+
+
+def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
+    others = [list[Operation]() for _ in range(1023)]
+    with pytest.raises(InvalidSchedule, match="rank 0, step 0"):
+        simulate(written([Recv(1, A)], *others), Machine.postal(t0_s=1, lam=1))
+
+
+# --- what the loop in C is given ---
+
+
+def record(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What the loop in C is given from now on."""
+    given: list[tuple[Any, ...]] = []
+
+    def play(*arguments: Any) -> int:
+        given.append(arguments)
+        outcome: int = COMPILED.play(*arguments)
+        return outcome
+
+    monkeypatch.setattr(event_loop, "_event_loop", SimpleNamespace(play=play))
+    return given
+
+
+(ROWS, RANKS, RULES, LIMIT, COLUMNS, NEEDS, PORTS, ROUTES, SHARED, RESULTS) = range(10)
+SOURCE, TARGET, SEND_PORT, RECEIVE_PORT, BEGINS = 0, 1, 4, 5, 10
+
+
+def column(which: int, at: int, value: int, *, of: int = COLUMNS) -> Callable[[list[Any]], None]:
+    """Change one number of a column."""
+
+    def change(given: list[Any]) -> None:
+        columns = list(given[of])
+        columns[which] = columns[which].copy()
+        columns[which][at] = value
+        given[of] = tuple(columns)
+
+    return change
+
+
+def argument(which: int, value: Callable[[Any], Any]) -> Callable[[list[Any]], None]:
+    def change(given: list[Any]) -> None:
+        given[which] = value(given[which])
+
+    return change
+
+
+GROUPS = ((np.ones(3, np.int64), np.array([0, 0, 1, 2]), *np.zeros((2, 2), np.int64)),)
+BAD: dict[str, tuple[str, Callable[[list[Any]], None]]] = {
+    "a source": ("rows that name", column(SOURCE, 0, 4)),
+    "a source below": ("rows that name", column(SOURCE, 0, -2)),
+    "a target": ("rows that name", column(TARGET, 1, 4)),
+    "a send port": ("rows that name", column(SEND_PORT, 0, 99)),
+    "a receive port": ("rows that name", column(RECEIVE_PORT, 0, -2)),
+    "needs of too many": ("rows that name", column(BEGINS, -1, 7)),
+    "needs that go back": ("rows that name", column(BEGINS, 1, 2)),
+    "needs": ("rows that name", argument(NEEDS, lambda needs: needs + 3)),
+    "ports": ("rows that name", column(0, 1, 9, of=PORTS)),
+    "links": ("rows that name", argument(ROUTES, lambda routes: (*routes[:2], 1))),
+    "routes": ("rows that name", column(0, 0, 1, of=ROUTES)),
+    "a group": ("a group that is not there", argument(SHARED, lambda _: GROUPS)),
+    "too few items": ("bytes for 3 items", argument(RESULTS, lambda r: (r[0][1:], *r[1:]))),
+    "too few columns": ("3 rows of 4 ranks", argument(COLUMNS, lambda columns: columns[1:])),
+    "fewer rows": ("24 bytes for 2 items", argument(ROWS, lambda rows: rows - 1)),
+    "rows below 0": ("-1 rows of 4 ranks", argument(ROWS, lambda _: -1)),
+    "too many ranks": ("rows of 4294967296 ranks", argument(RANKS, lambda _: 1 << 32)),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", BAD)
+def test_columns_that_name_what_is_not_there(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop in C says so, and reads nothing there."""
+    made = written(
+        [Send(2, A, 0)], [Recv(2, A)], [Recv(0, A), Send(1, A), Send(3, A)], [Recv(2, A)]
+    )
+    given = record(monkeypatch)
+    ideal(made, WORM, Mesh(2, 2))
+    seen, change = BAD[case]
+    arguments = list(given[0])
+    change(arguments)
+    with pytest.raises(ValueError, match=seen):
+        COMPILED.play(*arguments)

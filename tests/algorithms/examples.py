@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.reductions import cube_dimension
+from collwise.algorithms.exchanges import cube_dimension
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.schedule.program import Schedule, Written

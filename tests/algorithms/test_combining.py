@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.allreduce.multiplying import stages
-from collwise.algorithms.reduce import segmented
-from collwise.algorithms.reductions import (
+from collwise.algorithms.exchanges import (
     best_strategy,
     by_strategy,
     cube_dimension,
+    multiplied,
 )
+from collwise.algorithms.reduce import segmented
 from collwise.algorithms.registry import algorithms_for, program_time
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
@@ -317,7 +317,7 @@ def test_recursive_multiplying_by_2_is_recursive_doubling() -> None:
 @pytest.mark.parametrize("radix", [2, 3, 5, 8, 16])
 def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
     for p in range(1, 600):
-        groups = stages(Problem("allreduce", p, 8), radix)
+        groups = multiplied(Problem("allreduce", p, 8), {"radix": radix})
         exchange = Exchange(Problem("allreduce", p, 8), groups)
         assert 0 <= 2 * exchange.extra < max(p, 1)
         assert all(2 <= group.radix <= radix and not group.divided for group in groups)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.reductions import cube_dimension
+from collwise.algorithms.exchanges import cube_dimension
 from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal

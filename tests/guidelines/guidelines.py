@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import collwise as cw
-from collwise.algorithms.reductions import cube_dimension
+from collwise.algorithms.exchanges import cube_dimension
 from collwise.algorithms.registry import algorithms_for, describe
 from collwise.errors import InvalidArgument
 from collwise.schedule.collectives import ABOUT, COLLECTIVES

@@ -4,7 +4,7 @@
 `reductions`   what those that combine share
 `in_rounds`    what broadcasts and reduces in rounds share
 `circulant_pieces`  reduce-scatters and allreduces around a circle, in pieces
-`mixed_radix`  what hybrids with stages of several sizes share
+`exchanges`    allreduces, reduces and reduce-scatters in groups: a table of names, one search
 `level_rounds` what broadcasts and reduces in rounds over several levels share
 `composition`  algorithms for machines with levels, made of those for one level
 `in_lanes`     what those share in which every rank of a node sends a part of its own

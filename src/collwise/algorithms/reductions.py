@@ -1,26 +1,15 @@
-"""What the collectives that combine share: registration, orders, van de Geijn's stages."""
+"""What the collectives that combine share: registration, and the orders that they keep."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
-from collwise.algorithms.registry import (
-    Algorithm,
-    Build,
-    Parameter,
-    Settings,
-    program_time,
-    register,
-)
-from collwise.model import hybrid
+from collwise.algorithms.registry import Algorithm, Build, Settings, program_time, register
 from collwise.model.machine import Machine
-from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import Circular, SingleRank
-
-Stages: TypeAlias = Callable[[Problem, Settings], tuple[Stage, ...]]
 
 
 def register_combining(name: str, summary: str, time: str, build: Build, **more: Any) -> Algorithm:
@@ -34,17 +23,6 @@ def register_combining(name: str, summary: str, time: str, build: Build, **more:
         return SingleRank(problem) if problem.ranks == 1 else program
 
     return register(Algorithm(name=name, summary=summary, time=time, build=built, **more))
-
-
-def register_exchange(name: str, summary: str, time: str, stages: Stages, **more: Any) -> Algorithm:
-    """Register an exchange in these stages."""
-    return register_combining(
-        name,
-        summary,
-        time,
-        lambda problem, settings: Exchange(problem, stages(problem, settings)),
-        **more,
-    )
 
 
 def register_circular(
@@ -78,53 +56,3 @@ def even_time(program: Circular, machine: Machine) -> Fraction:
     problem = program.problem
     even = replace(problem, nbytes=-(-problem.nbytes // program.unit) * program.unit)
     return program_time(even, replace(program, problem=even), machine)
-
-
-def cube_dimension(ranks: int) -> int:
-    """⌊log2 of the number of ranks⌋, the dimension of the largest cube among them."""
-    return ranks.bit_length() - 1
-
-
-def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
-    return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
-
-
-def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Halve vectors in every direction: Version 3."""
-    return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
-
-
-def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of a strategy S: Version 4, direction d − 1 first."""
-    strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
-    return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
-
-
-def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
-    """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
-    itemsize = problem.itemsize
-    return hybrid.best_for(
-        lambda items: machine.message(items * itemsize).latency,
-        lambda items: machine.combine(items * itemsize) or 0,
-        problem.nbytes // itemsize,
-        cube_dimension(problem.ranks),
-        to_root=problem.kind.output == "root",
-    )
-
-
-def _strategy(value: Any) -> hybrid.Strategy:
-    if isinstance(value, str):  # as a profile keeps it
-        value = [int(c) if c in "01" else c for c in value if c not in "(), "]
-    return hybrid.checked_strategy(value)
-
-
-STRATEGY = Parameter(
-    _strategy,
-    "S_0, …, S_(d−1), 1 where vectors are halved, for the largest 2^d ranks, such as (0, 1)",
-)
-CHOSEN_STRATEGY: dict[str, Any] = {
-    "choices": lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
-    "parameters": {"strategy": STRATEGY},
-}
-"""The fields of an algorithm with the parameter `strategy`."""

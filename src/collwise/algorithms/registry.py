@@ -20,7 +20,7 @@ from collwise.schedule.collectives import COLLECTIVES, Collective, find_collecti
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
 from collwise.system.quantities import parse_size
-from collwise.timing.trace import completion, messages_played
+from collwise.timing.trace import completion, completion_of_one, messages_played
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
@@ -65,8 +65,8 @@ class Algorithm:
     usual: bool = False
     """Whether MPI libraries commonly choose it; plans then show it, to be compared with."""
     searched: bool = True
-    """Whether plans try it where messages meet at ports only.  Others run by name; where messages
-    meet on links or at processors, all are tried."""
+    """Whether plans try it where only ranks' own ports delay messages.  Others run by name; where
+    messages meet elsewhere (links, processors, ports of groups), all are tried."""
     repositions: str = ""
     """The name of the algorithm that it runs after moving the sources' data to better places."""
     predicted: InitVar[object] = None
@@ -209,11 +209,15 @@ class Algorithm:
 
 @lru_cache(maxsize=1024)
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
-    """Exact seconds of a program if nothing but ranks' own ports delays messages.
+    """Seconds of a program, for choosing an algorithm's settings.
 
-    For choosing an algorithm's settings; program and machine have to be hashable.
+    Exact if nothing but ranks' own ports delays messages; else as if they did, or as if one rank
+    stood for all that do alike.   Program and machine have to be hashable.
     """
-    return completion(Schedule(problem, program), machine.ports_only())
+    schedule = Schedule(problem, program)
+    if not machine.independent_ports and program.is_alike():
+        return completion_of_one(schedule, machine)
+    return completion(schedule, machine.ports_only())
 
 
 def _square(ranks: int) -> Placement:

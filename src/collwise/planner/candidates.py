@@ -26,6 +26,7 @@ from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.system import formatting
+from collwise.timing.law import only_own_ports
 from collwise.timing.trace import completion, messages_played
 
 Score: TypeAlias = Callable[
@@ -45,8 +46,6 @@ RIVAL = Fraction(5, 4)
 """With levels: a simulation ends when it passes the fastest by so much; what is near is raced."""
 SLOWER = "its simulation ended when it was slower than the choice"
 TOO_MANY = "too many messages to simulate when planning"
-SEARCHED_LAWS = ("postal", "hockney", "levels")
-"""Where algorithms that are not `searched` are never the best by more than a few percent."""
 MAX_LOOKS = 256
 """Ranks up to which the levels are also looked at as if no ports were shared."""
 
@@ -114,7 +113,7 @@ def tried(
 ) -> Tried:
     """The candidates of some algorithms.   reason: why the problem's order is asked for."""
     among, result = tuple(among), Tried()
-    plain = score is predicted and topology is None and machine.law in SEARCHED_LAWS
+    plain = score is predicted and only_own_ports(machine, topology)
     if plain and len(among) > 1:
         among = tuple(one for one in among if one.searched or one.usual)
     choices = list(_choices(among, problem, machine, reason, result.excluded))

@@ -51,7 +51,7 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    return _timed(schedule, machine, topology, None, of_all=True)
+    return _timed(schedule, machine, topology, None, one_for_all=False)
 
 
 @overload
@@ -79,10 +79,19 @@ def completion(
             check_simulable("the ideal time of a schedule", schedule, machine)
             return None if limit is not None and time > limit else time
     try:
-        time = _timed(schedule, machine, topology, limit, of_all=False).completion
+        alone = only_own_ports(machine, topology)
+        time = _timed(schedule, machine, topology, limit, one_for_all=alone).completion
     except PastLimit:
         return None
     return None if limit is not None and time > limit else time
+
+
+def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
+    """Where all ranks do alike: when one finishes that sends to itself.
+
+    On machines on which more than ranks' own ports counts this is an estimate.
+    """
+    return _timed(schedule, machine, None, None, one_for_all=True).completion
 
 
 def _timed(
@@ -91,14 +100,14 @@ def _timed(
     topology: Topology | None,
     limit: Fraction | None,
     *,
-    of_all: bool,
+    one_for_all: bool,
 ) -> Timing:
-    """of_all: whether messages of all ranks are asked for, not only when they finish."""
+    """one_for_all: whether of ranks that do alike one may be timed for all."""
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
     combines = machine.combine(1) is not None
     class_of = None
-    if not of_all and only_own_ports(machine, topology):
+    if one_for_all:
         rows, class_of = schedule.representative_rows(combines=combines)
     else:
         rows = schedule.rows(combines=combines, in_order=receives_in_order(machine))
@@ -210,5 +219,6 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     of another size than the schedule, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
-    times = _timed(schedule, machine, topology, None, of_all=False)
+    alone = only_own_ports(machine, topology)
+    times = _timed(schedule, machine, topology, None, one_for_all=alone)
     return Trace(schedule, machine, times, topology)

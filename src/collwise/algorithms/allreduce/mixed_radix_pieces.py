@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
-from collwise.algorithms.mixed_radix import STAGES, radices, stages_of
+from collwise.algorithms.exchanges import STAGES, radices, stages_of
 from collwise.algorithms.reductions import even_time, register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine

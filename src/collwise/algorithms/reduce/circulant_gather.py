@@ -10,7 +10,7 @@ from functools import cache
 from typing import TypeAlias
 
 from collwise.algorithms.circulant_pieces import PARAMETERS
-from collwise.algorithms.mixed_radix import STAGES, read
+from collwise.algorithms.exchanges import STAGES, read
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, program_time
 from collwise.model.machine import Machine

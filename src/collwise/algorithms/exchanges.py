@@ -1,0 +1,342 @@
+"""The family of exchanges in groups: every member is a name, and stages for a number of ranks.
+
+Van de Geijn's versions [vandeGeijn1991 §3, §4, §5, §6] exchange in pairs: whole vectors in every
+direction (Version 2, recursive doubling), halves (Version 3), or halves in some directions, by a
+strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a stage of k ranks takes
+(k − 2 + λ)·t0, of whole vectors or, there and back, of a k-th of them; with k = p everybody sends
+to everybody.  One search finds the best stages of groups of several sizes.  In a reduce-scatter all
+stages divide, and ranks that lie side by side exchange first, so operators need not commute.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import cache, partial
+from math import inf, lcm, prod
+from typing import Any, NamedTuple, TypeAlias
+
+from collwise.algorithms.reductions import from_root_on, register_combining
+from collwise.algorithms.registry import Parameter, Settings, integer
+from collwise.errors import InvalidArgument
+from collwise.model import hybrid
+from collwise.model.machine import Machine
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+
+RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
+"""The sizes of groups that recursive multiplying tries."""
+LARGEST_GATHERED = 64
+"""Ranks up to which everybody may send to everybody."""
+LARGEST_RADIX = 32
+"""Larger groups would send too many messages one after another."""
+MAX_SCATTERED = 1 << 18
+"""Ranks up to which a reduce-scatter is tried whose messages name the block of every rank."""
+MAX_CORES = 8
+"""Numbers of ranks that are tried as a product, the others handing their vectors over first."""
+_Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
+_WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
+
+
+def cube_dimension(ranks: int) -> int:
+    """⌊log2 of the number of ranks⌋, the dimension of the largest cube among them."""
+    return ranks.bit_length() - 1
+
+
+def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
+    """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
+    return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
+
+
+def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
+    """Halve vectors in every direction: Version 3."""
+    return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
+
+
+def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
+    """The stages of a strategy S: Version 4, direction d − 1 first."""
+    strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
+    return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
+
+
+def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
+    """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
+    itemsize = problem.itemsize
+    return hybrid.best_for(
+        lambda items: machine.message(items * itemsize).latency,
+        lambda items: machine.combine(items * itemsize) or 0,
+        problem.nbytes // itemsize,
+        cube_dimension(problem.ranks),
+        to_root=problem.kind.output == "root",
+    )
+
+
+def _strategy(value: Any) -> hybrid.Strategy:
+    if isinstance(value, str):  # as a profile keeps it
+        value = [int(c) if c in "01" else c for c in value if c not in "(), "]
+    return hybrid.checked_strategy(value)
+
+
+STRATEGY = Parameter(
+    _strategy,
+    "S_0, …, S_(d−1), 1 where vectors are halved, for the largest 2^d ranks, such as (0, 1)",
+)
+
+
+def _read(value: Any) -> str:
+    written = isinstance(value, str) and _WRITTEN.fullmatch(value)
+    if written and min(stage.radix for stage in read(value)) > 1:
+        return str(value)
+    raise InvalidArgument("the parameter stages", f"it is {value!r}", f"give {STAGES.meaning}")
+
+
+def read(text: str) -> tuple[Stage, ...]:
+    """Stages as they are written, such as "20d 5"."""
+    return tuple(Stage(int(word.rstrip("d")), word.endswith("d")) for word in text.split())
+
+
+STAGES = Parameter(
+    _read,
+    "for each stage the ranks in a group, at least 2, and a d if vectors are divided: 20d 5",
+)
+
+
+def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
+    """The stages that are set; of a reduce-scatter all divide.
+
+    Raises InvalidArgument unless they take in at least half of all ranks.
+    """
+    scatters = _scatters(problem)
+    stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
+    core = prod(stage.radix for stage in stages)
+    if problem.ranks > 1 and not core <= problem.ranks <= 2 * core:
+        seen = f"the stages {settings['stages']} are for {core} to {2 * core}"
+        raise InvalidArgument(f"{problem.collective} on {problem.ranks} ranks", seen, "give others")
+    return stages
+
+
+def _scatters(problem: Problem) -> bool:
+    return problem.kind.output == "own block"
+
+
+def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best stages, by dynamic programming over the machine's costs.
+
+    As in Theorem 1 of [vandeGeijn1991], vectors that do not divide count as the next that do.
+    """
+    items, never = problem.nbytes // problem.itemsize, (inf, ())
+    scatters = _scatters(problem)
+    if problem.ranks < 2 or not items or (scatters and problem.ranks > MAX_SCATTERED):
+        return []
+    reached = {(core, items) for core in _cores(problem.ranks)}
+    todo = list(reached)
+    for ranks, whole in todo:  # grows while it is walked
+        lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
+        news = {(ranks // k, part) for k, part in lengths if not scatters or part < whole} - reached
+        reached |= news
+        todo += news
+    costs = _in_ticks(problem, machine, {length for _, length in reached})
+
+    @cache
+    def best(ranks: int, items: int) -> _Best:
+        if ranks == 1:
+            return 0, ()
+        tried: list[_Best] = []
+        for radix in radices(ranks):
+            part = -(-items // radix)
+            for divided, length in ((True, part), (False, items))[: 2 - scatters]:
+                gap, latency, combine = costs[length]
+                time = (radix - 2) * gap + latency
+                time = time * (1 + divided * (not scatters)) + (radix - 1) * combine
+                rest, stages = best(ranks // radix, length)
+                tried.append((time + rest, (Stage(radix, divided), *stages)))
+        return min(tried, key=lambda row: row[0], default=never)
+
+    _, latency, combine = costs[items]
+    tried = [
+        (best(core, items)[0] + (core < problem.ranks) * (2 * latency + combine), -core)
+        for core in _cores(problem.ranks)
+    ]
+    stages = best(-min(tried)[1], items)[1]
+    return [{"stages": " ".join(map(str, stages))}]
+
+
+def _in_ticks(
+    problem: Problem, machine: Machine, lengths: Iterable[int]
+) -> dict[int, tuple[int, int, int]]:
+    """By elements, a message's gap and latency and what combining takes, in a common unit."""
+    costs = {}
+    for items in lengths:
+        nbytes = items * problem.itemsize
+        costs[items] = (*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))
+    grid = lcm(*(x.denominator for row in costs.values() for x in row))
+    return {
+        items: (int(gap * grid), int(latency * grid), int(combine * grid))
+        for items, (gap, latency, combine) in costs.items()
+    }
+
+
+@cache
+def radices(ranks: int) -> tuple[int, ...]:
+    """The divisors that may be a group's size."""
+    return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
+
+
+@cache
+def _cores(ranks: int) -> tuple[int, ...]:
+    """All ranks, and the largest numbers of at least half of them that have small factors only."""
+    smooth = [
+        n
+        for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
+        if ranks <= 2 * n <= 2 * ranks
+    ]
+    return tuple({ranks, *sorted(smooth)[-MAX_CORES:]})
+
+
+def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
+    """As many stages of `radix` as fit, and one of what is left: for at least half of the ranks."""
+    left, radices = problem.ranks, []
+    while left > 1:
+        radices.append(min(settings["radix"], left))
+        left //= settings["radix"]
+    return tuple(Stage(radix, divided=False) for radix in radices)
+
+
+def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best size of groups for whole vectors, as if nothing waited."""
+    gap, latency = machine.message(problem.nbytes)
+    combine = machine.combine(problem.nbytes) or 0
+
+    def time(settings: Settings) -> Fraction:
+        made = multiplied(problem, settings)
+        times = ((k - 2) * gap + latency + (k - 1) * combine for k, _ in made)
+        others = prod(stage.radix for stage in made) < problem.ranks
+        return sum(times, Fraction(0)) + others * (2 * latency + combine)
+
+    tried = [{"radix": radix} for radix in RADICES if radix < problem.ranks]
+    return [min(tried, key=time)] if tried else []
+
+
+class _Member(NamedTuple):
+    """One name of the family: its stages, and other fields of `Algorithm`."""
+
+    summary: str
+    time: str
+    source: tuple[str, ...]
+    stages: Callable[[Problem, Settings], tuple[Stage, ...]]
+    facts: dict[str, Any]
+
+
+_MIXED: dict[str, Any] = {"choices": best_stages, "parameters": {"stages": STAGES}}
+_HYBRID: dict[str, Any] = {
+    "choices": lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
+    "parameters": {"strategy": STRATEGY},
+    "searched": False,
+}
+_FAMILY = {
+    "allreduce/recursive_doubling": _Member(
+        "exchange whole vectors with a neighbour in every direction",
+        "d(α + nβ + nγ) for p = 2^d",
+        ("vandeGeijn1991 §3.2",),
+        whole_vectors,
+        {"usual": True},
+    ),
+    "allreduce/halving_doubling": _Member(
+        "exchange and combine halves in every direction, then put them together again",
+        "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
+        ("vandeGeijn1991 §3.3", "Thakur2005"),
+        halved,
+        {"segmented": True, "usual": True},
+    ),
+    "allreduce/hybrid": _Member(
+        "halve in some directions, exchange whole vectors in the others",
+        "T(S, n, d) for p = 2^d",
+        ("vandeGeijn1991 §3.4", "vandeGeijn1991 Theorem 1"),
+        by_strategy,
+        {"segmented": True, **_HYBRID},
+    ),
+    "allreduce/recursive_multiplying": _Member(
+        "groups of k ranks exchange whole vectors, round after round",
+        "log_k(p)·(k − 2 + λ)·t0 for p = k^r, and combining",
+        ("Ruefenacht2017",),
+        multiplied,
+        {
+            "choices": best_radix,
+            "parameters": {
+                "radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")
+            },
+            "searched": False,
+        },
+    ),
+    "allreduce/gather_combine": _Member(
+        "everybody sends to everybody, and combines in the order of the ranks",
+        "(p − 2 + λ)·t0, and combining",
+        ("BarNoyKipnis1994",),
+        lambda problem, _: multiplied(problem, {"radix": max(problem.ranks, 2)}),
+        {
+            "choices": lambda problem, _: [{}] * (problem.ranks <= LARGEST_GATHERED),
+            "searched": False,
+        },
+    ),
+    "allreduce/mixed_radix": _Member(
+        "groups of several sizes divide the vector in some stages, exchange whole ones in others",
+        "the sum of (k − 2 + λ)·t0 over stages of k ranks, twice where divided, and combining",
+        ("vandeGeijn1991 §3.4", "Ruefenacht2017"),
+        stages_of,
+        {"segmented": True, **_MIXED},
+    ),
+    "reduce/halving_gather": _Member(
+        "halve the vectors in every direction, combine halves, gather them at the root",
+        "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
+        ("vandeGeijn1991 §5",),
+        halved,
+        {"order": from_root_on, "segmented": True, "usual": True},
+    ),
+    "reduce/hybrid": _Member(
+        "halve in some directions, hand whole vectors over in the others",
+        "T(S, n, d) for p = 2^d",
+        ("vandeGeijn1991 §5", "vandeGeijn1991 Theorem 1"),
+        by_strategy,
+        {"order": from_root_on, "segmented": True, **_HYBRID},
+    ),
+    "reduce/mixed_radix": _Member(
+        "groups of several sizes divide the vector in some stages, hand over whole ones in others",
+        "the sum of (k − 2 + λ)·t0 over stages of k ranks, twice where divided, and combining",
+        ("vandeGeijn1991 §5", "Ruefenacht2017"),
+        stages_of,
+        {"order": from_root_on, "segmented": True, **_MIXED},
+    ),
+    "reduce_scatter_block/recursive_halving": _Member(
+        "exchange and combine halves with a neighbour in every direction",
+        "dα + (p − 1)/p·n(β + γ) for p = 2^d",
+        ("vandeGeijn1991 §3.3", "Thakur2005"),
+        halved,
+        {
+            "choices": lambda problem, _: [{}] * (problem.ranks <= MAX_SCATTERED),
+            "segmented": True,
+            "usual": True,
+        },
+    ),
+    "reduce_scatter_block/mixed_radix": _Member(
+        "groups of several sizes divide the vectors, stage after stage",
+        "the sum of (k − 2 + λ)·t0 over stages of k ranks, and combining",
+        ("vandeGeijn1991 §3.4", "Ruefenacht2017"),
+        stages_of,
+        {"segmented": True, **_MIXED},
+    ),
+}
+
+
+def register_exchanges(collective: str) -> None:
+    """Register the members of the family that do a collective."""
+    for name, (summary, time, source, stages, facts) in _FAMILY.items():
+        if name.startswith(f"{collective}/"):
+            register_combining(
+                name, summary, time, partial(_program, stages), source=source, **facts
+            )
+
+
+def _program(
+    stages: Callable[[Problem, Settings], tuple[Stage, ...]], problem: Problem, settings: Settings
+) -> Program:
+    return Exchange(problem, stages(problem, settings))

@@ -1,0 +1,5 @@
+"""Reduces by exchanges in groups."""
+
+from collwise.algorithms.exchanges import register_exchanges
+
+register_exchanges("reduce")

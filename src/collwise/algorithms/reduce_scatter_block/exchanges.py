@@ -1,0 +1,5 @@
+"""Reduce-scatters by exchanges in groups."""
+
+from collwise.algorithms.exchanges import register_exchanges
+
+register_exchanges("reduce_scatter_block")

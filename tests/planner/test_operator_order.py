@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan
@@ -12,6 +12,7 @@ from collwise.planner.operator_order import legal
 from collwise.schedule.operators import OPERATORS
 from collwise.schedule.problem import satisfies
 from tests.algorithms.examples import COMBINES
+from tests.planner.machines import tried_on
 
 POSTAL = Machine.postal(t0_s="1e-5", lam=4)
 
@@ -76,7 +77,7 @@ def test_a_plan_takes_what_is_legal_and_says_why_not(collective: str, op: str, d
     made = plan(collective, ranks=12, nbytes=96, machine=COMBINES, op=op, dtype=dtype)
     asked = legal(collective, op, dtype)
     assert made.problem.order == asked.order
-    for algorithm in algorithms_for(collective, levels=False):
+    for algorithm in map(ALGORITHMS.__getitem__, tried_on(COMBINES, collective)):
         fits = satisfies(algorithm.order(made.problem), asked.order)
         assert fits or asked.reason in made.excluded[algorithm.name]
         assert fits == any(c.name == algorithm.name for c in made.candidates)

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from collwise.algorithms import registry
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from collwise.planner.choose import _plan, plan
+from collwise.planner.choose import plan
 from collwise.schedule.collectives import COLLECTIVES
 from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
@@ -100,31 +99,6 @@ def test_an_algorithm_that_does_not_apply(name: str, ranks: int, nbytes: int) ->
     assert caught.value.remedy == "choose another algorithm"
     among_others = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=HOCKNEY)
     assert among_others.excluded[f"broadcast/{name}"] == caught.value.seen
-
-
-@pytest.mark.parametrize("collective", COLLECTIVES)
-def test_a_time_beyond_limits_refuses_one_candidate(
-    collective: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ranks = 12
-    asked: dict[str, Any] = {"ranks": ranks, "nbytes": 9600, "machine": POSTAL}
-    if COLLECTIVES[collective].has_sources:
-        asked["sources"] = [0, 5, 7]
-    whole = plan(collective, **asked)
-    monkeypatch.setattr(registry, "MAX_PLAYED", 4)
-    monkeypatch.setattr("collwise.planner.choose._plan", _plan.__wrapped__)
-    rest = plan(collective, **asked)
-    refused = {name: why for name, why in rest.excluded.items() if why.startswith("not tried")}
-    assert refused
-    assert all(why.endswith("would have to be simulated for it") for why in refused.values())
-    assert {one.name for one in rest.candidates} | set(rest.excluded) == {
-        one.name for one in whole.candidates
-    } | set(whole.excluded)
-    known = {one.label: one.predicted for one in whole.candidates}
-    assert rest.choice.predicted == min(known[one.label] for one in rest.candidates)
-    for name, why in refused.items():
-        with pytest.raises(InvalidArgument, match=why):
-            plan(collective, **asked, algorithm=name)
 
 
 @pytest.mark.parametrize("change", [lambda n: float(n), lambda n: True if n == 1 else float(n)])

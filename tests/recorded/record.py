@@ -14,7 +14,10 @@ from typing import Any
 
 import collwise as cw
 from collwise.schedule.collectives import COLLECTIVES
+from collwise.timing import completion
+from tests.algorithms.examples import fitting, settings_of, sources_for
 
+BY_NAME = "by name"
 RECORD = Path(__file__).with_name("record.json")
 
 MACHINES = {
@@ -106,8 +109,23 @@ def _shape(ranks: int) -> tuple[int, int]:
 
 
 def record(*, sampled: bool = False) -> dict[str, dict[str, str]]:
-    """By plan, then by what was recorded of it: the decision, and a hash for every candidate."""
-    return {name: _of(plan) for name, plan in plans(sampled=sampled)}
+    """By plan, then by what was recorded of it: the decision, and a hash for every candidate.
+
+    The last part has every algorithm, by name, whether plans try it or not.
+    """
+    return {name: _of(plan) for name, plan in plans(sampled=sampled)} | {BY_NAME: by_name()}
+
+
+def by_name() -> dict[str, str]:
+    """Every algorithm on a few ranks, with settings that may not be its best."""
+    found, law = {}, MACHINES["fractional"]  # whose ports do not block
+    for algorithm, ranks in product(cw.ALGORITHMS.values(), (2, 5, 12)):
+        sources = sources_for(algorithm, ranks)
+        nbytes = fitting(algorithm, ranks, 640, 8)
+        settings = settings_of(algorithm, ranks, segment=128)
+        schedule = algorithm.schedule(ranks, nbytes, itemsize=8, **sources, **settings)
+        found[f"{schedule.algorithm} p={ranks}"] = _hash_of(schedule, completion(schedule, law))
+    return found
 
 
 def _of(plan: cw.Plan) -> dict[str, str]:
@@ -117,15 +135,13 @@ def _of(plan: cw.Plan) -> dict[str, str]:
         "excluded": _hash(sorted(plan.excluded)),
     }
     for candidate in plan.candidates:
-        schedule = candidate.schedule(plan.problem)
-        found[candidate.label] = _hash(
-            [
-                candidate.predicted,
-                schedule.columns().rows(),
-                [[(type(op).__name__, *map(_plain, op)) for op in ops] for ops in schedule.lists],
-            ]
-        )
+        found[candidate.label] = _hash_of(candidate.schedule(plan.problem), candidate.predicted)
     return found
+
+
+def _hash_of(schedule: cw.Schedule, time: Fraction) -> str:
+    lists = [[(type(op).__name__, *map(_plain, op)) for op in ops] for ops in schedule.lists]
+    return _hash([time, schedule.columns().rows(), lists])
 
 
 def _plain(value: Any) -> Any:

@@ -1,12 +1,13 @@
 """Schedules, times and decisions are those that were recorded."""
 
 import json
+import re
 from functools import cache
 
 import pytest
 
 import collwise as cw
-from tests.recorded.record import MACHINES, RECORD, record
+from tests.recorded.record import BY_NAME, MACHINES, RECORD, record
 
 Record = dict[str, dict[str, str]]
 
@@ -40,6 +41,9 @@ def test_all_is_as_it_was_recorded() -> None:
 
 
 def test_every_algorithm_and_machine_is_in_the_sample() -> None:
-    labels = {label.partition("(")[0] for parts in sample().values() for label in parts}
-    assert set(cw.ALGORITHMS) <= labels
-    assert {plan.rpartition(" ")[2] for plan in sample()} == {*MACHINES, "levels", "paragon"}
+    """Of algorithms, by name; and all that plans try, as candidates of plans."""
+    plans = {name: parts for name, parts in sample().items() if name != BY_NAME}
+    labels = {re.split("[( ]", label)[0] for parts in plans.values() for label in parts}
+    assert {re.split("[( ]", label)[0] for label in sample()[BY_NAME]} == set(cw.ALGORITHMS)
+    assert {one.name for one in cw.ALGORITHMS.values() if one.searched or one.usual} <= labels
+    assert {plan.rpartition(" ")[2] for plan in plans} == {*MACHINES, "levels", "paragon"}

@@ -3,7 +3,8 @@
 import pytest
 
 from collwise.model import postal
-from collwise.schedule.cyclic_trees import MAX_RANKS, CyclicTrees, arrangement
+from collwise.model.limits import ARRANGED_RANKS
+from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.operations import Block
@@ -51,7 +52,7 @@ def test_cyclic_trees(ranks: int, latency: int, more: int) -> None:
 def test_where_no_trees_fit() -> None:
     assert arrangement(0, 3) is None
     assert arrangement(3, 8) is None  # no sum of times can be a multiple of 3
-    assert arrangement(MAX_RANKS, 20) is None
+    assert arrangement(ARRANGED_RANKS, 20) is None
     assert arrangement(12, 1) is not None  # after several attempts
 
 

@@ -166,7 +166,7 @@ def test_a_machine_on_which_nothing_can_be_played() -> None:
 
 def test_many_ranks() -> None:
     """The best by the model only, and what was left out; without a model somebody has to choose."""
-    problem = Problem("broadcast", module.LARGEST_COMPARED + 1, 64)
+    problem = Problem("broadcast", module.SEARCHED_RANKS + 1, 64)
     (one,), excluded = simulations(problem, POSTAL)
     planned = plan_for(problem, POSTAL)
     assert one.trace.completion == planned.choice.predicted

@@ -11,6 +11,7 @@ from typing import Any
 
 from collwise.algorithms.reductions import even_time, register_circular
 from collwise.algorithms.registry import Settings, integer
+from collwise.model.limits import CIRCULANT_MESSAGES, SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_round
 from collwise.schedule.problem import Problem
@@ -19,8 +20,8 @@ PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of pieces that are worth a try."""
 LONGEST = 1 << 20
 """In sends; what is longer under way changes no order."""
-MAX_RANKS, MAX_MESSAGES, MAX_COMPARED = 4096, 512, 4
-"""Ranks, and messages of one, up to which they are tried; how many of them by exact times."""
+MAX_COMPARED = 4
+"""How many settings are compared by exact times."""
 PARAMETERS = {
     "radix": integer("radix", 2, "which part of its blocks a rank keeps, an integer of at least 2"),
     "pieces": integer("pieces", 1, "the pieces of the vector, an integer of at least 1"),
@@ -50,7 +51,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best by exact time, of those few that are best if no piece but the first ever waits."""
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
-    if not 1 < ranks <= min(items, MAX_RANKS):
+    if not 1 < ranks <= min(items, SEARCHED_RANKS):
         return []
 
     @cache
@@ -82,7 +83,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         for radix in radices(ranks)
         for pieces in PIECES
         if pieces * ranks <= items
-        and messages(problem, {"radix": radix, "pieces": pieces}) <= MAX_MESSAGES
+        and messages(problem, {"radix": radix, "pieces": pieces}) <= CIRCULANT_MESSAGES
     ]
     few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
     few += [{**one, "latency": one["latency"] * 9 // 8 + 1} for one in few if one["pieces"] > 1]

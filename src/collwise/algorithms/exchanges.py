@@ -19,6 +19,7 @@ from collwise.algorithms.reductions import from_root_on, register_combining
 from collwise.algorithms.registry import Parameter, Settings, integer
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid
+from collwise.model.limits import GATHERED_RANKS, LARGEST_RADIX, SCATTERED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Problem
@@ -26,12 +27,6 @@ from collwise.schedule.program import Program
 
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """The sizes of groups that recursive multiplying tries."""
-LARGEST_GATHERED = 64
-"""Ranks up to which everybody may send to everybody."""
-LARGEST_RADIX = 32
-"""Larger groups would send too many messages one after another."""
-MAX_SCATTERED = 1 << 18
-"""Ranks up to which a reduce-scatter is tried whose messages name the block of every rank."""
 MAX_CORES = 8
 """Numbers of ranks that are tried as a product, the others handing their vectors over first."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
@@ -126,7 +121,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
-    if problem.ranks < 2 or not items or (scatters and problem.ranks > MAX_SCATTERED):
+    if problem.ranks < 2 or not items or (scatters and problem.ranks > SCATTERED_RANKS):
         return []
     reached = {(core, items) for core in _cores(problem.ranks)}
     todo = list(reached)
@@ -274,7 +269,7 @@ _FAMILY = {
         ("BarNoyKipnis1994",),
         lambda problem, _: multiplied(problem, {"radix": max(problem.ranks, 2)}),
         {
-            "choices": lambda problem, _: [{}] * (problem.ranks <= LARGEST_GATHERED),
+            "choices": lambda problem, _: [{}] * (problem.ranks <= GATHERED_RANKS),
             "searched": False,
         },
     ),
@@ -312,7 +307,7 @@ _FAMILY = {
         ("vandeGeijn1991 §3.3", "Thakur2005"),
         halved,
         {
-            "choices": lambda problem, _: [{}] * (problem.ranks <= MAX_SCATTERED),
+            "choices": lambda problem, _: [{}] * (problem.ranks <= SCATTERED_RANKS),
             "segmented": True,
             "usual": True,
         },

@@ -8,6 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import Settings, program_time
 from collwise.errors import BeyondLimits
+from collwise.model.limits import (
+    CYCLIC_ROUNDS,
+    FREE_RANKS,
+    MOST_PIECES,
+    ROUNDS_EVER,
+    ROUNDS_PLAYED,
+    SEARCHED_RANKS,
+    TABLED_ROUNDS,
+)
 from collwise.model.machine import Cost, Machine
 from collwise.schedule.circulant import Circulant
 from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
@@ -20,18 +29,8 @@ from collwise.schedule.program import Program
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
-MAX_PIECES = 4096
-"""Pieces: more are never worth the room that a compiled plan takes."""
-MAX_RANKS, MAX_PLAYED = 1 << 12, 1 << 20
-"""Ranks, and pieces × ranks: larger rounds are not played for their time while planning."""
-MAX_EVER = 1 << 22
-"""Pieces × ranks, the first piece counted several times: larger rounds are refused."""
-MAX_TABLED, MAX_CYCLIC = 1 << 14, 1 << 17
-"""Pieces × ranks: larger rounds for latencies above 1, cyclic trees, are not tried in planning."""
 MAX_COMPARED = 4
 """Numbers of pieces that are compared by exact times."""
-MAX_FREE = 36
-"""Ranks: rounds with free choice are not tried for more."""
 SAMPLED = 16
 """Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
@@ -70,12 +69,12 @@ def _shortest(ranks: int, latency: int) -> _Kind:
     kinds: list[type[Rounds]] = []
     if _cyclic(ranks, latency):
         kinds.append(CyclicTrees)
-    if ranks <= MAX_FREE:
+    if ranks <= FREE_RANKS:
         kinds.append(FreeRounds)
-    if ranks <= MAX_FREE or not kinds:
+    if ranks <= FREE_RANKS or not kinds:
         kinds.append(PostalRounds)
-    few = max(min(SAMPLED, MAX_TABLED // ranks), 1)
-    if len(kinds) == 1 and ranks > MAX_TABLED:
+    few = max(min(SAMPLED, TABLED_ROUNDS // ranks), 1)
+    if len(kinds) == 1 and ranks > TABLED_ROUNDS:
         return _Kind(kinds[0], 0)
     return min(
         (_Kind(kind, len(kind(ranks, few, latency).every()) - 1 + latency - few) for kind in kinds),
@@ -86,7 +85,7 @@ def _shortest(ranks: int, latency: int) -> _Kind:
 def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
     """The pieces of a vector; no element is cut.   Raises BeyondLimits for too many of them."""
     items = -(-segment // problem.itemsize)
-    if (count := -(-problem.nbytes // (items * problem.itemsize))) > MAX_EVER:
+    if (count := -(-problem.nbytes // (items * problem.itemsize))) > ROUNDS_EVER:
         raise BeyondLimits(
             f"{problem} in rounds", f"there are {count:,} pieces", "choose longer ones"
         )
@@ -106,7 +105,7 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best length of pieces, by the time if all of them were of this length."""
-    most = MAX_PLAYED // problem.ranks if problem.ranks <= MAX_RANKS else 0
+    most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
         for nbytes in lengths(problem)
@@ -122,8 +121,8 @@ def lengths(problem: Problem, apart: int = 8) -> set[int]:
     apart: 16 for a sixteenth.
     """
     items = problem.nbytes // problem.itemsize
-    counts, count = {items} if 1 < items <= MAX_PIECES else set[int](), 2
-    while count <= min(items, MAX_PIECES):
+    counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
+    while count <= min(items, MOST_PIECES):
         counts.add(count)
         count += -(-count // apart)
     return {-(-items // count) * problem.itemsize for count in counts}
@@ -133,10 +132,10 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best number of pieces and latency of the rounds, of those that a rough time favours."""
 
     def later(work: int, latency: int) -> int | None:
-        if work > MAX_CYCLIC or (work > MAX_TABLED and not _cyclic(problem.ranks, latency)):
+        if work > CYCLIC_ROUNDS or (work > TABLED_ROUNDS and not _cyclic(problem.ranks, latency)):
             return None
         kind = _shortest(problem.ranks, latency)
-        return kind.later if work <= MAX_TABLED or kind.rounds is CyclicTrees else None
+        return kind.later if work <= TABLED_ROUNDS or kind.rounds is CyclicTrees else None
 
     return _best(problem, machine, postal_rounds, later, MAX_COMPARED)
 
@@ -150,7 +149,7 @@ def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return ()
 
     def later(work: int, latency: int) -> int | None:
-        if work > MAX_PLAYED or problem.ranks > MAX_RANKS:
+        if work > ROUNDS_PLAYED or problem.ranks > SEARCHED_RANKS:
             return None
         return trees(latency).later + latency - 1
 

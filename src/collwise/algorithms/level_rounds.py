@@ -21,10 +21,16 @@ from collwise.algorithms.composition import (
     team_problem,
     time_by_parts,
 )
-from collwise.algorithms.in_rounds import MAX_FREE, MAX_TABLED, lengths, pieces_of
+from collwise.algorithms.in_rounds import lengths, pieces_of
 from collwise.algorithms.registry import Parameter, Settings
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.levels import Levels, OneLevel
+from collwise.model.limits import (
+    FREE_RANKS,
+    ROUNDS_PLAYED,
+    ROUNDS_UNDER_WAY,
+    TABLED_ROUNDS,
+)
 from collwise.model.machine import Cost
 from collwise.model.postal import broadcast_time
 from collwise.schedule.free_rounds import FreeRounds
@@ -36,10 +42,6 @@ from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rounds import highest
 from collwise.timing.trace import completion
 
-MAX_PLAYED = 1 << 20
-"""Pieces × ranks: more are refused, since every rank has to simulate all of them."""
-MAX_LATENCY = 1 << 12
-"""Rounds that a message may travel: with more, hardly anything happens in most rounds."""
 EVEN = 4
 """Rounds span a level if its t0 is at least the outermost one's divided by this."""
 APART, COMPARED = 16, 12
@@ -74,13 +76,13 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
     """The rounds among the leaders.   Raises BeyondLimits for too many of them."""
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
-    if len(team) * len(pieces) > MAX_PLAYED:
+    if len(team) * len(pieces) > ROUNDS_PLAYED:
         asked = f"rounds over the levels of {len(team):,} ranks"
         seen = f"{len(pieces):,} pieces would be played on all of them"
         raise BeyondLimits(asked, seen, "choose longer pieces, or another algorithm")
-    if max(latencies) > MAX_LATENCY:
+    if max(latencies) > ROUNDS_UNDER_WAY:
         asked, seen = "rounds over levels", f"messages travel for {max(latencies):,} rounds"
-        raise BeyondLimits(asked, seen, f"give {MAX_LATENCY:,} at most, or longer pieces")
+        raise BeyondLimits(asked, seen, f"give {ROUNDS_UNDER_WAY:,} at most, or longer pieces")
     inner = range(teams.depth - len(latencies) + 1, teams.depth)
     groups = tuple(tuple(teams.placement.group(level, rank) for rank in team) for level in inner)
     return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))
@@ -123,9 +125,9 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
         latencies = [rounds_under_way(cost.latency, gap) for cost in costs[-levels:]]
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
-        if levels == 1 or max(latencies) > MAX_LATENCY:
+        if levels == 1 or max(latencies) > ROUNDS_UNDER_WAY:
             continue  # over one level it is what `multilevel` tries across
-        if ranks > MAX_FREE or count * ranks > MAX_TABLED or min(latencies) > highest(ranks):
+        if ranks > FREE_RANKS or count * ranks > TABLED_ROUNDS or min(latencies) > highest(ranks):
             continue
         outer = range(teams.depth - levels + 1, teams.depth + 1)
         later = sum(

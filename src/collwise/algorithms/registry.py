@@ -14,6 +14,7 @@ import numpy as np
 
 from collwise.errors import BeyondLimits, InvalidArgument, UnknownName, shown
 from collwise.model.exact import exact
+from collwise.model.limits import MAX_PLAYED
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import MAX_RANKS, Placement
 from collwise.schedule.collectives import COLLECTIVES, Collective, find_collective, kind_of
@@ -24,8 +25,6 @@ from collwise.timing.trace import completion, completion_of_one, messages_played
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
-MAX_PLAYED = 1 << 19
-"""Messages that are played for the time of one schedule: some seconds."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 

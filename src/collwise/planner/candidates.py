@@ -15,14 +15,21 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, describe
-from collwise.algorithms.s_to_p.spreading import MAX_RECEIVED
 from collwise.errors import BeyondLimits
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels, OneLevel
+from collwise.model.limits import (
+    BUDGET,
+    BUDGET_ELSEWHERE,
+    MAX_INSIDE,
+    MAX_LOOKS,
+    MAX_RECEIVED,
+    RUNNERS_UP,
+)
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
-from collwise.planner.relaxed import MAX_INSIDE, about, least_time, load
+from collwise.planner.relaxed import about, least_time, load
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.system import formatting
@@ -34,20 +41,12 @@ Score: TypeAlias = Callable[
 ]
 """The exact time in seconds that an algorithm will take."""
 
-BUDGET = 1 << 20
-"""Work (as `timing.messages_played`) of a search where only ranks' own ports count."""
-BUDGET_ELSEWHERE = 1 << 21
-"""The same where messages meet: on links, at shared ports, at processors."""
-RUNNERS_UP = 1 << 16
-"""Work up to which candidates are simulated that cannot be the fastest."""
 HOPELESS = 4
 """With levels: a candidate expected to take so many times as long as the best is skipped."""
 RIVAL = Fraction(5, 4)
 """With levels: a simulation ends when it passes the fastest by so much; what is near is raced."""
 SLOWER = "its simulation ended when it was slower than the choice"
 TOO_MANY = "too many messages to simulate when planning"
-MAX_LOOKS = 256
-"""Ranks up to which the levels are also looked at as if no ports were shared."""
 
 
 @dataclass
@@ -250,11 +249,12 @@ def _simulate(
             left, spare = left - one.work, spare - one.work * runner_up
             result.simulated += 1
             limit = None if runner_up or known is None else known * (RIVAL if levels else 1)
-            time = played.completion(one.schedule, limit)
-            if time is None:
-                result.excluded[name] = SLOWER
-            else:
-                result.enter(Candidate(name, settings, time))
+            with _within_limits(one.algorithm, result.excluded):
+                time = played.completion(one.schedule, limit)
+                if time is None:
+                    result.excluded[name] = SLOWER
+                else:
+                    result.enter(Candidate(name, settings, time))
 
 
 def _tries(

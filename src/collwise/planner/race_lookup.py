@@ -6,14 +6,17 @@ else the library's own collective serves.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.measure.statistics import Interval
 from collwise.model.exact import exact
+from collwise.planner.choose import plan_for
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
@@ -61,6 +64,11 @@ def settled(estimate: Plan, decided: Verdict) -> Plan:
         own = decided.race.library_s
         choice = Candidate(LIBRARY, {}, exact(own), because, own)
         return replace(estimate, choice=choice, candidates=(choice, *candidates))
+    if all(one.name != decided.algorithm for one in candidates):  # plans do not try it here
+        with suppress(InvalidArgument, UnknownName):
+            asked = estimate.problem, estimate.machine, decided.algorithm
+            named = plan_for(*asked, topology=estimate.topology, reason=estimate.reason)
+            candidates = (*candidates, named.choice)
     every = tuple(
         replace(c, verdict=because) if c.name == decided.algorithm else c for c in candidates
     )

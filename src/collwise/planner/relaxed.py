@@ -9,18 +9,12 @@ from typing import Any
 
 from collwise.algorithms.registry import Algorithm
 from collwise.model.levels import Levels, OneLevel
+from collwise.model.limits import MAX_INSIDE, QUICK
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
 from collwise.timing.trace import completion, messages_played
-
-QUICK = 1 << 16
-"""Work (as `messages_played`) up to which a schedule is timed as if messages met nowhere."""
-
-MAX_INSIDE = 1024
-"""Ranks up to which algorithms that know no levels are set for the inner ones, too; of more ranks,
-only as much is simulated as for runners-up, and any rough time may choose."""
 
 
 def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:

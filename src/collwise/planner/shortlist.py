@@ -12,14 +12,13 @@ from fractions import Fraction
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import exact
 from collwise.model.levels import Levels
+from collwise.model.limits import SEARCHED_RANKS
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, why_not
 from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 
-LARGEST_COMPARED = 4096
-"""Schedules of more ranks than this are not compared, message by message."""
 LOOKED_AT = 16
 """Ranks, at most, whose lists are looked at to see on whom they depend."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
@@ -92,7 +91,7 @@ def _with_fewer_messages(
 def _message_of_root(estimate: Plan) -> int:
     """The bytes of the first message that the root sends or receives; 0 if too many ranks do."""
     problem = estimate.problem
-    if problem.ranks > LARGEST_COMPARED:
+    if problem.ranks > SEARCHED_RANKS:
         return 0
     operations = estimate.schedule.rank(problem.root)
     return next((size_of(op) for op in operations if isinstance(op, Send | Recv)), 0)
@@ -104,7 +103,7 @@ def _least_dependent(estimate: Plan) -> Candidate | None:
     None if all have that, or none that is worth a race.
     """
     problem = estimate.problem
-    if problem.ranks > LARGEST_COMPARED or _depends_on_one(estimate.choice, problem):
+    if problem.ranks > SEARCHED_RANKS or _depends_on_one(estimate.choice, problem):
         return None
     limit = MOST_SLOWER * estimate.choice.predicted
     close = (one for one in estimate.candidates if one.predicted <= limit)
@@ -123,7 +122,7 @@ def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
     """Whether two candidates send the same messages in the same order (small ones only)."""
-    if one.predicted != other.predicted or problem.ranks > LARGEST_COMPARED:
+    if one.predicted != other.predicted or problem.ranks > SEARCHED_RANKS:
         return False
     first, second = (candidate.schedule(problem) for candidate in (one, other))
     return first.columns().rows() == second.columns().rows()

@@ -1,8 +1,8 @@
 """What a schedule is, as plain data, and the building blocks of its programs.
 
 Read in this order: `collectives` and `operators` (the two tables), `problem` (what is solved),
-`operations` (what one rank does), `program` (what all ranks do: a schedule), `messages` (all of its
-messages and what each waits for).
+`operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (all that happens
+at ports, as columns, and what each of it waits for).
 
 Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree
@@ -16,6 +16,6 @@ Programs are made of these:
 `lanes`                        parts that all ranks of a node send at once
 `overlapped`                   pieces side by side: while one crosses a level, others go on
 
-`dependencies` says what an operation waits for, `port_order` in which order messages pass if only
-lists decide, and `evaluation` what a list of operations computes.
+`dependencies` says what an operation waits for (`_dependencies.c` says the same of all ranks'
+lists), and `evaluation` what a list of operations computes.
 """

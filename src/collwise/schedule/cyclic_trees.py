@@ -18,13 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.model import postal
+from collwise.model.limits import ARRANGED_RANKS
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
 """So many rounds more are tried, as long as nothing fits."""
-MAX_RANKS = 512
-"""Ranks up to which an arrangement is looked for."""
 
 
 class Arrangement(NamedTuple):
@@ -143,7 +142,7 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 @lru_cache(maxsize=256)
 def arrangement(count: int, latency: int) -> Arrangement | None:
     """The rows of so many ranks beside the root; None where none is found."""
-    if not 0 < count < MAX_RANKS:
+    if not 0 < count < ARRANGED_RANKS:
         return None
     random = Random(count * 1024 + latency)  # all ranks find the same
     least = latency + int(postal.broadcast_time(count, latency))

@@ -121,7 +121,7 @@ class Listed(NamedTuple):
 
 
 _KINDS = (Send, Recv, Combine, Copy)
-LARGEST_OFFSET = 2**61
+LARGEST_OFFSET = 2**61 - 1
 """In bytes: beyond that, sums might not fit into int64."""
 
 

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.errors import BeyondLimits
+from collwise.model.limits import ROUNDS_EVER
 from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
-
-MAX_PLAYED = 1 << 22
-"""Ranks × (pieces + 64): larger rounds are refused, since playing them takes some seconds."""
 
 
 def distances(ranks: int, latency: int) -> list[int]:
@@ -72,7 +70,7 @@ class PostalRounds(Rounds):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ranks * (self.count + 64) > MAX_PLAYED:
+        if self.ranks * (self.count + 64) > ROUNDS_EVER:
             asked = f"rounds for a latency of {self.latency} on {self.ranks:,} ranks"
             seen = f"{self.count:,} pieces would be played on all of them"
             raise BeyondLimits(asked, seen, "choose fewer ranks or pieces, or circulant")

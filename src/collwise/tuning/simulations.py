@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
 from collwise.errors import InvalidArgument
 from collwise.model.bounds import Bound
+from collwise.model.limits import MAX_SIMULATED, SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.candidates import predicted
@@ -20,10 +21,6 @@ from collwise.simulator import Trace, simulate
 from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
 
-LARGEST_COMPARED = 4096
-"""Ranks up to which all algorithms are simulated; beyond, only the best one or the one named."""
-MAX_PLAYED = 1 << 24
-"""Work (as `messages_played`) of one simulation: half a minute, and some gigabytes."""
 COMPARED_SHARE = 8
 """Where several algorithms are compared, each may have one in so many of those messages."""
 
@@ -129,13 +126,13 @@ def simulations(
     """Play the schedules of a problem on a machine, the fastest first; and why others do not apply.
 
     algorithm: this one only, with these `settings`, as text; what they leave out is planned.   If
-    none is named, all that apply; of more than LARGEST_COMPARED ranks, the best by the model.
+    none is named, all that apply; of more than SEARCHED_RANKS ranks, the best by the model.
     reason: why the problem's order of combining is asked for.
     Raises UnknownName or InvalidArgument for what is no algorithm, setting or machine for it, or
     for too many messages.
     """
     problem = placed(problem, machine)
-    several = algorithm is None and problem.ranks <= LARGEST_COMPARED
+    several = algorithm is None and problem.ranks <= SEARCHED_RANKS
     simulator = _Simulator(problem, machine, topology, reason, COMPARED_SHARE if several else 1)
     if algorithm is not None:
         named = find(algorithm, problem.collective)
@@ -150,7 +147,7 @@ def simulations(
             )
         best = plan_for(problem, machine, reason=reason)
         progress(f"simulating {best.algorithm}", 0.5)
-        why = f"not simulated beyond {LARGEST_COMPARED} ranks; name it with --algorithm"
+        why = f"not simulated beyond {SEARCHED_RANKS} ranks; name it with --algorithm"
         others = {c.name: f"{c.verdict} by its formula; {why}" for c in best.candidates[1:]}
         best_one = simulator.run_with(best.algorithm, best.settings)
         return [best_one], {**others, **best.excluded}
@@ -212,8 +209,8 @@ class _Simulator:
 
     def _check_size(self, schedule: Schedule) -> None:
         """Refuse what would take the machine's memory, or hours."""
-        about = messages_played(schedule, self.machine, self.topology)
-        if about > (most := MAX_PLAYED // self.share):
+        about = messages_played(schedule, self.machine, self.topology) or schedule.about_messages()
+        if about > (most := MAX_SIMULATED // self.share):
             raise InvalidArgument(
                 f"a simulation of {schedule.algorithm}",
                 f"these are about {about:,} messages, and at most {most:,} are simulated"

@@ -15,14 +15,13 @@ from collwise.algorithms.broadcast.postal_tree import BY_LAM_FROM_1
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model import postal
+from collwise.model.limits import MAX_SENT
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
-MAX_SENT = 1 << 16
-"""Messages of a rank: more are not simulated when planning."""
 _T, _S = scratch(0), scratch(1)
 """A rank's two running values: with its own contribution, and without it."""
 

@@ -12,15 +12,13 @@ from fractions import Fraction
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, program_time
 from collwise.algorithms.s_to_p.census import LATENCY, latencies, shifts
+from collwise.model.limits import GATHERED_RANKS, MAX_GATHERED, RING_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
-FEW_RANKS, MAX_RANKS, MAX_GATHERED = 64, 1024, 1 << 20
-"""It is always tried up to the first number of ranks; beyond, up to the second one, and only where
-all vectors together have at most the third number of bytes."""
 _ALL = scratch(0)
 """The slot in which all vectors are gathered, in the order of the ranks."""
 
@@ -62,8 +60,8 @@ class CensusInOrder(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    many = problem.ranks > FEW_RANKS and problem.ranks * problem.nbytes > MAX_GATHERED
-    if many or not 1 < problem.ranks <= MAX_RANKS:
+    many = problem.ranks > GATHERED_RANKS and problem.ranks * problem.nbytes > MAX_GATHERED
+    if many or not 1 < problem.ranks <= RING_RANKS:
         return []
     tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
 

@@ -11,10 +11,11 @@ from collwise.algorithms import in_lanes
 from collwise.algorithms.allreduce import multilane
 from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.composition import register_multilevel
-from collwise.algorithms.level_rounds import LATENCIES, MAX_LATENCY, rounds_under_way
+from collwise.algorithms.level_rounds import LATENCIES, rounds_under_way
 from collwise.algorithms.registry import Settings
 from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
+from collwise.model.limits import LANES_PLAYED, LANES_TRIED, ROUNDS_UNDER_WAY
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.overlapped import Overlapped, Piece
 from collwise.schedule.problem import Problem
@@ -23,8 +24,6 @@ from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6)
 """Numbers of pieces that are worth a try."""
-MAX_TRIED, MAX_PLAYED = 1 << 13, 1 << 17
-"""Messages of one piece inside the nodes, times pieces: with more it is not tried, or refused."""
 
 
 def _messages(problem: Problem, pieces: int) -> int:
@@ -41,9 +40,9 @@ def _longest(problem: Problem, pieces: int) -> Problem:
 def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
     """For each level, those that are written being of the outermost ones."""
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
-    if max(latencies) > MAX_LATENCY:
+    if max(latencies) > ROUNDS_UNDER_WAY:
         seen = f"messages travel for {max(latencies):,} rounds"
-        remedy = f"give {MAX_LATENCY:,} at most, or longer pieces"
+        remedy = f"give {ROUNDS_UNDER_WAY:,} at most, or longer pieces"
         raise BeyondLimits("an allreduce in lanes, in pieces", seen, remedy)
     return (1,) * (depth - len(latencies)) + latencies
 
@@ -54,7 +53,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
     count = min(settings["pieces"], problem.nbytes // problem.itemsize)
     if count < 2 or problem.ranks == 1:
         return multilane.build(problem, settings)
-    if (messages := _messages(problem, count)) > MAX_PLAYED:
+    if (messages := _messages(problem, count)) > LANES_PLAYED:
         asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
         seen = f"about {messages:,} messages would be played"
         raise BeyondLimits(asked, seen, "choose fewer pieces, or another algorithm")
@@ -71,13 +70,15 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     """What is best in one piece, in several; not where a crossing takes no longer than a send."""
     best, made = in_lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():
-        if _messages(problem, count) > MAX_TRIED or count * problem.itemsize > problem.nbytes:
+        if _messages(problem, count) > LANES_TRIED or count * problem.itemsize > problem.nbytes:
             break
         nbytes = in_lanes.lanes_of(_longest(problem, count)).parts[0].length
         gap = machine.at(1, nbytes).gap
         levels = range(1, len(machine.by_level) + 1)
         costs = [machine.at(level, nbytes).latency for level in levels]
-        rounds = [min(rounds_under_way(cost, gap), MAX_LATENCY) if gap else 1 for cost in costs]
+        rounds = [
+            min(rounds_under_way(cost, gap), ROUNDS_UNDER_WAY) if gap else 1 for cost in costs
+        ]
         if rounds[-1] > 1:
             latencies = " ".join(map(str, rounds))
             made.append({**best[0], "pieces": count, "latencies": latencies})

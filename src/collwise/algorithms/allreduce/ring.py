@@ -6,9 +6,9 @@ long vectors on few ranks.
 
 from dataclasses import dataclass
 
-from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reduce_scatter_block import ring
 from collwise.algorithms.reductions import register_circular
+from collwise.model.limits import RING_RANKS
 from collwise.schedule.operations import Operation, Recv, Send
 
 
@@ -32,6 +32,6 @@ register_circular(
     "2(p − 1)(α + n/p·β) + (p − 1)/p·nγ",
     Ring,
     source=("PatarasukYuan2009",),
-    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
+    choices=lambda problem, _: [{}] if problem.ranks <= RING_RANKS else [],
     usual=True,
 )

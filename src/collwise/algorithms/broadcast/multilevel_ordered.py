@@ -18,6 +18,7 @@ from collwise.algorithms.composition import register_multilevel
 from collwise.algorithms.registry import Parameter, Settings
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
+from collwise.model.limits import ORDERED_RANKS
 from collwise.model.placement import Placement
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import hierarchy_of
@@ -27,8 +28,6 @@ from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
 """Ticks in the least t0 of any level: nothing can be measured more finely."""
-MAX_RANKS = 1 << 14
-"""Ranks: for more, no order is searched for while planning."""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 
@@ -106,7 +105,7 @@ def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    if problem.ranks > MAX_RANKS:
+    if problem.ranks > ORDERED_RANKS:
         return []
     levels = range(1, len(machine.by_level) + 1)
     costs = [machine.at(level, problem.nbytes) for level in levels]

@@ -7,16 +7,12 @@ inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here pred
 from collections.abc import Iterable
 from fractions import Fraction
 
-from collwise.algorithms.broadcast.segmented_tree import (
-    LARGEST_COUNT,
-    SEGMENT,
-    TREES,
-    segment_choices,
-)
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TREES, segment_choices
 from collwise.algorithms.composition import part, parts_of, parts_parameter, register_multilevel
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
+from collwise.model.limits import MOST_PIECES
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
@@ -82,7 +78,7 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
     for time, outer, best in sorted(timed):
         if time > SLOWER * min(timed)[0]:
             break
-        for segment in sorted({best, max(best // 2, problem.nbytes // LARGEST_COUNT + 1)}):
+        for segment in sorted({best, max(best // 2, problem.nbytes // MOST_PIECES + 1)}):
             inner = []
             for level in range(1, depth):
                 here = level, machine, teams.largest(level), problem.nbytes

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
+from collwise.model.limits import RING_RANKS
 from collwise.schedule.data_movement import Step
-
-LIMIT = 1024
-"""Beyond so many ranks the start-ups of a ring take longer than it can save."""
 
 
 @dataclass(frozen=True)
@@ -33,5 +31,5 @@ register_scatter_collect(
     "recurrence over ⌈log2 p⌉ + p − 1 rounds; about (p − 1 + log2 p)·α + 2(p − 1)/p·nβ",
     ("vandeGeijn1991 §3", "Barnett1994"),
     Turns,
-    most=LIMIT,
+    most=RING_RANKS,
 )

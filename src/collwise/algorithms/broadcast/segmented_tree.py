@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, Settings, integer, register
+from collwise.model.limits import MOST_PIECES, SEGMENTED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem
@@ -42,10 +43,10 @@ def segment_choices(tree: Tree, problem: Problem, machine: Machine) -> Iterable[
     time = partial(tree_time, tree, problem.nbytes, machine)
 
     def worth(lengths: Iterable[int]) -> set[int]:
-        return {n for n in lengths if n < problem.nbytes <= n * LARGEST_COUNT}
+        return {n for n in lengths if n < problem.nbytes <= n * MOST_PIECES}
 
     coarse = worth({1 << k for k in range(40)} | set(machine.sizes()))
-    if not coarse or not 1 < problem.ranks <= LARGEST_SEGMENTED:
+    if not coarse or not 1 < problem.ranks <= SEGMENTED_RANKS:
         return []
     timed = {n: time(n) for n in sorted(coarse)}
     first = min(timed, key=timed.__getitem__)
@@ -53,9 +54,3 @@ def segment_choices(tree: Tree, problem: Problem, machine: Machine) -> Iterable[
     for n in sorted(worth(power * eighths // 8 for eighths in (4, 5, 6, 7, 8, 10, 12, 14))):
         timed.setdefault(n, time(n))
     return [{"segment": min(sorted(timed), key=timed.__getitem__)}]
-
-
-LARGEST_SEGMENTED = 1 << 16
-"""Ranks beyond which no segment is searched for."""
-LARGEST_COUNT = 4096
-"""More segments than this are never worth the room that a compiled plan takes."""

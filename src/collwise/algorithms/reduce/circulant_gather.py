@@ -13,6 +13,7 @@ from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.exchanges import STAGES, read
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, program_time
+from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Stage
@@ -20,7 +21,8 @@ from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Those that are tried, and one round for all ranks if they are no more than the largest."""
-MAX_RANKS, MAX_COMPARED = 4096, 8  # ranks up to which it is tried; settings that are timed exactly
+MAX_COMPARED = 8
+"""How many settings are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
@@ -39,7 +41,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
     useless = problem.ranks == 1 << rounds or whole < 2
-    if useless or problem.ranks > MAX_RANKS or not machine.combine(problem.nbytes):
+    if useless or problem.ranks > SEARCHED_RANKS or not machine.combine(problem.nbytes):
         return []
 
     @cache

@@ -12,6 +12,7 @@ from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
 from collwise.algorithms.reductions import from_root_on, register_combining
 from collwise.algorithms.registry import Settings, program_time
+from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
@@ -20,8 +21,6 @@ COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """Numbers of segments that are tried."""
 FIRST = 3
 """Segments that are played: those after them follow at the pace of the last of these."""
-MAX_RANKS = 4096
-"""Ranks up to which it is tried."""
 
 
 def _register(
@@ -41,7 +40,7 @@ def _register(
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         """The best of a few numbers of segments, by the pace of the first segments."""
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
-        if not 1 < problem.ranks <= MAX_RANKS:
+        if not 1 < problem.ranks <= SEARCHED_RANKS:
             return []
 
         def time(settings: Settings) -> Fraction:

@@ -14,6 +14,5 @@ register_combining(
     order=in_no_order,
     parameters={"latency": LATENCY, "segment": SEGMENT},
     segmented=True,
-    searched=False,
     **rounds_fields(two_trees),
 )

@@ -6,8 +6,8 @@ so that where λ is high all are on their way at once.
 
 from dataclasses import dataclass
 
-from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
+from collwise.model.limits import RING_RANKS
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Circular
 
@@ -37,6 +37,6 @@ register_circular(
     "(p − 2 + λ)·t0 for t0 of a block, and combining",
     Pairwise,
     source=("Thakur2005",),
-    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
+    choices=lambda problem, _: [{}] if problem.ranks <= RING_RANKS else [],
     usual=True,
 )

@@ -6,8 +6,8 @@ Only neighbours exchange messages, of n/p bytes each.  No rank sends more than i
 from dataclasses import dataclass
 from functools import cached_property
 
-from collwise.algorithms.broadcast.scatter_ring import LIMIT
 from collwise.algorithms.reductions import register_circular
+from collwise.model.limits import RING_RANKS
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts
 
@@ -42,6 +42,6 @@ register_circular(
     "(p − 1)(α + n/p·(β + γ))",
     Ring,
     source=("PatarasukYuan2009",),
-    choices=lambda problem, _: [{}] if problem.ranks <= LIMIT else [],
+    choices=lambda problem, _: [{}] if problem.ranks <= RING_RANKS else [],
     searched=False,
 )

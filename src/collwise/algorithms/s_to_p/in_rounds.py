@@ -10,7 +10,6 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.in_rounds import MAX_PIECES, MAX_RANKS, MAX_TABLED
 from collwise.algorithms.registry import (
     Algorithm,
     Parameter,
@@ -20,6 +19,7 @@ from collwise.algorithms.registry import (
     register,
 )
 from collwise.algorithms.s_to_p.census import LATENCY, shifts
+from collwise.model.limits import MOST_PIECES, ROUNDS_PLAYED, SEARCHED_RANKS, TABLED_ROUNDS
 from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
 from collwise.schedule.circulant import Circulant
@@ -28,8 +28,6 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.rounds import highest
 
 PIECES = integer("pieces", 1, "the pieces of a contribution, an integer of at least 1")
-MAX_WORK = 1 << 20
-"""Rounds are tried up to so many received pieces, of all ranks or of one that stands for all."""
 
 
 def _program(problem: Problem, settings: Settings) -> AllRounds:
@@ -55,12 +53,12 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
     """The best number of pieces, searched from the roughly best one as long as times fall."""
     ranks, sources = problem.ranks, problem.sources
-    if ranks > MAX_RANKS or len(sources) < 2:  # of one source it is a broadcast
+    if ranks > SEARCHED_RANKS or len(sources) < 2:  # of one source it is a broadcast
         return []
     received = ranks if problem.all_give_alike else ranks * len(sources)
-    most = min(max(source.nbytes for source in sources), MAX_PIECES, MAX_WORK // received)
+    most = min(max(source.nbytes for source in sources), MOST_PIECES, ROUNDS_PLAYED // received)
     if latencies:
-        most = min(most, MAX_TABLED // ranks)
+        most = min(most, TABLED_ROUNDS // ranks)
     counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})
     tried: list[tuple[Fraction, int, dict[str, Any]]] = []
     for place, count in enumerate(counts):

@@ -36,5 +36,4 @@ register_s_to_p(
     lambda problem, settings: SourceTree(problem, tree(problem.ranks, settings["lam"])),
     parameters={"lam": LAM},
     choices=lambda problem, machine: [{"lam": machine.planning_lam(problem.nbytes)}],
-    searched=False,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, Settings, register
+from collwise.model.limits import MAX_RECEIVED
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
 from collwise.schedule.grids import Grid, Snake
@@ -19,9 +20,6 @@ Holdings: TypeAlias = Mapping[int, Blocks]
 """What ranks hold; those that hold nothing are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A way for a grid's ranks to get all that any of them hold."""
-MAX_RECEIVED = 1 << 16
-"""Contributions received, by all ranks together, up to which schedules are simulated when one is
-planned: a second's work, or a few, for each algorithm."""
 
 
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:

@@ -104,22 +104,26 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
         if not alone:
             sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
         sys.stderr.flush()
-        _tell_parent(code)
+        tell_starter(code)
         mpi.COMM_WORLD.Abort(code)
     if code and _rank() > 0 and not others:
         time.sleep(_FIRST_WORD_S)
-    if _tell_parent(code):
+    if tell_starter(code):
         code = 0  # the parent exits with it; launchers print a banner for any other
     raise SystemExit(code)
 
 
-def _tell_parent(code: int) -> bool:
-    """Leave the exit code for the process that started these ranks; False if nobody wants it."""
+def tell_starter(status: int | str) -> bool:
+    """Add a word for the process that started these ranks; False if nobody wants it.
+
+    status: the exit code, of which it takes the highest, or that the ranks have begun.
+    """
     path = os.environ.get(STATUS_FILE)
     if not path:
         return False
-    if _rank() == 0 or code:
-        Path(path).write_text(str(code), encoding="ascii")
+    if _rank() == 0 or status:
+        with Path(path).open("a", encoding="ascii") as file:
+            file.write(f"{status} ")
     return True
 
 

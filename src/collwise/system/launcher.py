@@ -20,7 +20,9 @@ INSTALL = (
 
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
-"""Names, for ranks that we start, the file in which they leave their exit code."""
+"""Names, for ranks that we start, the file in which they leave their exit code.
+
+Whoever started them holds its lock as long as it runs."""
 
 
 class Launched(NamedTuple):

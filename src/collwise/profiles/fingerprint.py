@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from collwise.system.host import cpu_model
+from collwise.system.host import LAB, cpu_model
 
 Layout: TypeAlias = Literal["one node", "several nodes"]
 
@@ -33,6 +33,12 @@ class Fingerprint(
     """Whether the ranks share one node's memory or talk over a network."""
     emulated: str = ""
     """The network that `collwise lab` emulates between the ranks; empty on a real one."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine could have it: what only MPI can tell may be anything."""
+        lab = os.environ.get(LAB, "")
+        return self == local_fingerprint(self.mpi_library, self.layout, lab)
 
     def differences(self, other: "Fingerprint") -> list[str]:
         """One line for each field that differs: this one's value, then the other's."""

@@ -13,7 +13,8 @@ from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
-from collwise.system.files import locked
+from collwise.system.files import locked, read_input
+from collwise.system.formatting import count
 
 
 def folder() -> Path:
@@ -48,19 +49,39 @@ def named(name: str | None) -> Path:
     )
 
 
-def newest() -> Profile:
-    """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
+class _Owned(msgspec.Struct):
+    fingerprint: Fingerprint
 
-    For planning on another machine; to run a plan, use `find`.  Raises DamagedProfile if there is
-    none.
+
+def of_this_machine() -> tuple[Path, str]:
+    """The file to plan by if none is named, and a remark where several would do.
+
+    It is the one that COLLWISE_PROFILE names, or of those measured on this machine the one saved
+    last; on emulated hosts, on their network.   Raises DamagedProfile if there is none.
     """
-    if not (every := saved()):
+    every = saved()
+    if os.environ.get(ENVIRONMENT):
+        return every[0], ""
+    fitting = [path for path in every if _fits(path)]
+    if not fitting:
+        elsewhere = f"; {count(len(every), 'other profile')} saved" if every else ""
         raise DamagedProfile(
-            "the saved profile",
-            f"there is none in {folder()}",
-            "run `collwise tune` or `collwise measure`, or describe a machine by its parameters",
+            "the saved profile of this machine",
+            f"there is none in {folder()}{elsewhere}",
+            "run `collwise tune` or `collwise measure`, name a --profile, or describe a machine by"
+            " its parameters",
         )
-    return Profile.load(every[-1])
+    *others, last = fitting
+    remark = f"{len(fitting)} profiles are of this machine; {last.stem}, saved last, counts"
+    return last, f"{remark}: --profile names another, collwise wisdom list" if others else ""
+
+
+def _fits(path: Path) -> bool:
+    try:
+        owned = msgspec.json.decode(read_input(path), type=_Owned)
+    except (OSError, ValueError):  # damaged; msgspec's errors are ValueErrors
+        return False
+    return owned.fingerprint.is_here
 
 
 def default_path(fingerprint: Fingerprint) -> Path:

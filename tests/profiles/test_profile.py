@@ -189,10 +189,9 @@ def test_newer_races_replace_older_ones() -> None:
 
 
 def test_races_between_other_numbers_of_sources_are_others() -> None:
-    few, many = (_race_result(512, collective="s_to_p", sources=count) for count in (2, 8))
-    learned = PROFILE.with_race_results(
-        [many, few, _race_result(512, collective="s_to_p", sources=8)]
-    )
+    about = {"collective": "s_to_p", "algorithm": "s_to_p/ring"}
+    few, many, again = (_race_result(512, sources=count, **about) for count in (2, 8, 8))
+    learned = PROFILE.with_race_results([many, few, again])
     assert [result.sources for result in learned.race_results] == [0, 2, 8]
     assert Profile.from_json(learned.to_json()) == learned
 

@@ -16,6 +16,7 @@ import click
 
 from collwise.cli.failures import tell_starter
 from collwise.cli.output import passed_on
+from collwise.cli.parameter_types import POSITIVE
 from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.model.placement import check_placement
 from collwise.system import formatting
@@ -52,7 +53,7 @@ def on_ranks(
         @click.option(
             "-n",
             "--ranks",
-            type=click.IntRange(min=1),
+            type=POSITIVE,
             help="Start so many ranks here  [default: "
             + ("none]." if optional else "one per core, 4 to 16]."),
         )

@@ -26,7 +26,7 @@ from collwise.profiles.records import (
     Mode,
     RaceResult,
 )
-from collwise.system.files import read_input, replace_file
+from collwise.system.files import decode_json, read_input, replace_file
 from collwise.system.integers import checked_integer
 
 ENVIRONMENT = "COLLWISE_PROFILE"
@@ -214,7 +214,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             damaged("it is empty")
         try:
             raw.decode("utf-8")
-            header = msgspec.json.decode(raw, type=_Header)
+            header = decode_json(raw, _Header)
             if header.format != FORMAT:
                 damaged(
                     f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile"
@@ -224,7 +224,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                     f"its version is {header.version}, this collwise reads up to {VERSION}",
                     "update collwise, or measure again: collwise measure",
                 )
-            read = msgspec.json.decode(raw, type=Profile)
+            read = decode_json(raw, Profile)
             return msgspec.structs.replace(read, version=VERSION)
         except UnicodeDecodeError as error:
             damaged(f"it is not UTF-8 text (at byte {error.start})")

@@ -13,7 +13,7 @@ from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
-from collwise.system.files import locked, read_input
+from collwise.system.files import decode_json, locked, read_input
 from collwise.system.formatting import count
 
 
@@ -22,10 +22,16 @@ def folder() -> Path:
     return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
 
 
+def chosen() -> Path | None:
+    """The file that COLLWISE_PROFILE names."""
+    path = os.environ.get(ENVIRONMENT)
+    return Path(os.path.expanduser(path)) if path else None  # noqa: PTH111 - never raises
+
+
 def saved() -> list[Path]:
     """The files of all profiles of this user, or the one that COLLWISE_PROFILE names."""
-    if named := os.environ.get(ENVIRONMENT):
-        return [Path(named).expanduser()]
+    if path := chosen():
+        return [path]
     return sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
 
 
@@ -78,7 +84,7 @@ def of_this_machine() -> tuple[Path, str]:
 
 def _fits(path: Path) -> bool:
     try:
-        owned = msgspec.json.decode(read_input(path), type=_Owned)
+        owned = decode_json(read_input(path), _Owned)
     except (OSError, ValueError):  # damaged; msgspec's errors are ValueErrors
         return False
     return owned.fingerprint.is_here
@@ -86,8 +92,8 @@ def _fits(path: Path) -> bool:
 
 def default_path(fingerprint: Fingerprint) -> Path:
     """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
-    if named := os.environ.get(ENVIRONMENT):
-        return Path(named).expanduser()
+    if path := chosen():
+        return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
     digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
     return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"

@@ -71,7 +71,7 @@ class NothingApplies(InvalidArgument):
     """No algorithm is worth a try for a problem, or the one that was named is not."""
 
 
-class UnknownName(CollwiseError, LookupError):
+class UnknownName(CollwiseError, KeyError):
     """A name that is in no registry; the message lists the near ones."""
 
     @classmethod

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -390,3 +391,19 @@ def test_what_is_known_is_refused_before_ranks_start(
     collwise("run", "-n", 2, *words.split(), "x.py").refused(seen)
     collwise("tune", "-n", 2, "--from-summary", "x.py").refused("tune for the calls in x.py: ")
     collwise("tune", "-n", 2, "--from-summary", "absent").refused("No such file or directory")
+
+
+def test_names_that_people_try_first() -> None:
+    assert cw.__version__ == version("collwise")
+    plan = cw.plan("broadcast", ranks=64, nbytes=8, machine=MACHINE)
+    assert repr(plan) == f"<Plan of {plan.problem}: {plan.choice.label}, {plan.choice.time}>"
+    with pytest.raises(KeyError, match=r"preset machine 'paragn': .* did you mean paragon\?"):
+        cw.presets["paragn"]
+    assert cw.presets.get("paragn") is None
+
+
+def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:  # noqa: F811
+    for size in ("8", "4k", "1M"):
+        said = collwise("plan", "-n", 32, "--bytes", size, "--levels", "cluster:4x8").out
+        assert "4 nodes × 8 ranks" in said
+        assert "note  " not in said, "no outer level is faster than an inner one"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import EXACT, FILE, PLACEMENT, SECONDS
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
 from collwise.measure.stability import known_to
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -111,7 +111,8 @@ machine_options = all_of(
         "--levels",
         metavar="MACHINE",
         help="4x16: 200ns,2,300ns; 1.7us,4 (nodes x ranks: t0,λ,port of each level, inside first),"
-        " a .toml file, or ethernet:2x4x16, emulated:4x16, sites:4x16; docs/levels.md says more.",
+        " a .toml file, or ethernet:2x4x16, cluster:4x16, emulated:4x16, sites:4x16;"
+        " docs/levels.md says more.",
     ),
     grouped("The network")(
         "--topology",
@@ -159,8 +160,6 @@ def machine_from(
     if (text := options["levels"]) is not None:
         return ChosenMachine(_with_levels(text, ranks), f"levels {text}", topology)
     if (name := options["preset"]) is not None:
-        if name not in PRESETS:
-            raise UnknownName.of("preset machine", name, PRESETS)
         preset = PRESETS[name]
         network = topology or network_of(preset, ranks, shape)
         return ChosenMachine(preset.machine, f"preset {name}", network)
@@ -171,6 +170,8 @@ def machine_from(
     made, kind = profile.provenance, profile.fingerprint
     origin = f"profile of {', '.join(list(made.hosts)[:3])}, {kind.mpi_library},"
     origin += f" {kind.emulated or kind.layout}, {made.created[:10]}"
+    if kind.layout == "several nodes" and not (kind.network or kind.emulated):
+        remark += "it does not say of which network; tune again, so that networks are told apart"
     quality, digits = known_to(profile.points, nbytes)
     machine = _placed(profile, ranks, placement, combined or (None, None))
     if topology is not None and placement is None:  # links have no levels

@@ -1,6 +1,7 @@
 """Where profiles live: one file for each kind of machine, or the one that a variable names."""
 
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
 from collwise.system.files import decode_json, locked, read_input
 from collwise.system.formatting import count
+
+log = logging.getLogger("collwise")
 
 
 def folder() -> Path:
@@ -127,6 +130,10 @@ def find(fingerprint: Fingerprint) -> Profile | None:
         missing = not path.exists()
     except OSError:
         missing = False  # something is there; `load` says what is wrong with it
+    if missing and fingerprint.network and not chosen():  # as before networks were told apart
+        if older := find(msgspec.structs.replace(fingerprint, network="")):
+            log.warning("the profile %s does not say of which network; tune again", path)
+        return older
     if missing and os.environ.get(ENVIRONMENT):
         remedy = f"correct {ENVIRONMENT}, or make the file: collwise tune"
         raise DamagedProfile(f"read the profile {path}", "there is no such file", remedy)

@@ -52,7 +52,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     """
     if saved is None:
         return Merged(new)
-    if saved.fingerprint != new.fingerprint:
+    if saved.fingerprint.differences(new.fingerprint):
         made = saved.provenance
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
@@ -198,8 +198,7 @@ def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
 
 def _levels(measured: Measurements) -> str:
     """What the measurements tell apart, as a phrase."""
-    names = [level.name for level in measured.levels]
-    return f"with levels ({', '.join(names)})" if names else "as one level"
+    return f"with {len(measured.levels) + 1} levels" if measured.levels else "as one level"
 
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:

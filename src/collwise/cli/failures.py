@@ -8,13 +8,12 @@ import time
 import traceback
 from collections.abc import Iterator
 from io import StringIO
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from collwise.errors import CollwiseError
-from collwise.system.launcher import STATUS_FILE, launched
+from collwise.system.launcher import launched, status_file
 
 _FIRST_WORD_S = 0.5
 """How long other ranks wait for rank 0 to say what is wrong: launchers end all when one fails."""
@@ -118,12 +117,12 @@ def tell_starter(status: int | str) -> bool:
 
     status: the exit code, of which it takes the highest, or that the ranks have begun.
     """
-    path = os.environ.get(STATUS_FILE)
-    if not path:
+    path = status_file()
+    if path is None:
         return False
     if _rank() == 0 or status:
-        with Path(path).open("a", encoding="ascii") as file:
-            file.write(f"{status} ")
+        with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
+            file.write(f"{status} ")  # unless that process has ended
     return True
 
 

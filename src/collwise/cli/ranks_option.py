@@ -3,6 +3,7 @@
 import fcntl
 import functools
 import os
+import platform
 import signal
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.model.placement import check_placement
 from collwise.system import formatting
 from collwise.system.host import usable_cores
-from collwise.system.launcher import STATUS_FILE, launched, start
+from collwise.system.launcher import STATUS_FILE, launched, start, status_file
 
 _WORKING = "working"
 """The status that ranks leave once they have begun."""
@@ -62,8 +63,8 @@ def on_ranks(
             check(options)
             launcher = launched()
             ours = STATUS_FILE in os.environ
-            if ours:
-                _end_with_starter(Path(os.environ[STATUS_FILE]))
+            if (status := status_file()) is not None:
+                _end_with_starter(status)
             if optional and ranks is None and (launcher is None or launcher.size == 1):
                 command(comm=None, here=None, **options)()
                 return
@@ -109,7 +110,7 @@ def _start(count: int, budget_s: float) -> int:
         )
     with _status_file() as (file, name):
         fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, however it ends
-        environment = {STATUS_FILE: name, **passed_on()}
+        environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
         arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
         code = start(count, arguments, environment, budget_s + START_UP_S)
         file.seek(0)

@@ -34,8 +34,9 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 4
-"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running."""
+VERSION: Final = 5
+"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running,
+version 4 no networks."""
 
 
 class _Header(msgspec.Struct):
@@ -51,7 +52,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
     """
 
     format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1, 2, 3, 4] = VERSION
+    version: Literal[1, 2, 3, 4, 5] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()

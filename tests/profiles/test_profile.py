@@ -20,7 +20,7 @@ from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.level_machine import filled, placement_on
-from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.profile import ENVIRONMENT, VERSION, Profile
 from collwise.profiles.records import (
     MeasuredSize,
     Measurements,

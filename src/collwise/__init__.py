@@ -15,6 +15,7 @@ and `waitall` do.
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from collwise import errors
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collwise.timing import ideal
     from collwise.verifier import verify
 
+    __version__: str
     presets = PRESETS
     """The papers' machines: name -> `collwise.model.presets.Preset`."""
 
@@ -93,6 +95,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("collwise")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ON_MPI:

@@ -28,8 +28,14 @@ CALLED: Mapping[str, str] = MappingProxyType(
 """Our names by those of MPI and other libraries, in lower case and without separators."""
 
 
+LONGEST_BITS = 128
+"""Of an integer that a message shows in full; Python itself refuses to write very long ones."""
+
+
 def shown(value: object) -> str:
     """A value in a few characters for an error message, equal on all ranks (no addresses)."""
+    if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
+        return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     return f"a {type(value).__name__}"
@@ -65,7 +71,7 @@ class NothingApplies(InvalidArgument):
     """No algorithm is worth a try for a problem, or the one that was named is not."""
 
 
-class UnknownName(CollwiseError, LookupError):
+class UnknownName(CollwiseError, KeyError):
     """A name that is in no registry; the message lists the near ones."""
 
     @classmethod

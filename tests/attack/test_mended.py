@@ -2,10 +2,12 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ import collwise as cw
 from collwise import __main__ as entry
 from collwise.cli.failures import failing_clearly
 from collwise.errors import InvalidArgument, LabUnavailable, UnknownName
-from collwise.lab import requirements
+from collwise.lab import Cluster, requirements
+from collwise.profiles import store
 from collwise.system.host import LAB
 from collwise.tuning.occurred import tasks_of
 from tests.attack.test_public_api import soon
@@ -245,3 +248,162 @@ def test_more_pieces_than_there_are(name: str) -> None:
 def test_rows_that_are_no_list() -> None:
     with pytest.raises(InvalidArgument, match="give a list of rows"):
         cw.sources.rows_of((2, 4), 2, np.array("a"))
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("plan -n 8 --bytes 8 --profile", "profile"), ("tune -n 2 --from-summary", "calls")],
+)
+def test_json_nested_deeply(collwise: Run, folder: Path, line: str, name: str) -> None:  # noqa: F811
+    (folder / "it").write_text(f'{{"format": "collwise {name}", "x": {DEEP}}}')
+    collwise(*line.split(), "it").refused("it: its values are in each other too deeply")
+
+
+def test_profiles_of_nobody_are_listed(
+    collwise: Run,  # noqa: F811
+    folder: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    saved = store.folder
+    monkeypatch.setenv("COLLWISE_PROFILE", "")
+    saved().mkdir(parents=True)
+    (saved() / "deep.json").write_text(f'{{"format": {DEEP}}}')
+    assert "too deeply" in collwise("wisdom", "list").out
+    collwise("plan", "-n", 8, "--bytes", 8).refused("there is none in", "1 other profile saved")
+    monkeypatch.setenv("COLLWISE_PROFILE", "~nobodys_name/x")
+    collwise("plan", "-n", 8, "--bytes", 8).refused("~nobodys_name/x: there is no such file")
+
+
+RACE = {
+    "collective": "broadcast", "form": "blocking", "ranks": 4, "nbytes": 8, "root": 0,
+    "algorithm": "broadcast/chain", "settings": {}, "ours_s": 1e-6, "library_s": 2e-6,
+    "speedup_low": 1.9, "speedup_high": 2.1, "decision": "collwise",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "values"),
+    [
+        ("points", {"t0_s": 1e308}),
+        ("points", {"lam": -4}),
+        ("points", {"lam": 0}),
+        ("points", {"lam": 1e300}),
+        ("points", {"nbytes": 2**60}),
+        ("wins", {"root": 99}),
+        ("wins", {"ranks": 2**40}),
+        ("wins", {"ranks": 2**70}),
+        ("wins", {"collective": "nope"}),
+    ],
+)
+def test_a_profile_of_nonsense(
+    collwise: Run,  # noqa: F811
+    folder: Path,  # noqa: F811
+    place: str,
+    values: dict[str, Any],
+) -> None:
+    document = json.loads(example().to_json()) | {"wins": [RACE.copy()]}
+    (folder / "it").write_text(json.dumps(document))
+    assert collwise("plan", "-n", 8, "--bytes", 8, "--profile", "it").code == 0
+    document[place][0] |= values
+    (folder / "it").write_text(json.dumps(document))
+    for line in (("plan", "-n", 8, "--bytes", 8, "--profile", "it"), ("wisdom", "import", "it")):
+        collwise(*line).refused("read the profile it: ", f"$.{place}[0]")
+
+
+def test_races_of_unknown_algorithms_are_not_imported(collwise: Run, folder: Path) -> None:  # noqa: F811
+    document = json.loads(example().to_json())
+    document["wins"] = [RACE, {**RACE, "algorithm": "broadcast/nope", "nbytes": 16}]
+    (folder / "it").write_text(json.dumps(document))
+    said = collwise("wisdom", "import", "it").out
+    assert "dropped  1 race on 4 ranks, whose algorithms there are no more" in said
+    kept = cw.Profile.load(folder / "profile.json").race_results
+    assert [race.algorithm for race in kept] == ["broadcast/chain"]
+
+
+def test_a_file_that_has_nothing_yet(collwise: Run) -> None:  # noqa: F811
+    """The kernel's log is a regular file that waits for the next message."""
+    with soon("reading the kernel's log"):
+        collwise("plan", "-n", 8, "--bytes", 8, "--profile", "/proc/kmsg").refused("/proc/kmsg")
+
+
+@pytest.mark.parametrize("digits", [10, 19, 400, 5000])
+def test_more_ranks_than_there_are(digits: int) -> None:
+    ranks = 10**digits
+    with soon("planning"), pytest.raises(InvalidArgument, match=f"from 1 to {2**31 - 1}"):
+        cw.plan("broadcast", ranks=ranks, nbytes=8, machine=MACHINE)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_time_beyond_all_floats(digits: int) -> None:
+    with pytest.raises(InvalidArgument, match=r"an integer of \d+ bits; give a finite number"):
+        cw.Machine.postal(t0_s=10**digits, lam=4)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan -n ٣ --bytes 8",
+        "plan -n 1_0 --bytes 8",
+        "plan -n 8 --bytes 8 --root ٣",
+        "measure -n ٣",
+        "measure --seed 1_0",
+        "run -n ٣ x.py",
+        "lab --hosts ٣ true",
+        "explore --port ٣",
+    ],
+)
+def test_digits_of_other_scripts(collwise: Run, line: str) -> None:  # noqa: F811
+    collwise(*line.split()).refused("is no integer in plain digits")
+
+
+def test_no_ranks_on_a_host(collwise: Run) -> None:  # noqa: F811
+    collwise("lab", "--ranks-per-host", 0, "true").refused("0 is not in the range")
+    with pytest.raises(InvalidArgument, match="at least one is needed"):
+        Cluster(2, "1ms", "1mbit").check(["true"], None, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "seen"),
+    [
+        ("--learn 200%", "", "it is no share of the time"),
+        ("", "COLLWISE_LEARN=much", "learning while running"),
+        ("", "COLLWISE_ALGORITHMS=nonsense", "'nonsense' is no choice"),
+        ("", "COLLWISE_ALGORITHMS=broadcast=binomal", "did you mean broadcast/binomial, "),
+        ("--profile absent", "", "the profile absent: there is no such file"),
+    ],
+)
+def test_what_is_known_is_refused_before_ranks_start(
+    collwise: Run,  # noqa: F811
+    folder: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    variable: str,
+    seen: str,
+) -> None:
+    """There is no launcher that could start any."""
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-launcher")
+    (folder / "x.py").touch()
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(name or "UNUSED", value)
+    collwise("run", "-n", 2, *words.split(), "x.py").refused(seen)
+    collwise("tune", "-n", 2, "--from-summary", "x.py").refused("tune for the calls in x.py: ")
+    collwise("tune", "-n", 2, "--from-summary", "absent").refused("No such file or directory")
+
+
+def test_names_that_people_try_first() -> None:
+    assert cw.__version__ == version("collwise")
+    plan = cw.plan("broadcast", ranks=64, nbytes=8, machine=MACHINE)
+    assert repr(plan) == f"<Plan of {plan.problem}: {plan.choice.label}, {plan.choice.time}>"
+    with pytest.raises(KeyError, match=r"preset machine 'paragn': .* did you mean paragon\?"):
+        cw.presets["paragn"]
+    assert cw.presets.get("paragn") is None
+
+
+def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:  # noqa: F811
+    for size in ("8", "4k", "1M"):
+        said = collwise("plan", "-n", 32, "--bytes", size, "--levels", "cluster:4x8").out
+        assert "4 nodes × 8 ranks" in said
+        assert "note  " not in said, "no outer level is faster than an inner one"

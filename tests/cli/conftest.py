@@ -13,7 +13,7 @@ Run = Callable[..., Ended]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder, in which profiles are looked for and saved."""
-    for name in ("COLLWISE_MPIEXEC", "COLLWISE_STATUS_FILE", "COLLWISE_TERMINAL"):
+    for name in ("COLLWISE_MPIEXEC", "COLLWISE_STATUS_FILE", "COLLWISE_TERMINAL", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLLWISE_PROFILE", str(tmp_path / "profile.json"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

@@ -61,7 +61,7 @@ def test_an_outer_level_that_is_faster_is_said_by_all(collwise: Run) -> None:
         ("6", "ethernet:2x3", (), "write racks x nodes x ranks, such as ethernet:2x4x16"),
         ("6", "ethernet: 6", (), "ethernet has racks and nodes, and the placement has 1 level "),
         ("6", "sites", (), "it does not say where the ranks are; write one of emulated:4x16"),
-        ("8", "foo:2x4", (), "no such preset; write one of emulated:4x16, ethernet:2x4x16, sites"),
+        ("8", "foo:2x4", (), "no such preset; write one of emulated:4x16, ethernet:2x4x16, clus"),
         ("6", LINE, ("--t0", "1us", "--lam", "2"), "describe one machine only"),
         ("6", LINE, ("--topology", "mesh:2x3"), "knows no links"),
     ],

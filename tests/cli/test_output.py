@@ -69,6 +69,7 @@ def test_nothing_is_left_out_of_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLLWISE_TERMINAL", "80")
+    monkeypatch.delenv("COLUMNS", raising=False)
     output.table(TABLE)
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -196,3 +197,17 @@ def test_what_cannot_be_written_is_left_a_question_mark() -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert b"? = 2" in ended.stdout
+
+
+def test_a_pipe_as_wide_as_one_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables had 240 columns whatever COLUMNS said, and blanks at the ends of their lines."""
+    monkeypatch.delenv("COLLWISE_TERMINAL", raising=False)
+    for columns, most in (("70", 70), ("nonsense", PIPED), ("0", PIPED)):
+        monkeypatch.setenv("COLUMNS", columns)
+        output.table(TABLE)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= most
+        assert all(line == line.rstrip() for line in lines)
+        assert any("end" in line for line in lines) == (most == PIPED)

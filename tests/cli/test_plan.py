@@ -142,11 +142,13 @@ def test_a_picture_of_too_many_ranks(collwise: Run, folder: Path, command: str) 
 
 
 def test_a_picture_in_a_new_folder(collwise: Run, folder: Path) -> None:
-    ended = collwise(*PLAN, *POSTAL, "--picture", "new/deep/it.svg")
-    assert ended.out.endswith(
-        "picture      new/deep/it.svg\ntimeline     new/deep/it-timeline.svg\n"
+    ended = collwise(*PLAN, *POSTAL, "--picture", "new/it.svg")
+    assert ended.out.endswith("picture      new/it.svg\ntimeline     new/it-timeline.svg\n")
+    assert len(list((folder / "new").iterdir())) == 2
+    collwise(*PLAN, *POSTAL, "--picture", "mistyped/deep/it.svg").refused(
+        f"there is no folder {folder / 'mistyped'}"
     )
-    assert len(list((folder / "new" / "deep").iterdir())) == 2
+    assert not (folder / "mistyped").exists()
 
 
 def test_a_picture_of_too_many(collwise: Run) -> None:

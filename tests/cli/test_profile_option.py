@@ -2,14 +2,19 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
+from math import exp
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
+from collwise.profiles.fingerprint import local_fingerprint
 from collwise.profiles.profile import VERSION
+from collwise.profiles.store import default_path
 from tests.cli.conftest import Run
 from tests.profiles.example import example
 
@@ -19,7 +24,8 @@ PLAN = ("plan", "-n", "8", "--bytes", "512")
 def test_a_plan_by_a_profile(collwise: Run, folder: Path) -> None:
     saved = example().save(folder / "it.json")
     document = json.loads(collwise(*PLAN, "--profile", saved, "--json").out)
-    assert document["machine_from"] == "profile of elsewhere"
+    made = "elsewhere, Test MPI 1.0, one node, 2025-01-02"
+    assert document["machine_from"] == f"profile of {made}"
     found = collwise(*PLAN, "--json")
     found.refused("profile.json: there is no such file", "collwise measure")
     example().save(folder / "profile.json")
@@ -31,6 +37,60 @@ def test_no_profile_at_all(collwise: Run, folder: Path, monkeypatch: pytest.Monk
     collwise(*PLAN).refused(
         "the saved profile", str(folder), "`collwise tune`", "describe a machine by its parameters"
     )
+
+
+def test_the_profile_of_this_machine(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one saved last was taken, also where an emulated network or another machine was."""
+    monkeypatch.delenv("COLLWISE_PROFILE")
+    profiles = {
+        name: msgspec.structs.replace(
+            example(), fingerprint=local_fingerprint(f"{name} 1.0", "one node", emulated)
+        )
+        for name, emulated in (("Other", ""), ("Mine", ""), ("Slow", "8 hosts, 5 ms"))
+    }
+    last = [*profiles.values(), example()]
+    for age, profile in enumerate(last[1:]):
+        os.utime(profile.save(default_path(profile.fingerprint)), (age, age))
+    found = json.loads(collwise(*PLAN, "--json").out)
+    assert "Mine 1.0" in found["machine_from"]
+    assert found["machine_notes"] == []
+    why = json.loads(collwise("wisdom", "why", "broadcast", *PLAN[1:], "--json").out)
+    assert why["profile_path"] == str(default_path(profiles["Mine"].fingerprint))
+    for command in ("plan", "simulate"):
+        assert "(profile of elsewhere, Mine 1.0, one node, 2025" in collwise(command, *PLAN[1:]).out
+    other = profiles["Other"].save(default_path(profiles["Other"].fingerprint))
+    note = f"2 profiles are of this machine; {other.stem}, saved last, counts: --profile names"
+    for words in (PLAN, ("simulate", *PLAN[1:]), ("wisdom", "why", "broadcast", *PLAN[1:])):
+        assert collwise(*words).out.count(note) == 1
+    monkeypatch.setenv("COLLWISE_LAB", "8 hosts, 5 ms")
+    assert "(profile of elsewhere, Slow 1.0, 8 hosts, 5 ms, 2025" in collwise(*PLAN).out
+    monkeypatch.setenv("COLLWISE_LAB", "9 hosts, 5 ms")
+    other.write_text("{")
+    collwise(*PLAN).refused(
+        "the saved profile of this machine: there is none in", "4 other profiles saved"
+    )
+
+
+@pytest.mark.parametrize(
+    ("width", "time"), [(0.09, "7.00 µs"), (0.4, "7.0 µs"), (1.9, "7 µs"), (8, "unknown")]
+)
+def test_uncertain_times(collwise: Run, folder: Path, width: float, time: str) -> None:
+    """Times from t0 ± 190 % had three digits and no warning."""
+    ends = (1e-6 * exp(-width), 1e-6 * exp(width))
+    sure = example()
+    points = [msgspec.structs.replace(p, t0_interval_s=ends) for p in sure.points]
+    msgspec.structs.replace(sure, points=tuple(points)).save(folder / "profile.json")
+    note = f"at 64 bytes t0 is known to ± {width:.0%}, λ to ± 3%; measure again"
+    notes = json.loads(collwise(*PLAN, "--json").out)["machine_notes"]
+    noisy = width > 0.1
+    assert [one.startswith(note) for one in notes] == [True] * noisy
+    for command in (PLAN, ("simulate", *PLAN[1:]), ("simulate", *PLAN[1:], "--algorithm", "chain")):
+        said = collwise(*command).out
+        assert said.count(note) == noisy
+        assert re.search(rf"lower bound +{time} ", said), said
+    assert f" {time.replace('7', '1')} " in collwise("wisdom", "show", "profile.json").out
 
 
 DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {

@@ -140,7 +140,7 @@ def test_any_machine(collwise: Run, machine: str) -> None:
 def test_a_measured_machine(collwise: Run, folder: Path) -> None:
     saved = example().save(folder / "it.json")
     found = document(collwise, "simulate", "-n", 8, "--bytes", 64, "--profile", saved)
-    assert found["machine_from"] == "profile of elsewhere"
+    assert found["machine_from"] == "profile of elsewhere, Test MPI 1.0, one node, 2025-01-02"
     best = cw.postal.broadcast_time(8, 3)
     assert found["simulations"][0]["completion_s"] == pytest.approx(float(best) * 1e-6)
 

@@ -84,9 +84,11 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     for words, seen in (
         (["show"], "2 saved profiles match (saved: "),
         (["show", "three"], "no saved profile matches (saved: "),
-        (["why", "broadcast", "-n", "4", "--bytes", "8"], "2 saved profiles match (saved: "),
     ):
         collwise("wisdom", *words).refused(seen, "wisdom list")
+    collwise("wisdom", "why", "broadcast", "-n", "4", "--bytes", "8").refused(
+        "the saved profile of this machine", "2 other profiles saved"
+    )
 
 
 def test_why(collwise: Run, store: dict[str, Path]) -> None:

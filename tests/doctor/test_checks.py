@@ -157,14 +157,24 @@ def test_no_profile_yet(look: Look, tmp_path: Path) -> None:
 
 
 def test_a_profile_of_this_machine(look: Look, tmp_path: Path) -> None:
-    path = profile(fingerprint=HERE, verdict="noisy: so so").save(tmp_path / "profile.json")
+    path = profile(fingerprint=HERE, verdict="stable").save(tmp_path / "profile.json")
     [found] = look()["profile"]
-    assert found.status == "ok"
-    assert found.seen == f"{path}, of 2025-01-02T03:04:05+00:00: noisy: so so"
+    assert found == CheckResult(
+        "ok", "profile", f"{path}, of 2025-01-02T03:04:05+00:00: stable", ""
+    )
+
+
+def test_a_noisy_profile(look: Look, tmp_path: Path) -> None:
+    """It was called ok."""
+    noisy = profile(fingerprint=HERE, verdict="noisy: so so", advice=("start fewer ranks",))
+    noisy.save(tmp_path / "profile.json")
+    [found] = look()["profile"]
+    assert (found.status, found.remedy) == ("note", "start fewer ranks")
+    assert found.seen.endswith(": noisy: so so")
 
 
 def test_a_profile_of_another_engine(look: Look, tmp_path: Path) -> None:
-    old = profile(fingerprint=HERE)
+    old = profile(fingerprint=HERE, verdict="stable")
     for engine in ("compiled", "python"):
         made = msgspec.structs.replace(old.provenance, engine=engine)
         msgspec.structs.replace(old, provenance=made).save(tmp_path / "profile.json")

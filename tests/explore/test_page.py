@@ -7,6 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 from xml.etree import ElementTree
 
 import pytest
@@ -70,3 +73,21 @@ def test_sliders_menus_and_export(page: Any, tmp_path: Path) -> None:
     page.get_by_text("--bytes 2048").wait_for()
     page.screenshot(path=tmp_path / "page.png", full_page=True)
     print("the page is", tmp_path / "page.png")
+
+
+def test_strangers_get_nothing(address: str) -> None:
+    """Neither without the token of the address, nor under another name for this machine."""
+
+    def status(url: str, host: str) -> int:
+        try:
+            with urlopen(Request(url, headers={"Host": host}), timeout=LIMIT_S) as answer:
+                return int(answer.status)
+        except HTTPError as refused:
+            refused.close()
+            return refused.code
+
+    parts = urlsplit(address)
+    assert status(address, parts.netloc) == 200
+    assert status(f"http://{parts.netloc}/", parts.netloc) == 404
+    assert status(f"http://{parts.netloc}/api/status", parts.netloc) == 404
+    assert status(address, "evil.example") == 400

@@ -12,9 +12,11 @@ from collwise.papers.reproduction import PAPERS, measurable
 
 QUICK = {
     "bruck1996": ("B-c1", "B-c2", "B-c3", "B-c5", "B-c6", "B-c7", "B-c8", "B-c9", "B-c10", "B-c11",
-                  "B-c12", "B-c15", "B-c16", "B-c17", "B-c20", "B-c21", "B-e1", "B-e3", "B-e4"),
-    "vandegeijn1991": ("G-c3", "G-c4", "G-c5c", "G-c6c", "G-c7", "G-c8", "G-e1", "G-e2"),
-    "hambrusch1998": ("H-c3", "H-c4", "H-c5b", "H-c9a", "H-c12"),
+                  "B-c12", "B-c15", "B-c16", "B-c17", "B-c20", "B-c21", "B-c22", "B-e1", "B-e3",
+                  "B-e4"),
+    "vandegeijn1991": ("G-c3", "G-c4", "G-c5c", "G-c6c", "G-c7", "G-c8", "G-c10", "G-c11", "G-c12",
+                       "G-e1", "G-e2"),
+    "hambrusch1998": ("H-c3", "H-c4", "H-c5b", "H-c9a", "H-c12", "H-c15"),
 }  # fmt: skip
 """Claims that take a moment; all are judged under `exhaustive`."""
 CHANGES = (
@@ -98,7 +100,7 @@ def quick_claims() -> list[Any]:
 def test_a_wrong_value_flips_the_verdict(claim: Claim) -> None:
     finding = check(claim)
     if claim.id[0] != "H" and claim.ours and not claim.is_erratum:
-        assert finding.verdict == "holds"  # what is exact does
+        assert finding.verdict.startswith("holds"), finding.verdict  # what is exact does
 
 
 @pytest.mark.exhaustive
@@ -140,8 +142,29 @@ def test_how_a_verdict_comes_about() -> None:
     assert verdict_on(5, paper="about 5") == "does not hold"  # words are compared with nothing
     assert verdict_on(5, paper="about 5", holds=lambda x: 4 < x < 6) == "holds"
     assert verdict_on(5, paper=5, holds=lambda x: x > 6) == "does not hold"
+    assert verdict_on(5, paper=5, fitted=True) == "holds as fitted"
+    assert verdict_on(6, paper=5, fitted=True) == "does not hold"
     nothing = Claim(id="X-c1", where="§1", says="so", because="it is lost")
     assert nothing.judge().verdict == "not recoverable"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "verdict"),
+    [
+        ("B-c13b", 12.9, "does not hold"),  # of about 21
+        ("B-c18", 12.9, "does not hold"),  # of more than 20
+        ("B-c14", 0.1, "does not hold"),  # of about 10
+        ("B-c14", 18.5, "holds in shape"),
+        ("B-c17a", (1.8, 1.05), "holds as fitted"),
+        ("H-c5b", (11.0, 7.5), "holds as fitted"),
+        ("G-c6a", {"Version 1": 13.0, "Version 2": 13.0, "Version 3": 0}, "holds in shape"),
+        ("G-c6a", {"Version 1": 40.0, "Version 2": 40.0, "Version 3": 0}, "holds"),
+        ("G-c6d", 12.2, "holds in shape"),  # "appears to give satisfactory results"
+    ],
+)
+def test_verdicts_that_were_too_kind(name: str, value: Any, verdict: Verdict) -> None:
+    (claim,) = (c for paper in PAPERS.values() for c in paper.claims if c.id == name)
+    assert claim.verdict(value) == verdict
 
 
 MEASURED = {
@@ -181,7 +204,7 @@ def test_errata_are_not_counted() -> None:
     claim = Claim(id="X-c1", where="§1", says="so", paper=1, ours=lambda: 1)
     erratum = Claim(id="X-e1", where="§1", says="so", paper=1, ours=lambda: 2, because="not so")
     found = counted([claim.judge(), erratum.judge()])
-    assert list(found.values()) == [1, 0, 0, 0, 0]
+    assert list(found.values()) == [1, 0, 0, 0, 0, 0]
 
 
 def test_values_as_text() -> None:

@@ -15,7 +15,7 @@ def test_a_plan_on_paper() -> None:
             "choice       broadcast/postal_tree(lam=9/5)",
             "predicted    4.80 µs",
             "lower bound  4.80 µs  (T_λ(p)·t0, with the least t0 and λ·t0 of any size)",
-            "             4.80 µs  (T_λ(p)·t0, if everything goes in one message)",
+            "if uncut     4.80 µs  (T_λ(p)·t0, if everything goes in one message)",
             "candidates   1 of 1 schedule timed",
             "  broadcast/postal_tree(lam=9/5)     4.80 µs  chosen: it was named",
         ]

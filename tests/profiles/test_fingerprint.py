@@ -7,9 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.profiles.example import example
 
 from collwise.profiles.fingerprint import LABELS, Fingerprint, local_fingerprint
-from collwise.system.host import affinity, core_limit, cpu_model, usable_cores
+from collwise.profiles.store import default_path, find
+from collwise.system.host import affinity, core_limit, cpu_model, network, usable_cores
+from collwise.tuning.saving import merge
 
 HERE = Fingerprint(
     cpu_model="Some CPU @ 2 GHz",
@@ -28,6 +31,8 @@ def test_equal_machines_do_not_differ() -> None:
 def test_every_field_makes_a_difference_and_has_a_name() -> None:
     assert tuple(LABELS) == HERE.__struct_fields__
     for field, label in LABELS.items():
+        if field == "network":
+            continue  # where only one knows it, it makes none
         other = msgspec.structs.replace(HERE, **{field: "x"})
         (line,) = HERE.differences(other)
         assert line == f"{label}: {getattr(HERE, field)!r} there, 'x' here"
@@ -98,3 +103,43 @@ def test_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert affinity() == frozenset()
     assert usable_cores() == min(os.cpu_count() or 1, core_limit())
+
+
+def test_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two fabrics of one cluster shared a profile."""
+    for name in ("FI_PROVIDER", "UCX_TLS", "OMPI_MCA_pml"):
+        monkeypatch.delenv(name, raising=False)
+    assert network("", tmp_path) == ""
+    card = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    for folder in (card, tmp_path / "sys/class/net/eth0", tmp_path / "proc/net"):
+        folder.mkdir(parents=True)
+    (tmp_path / "proc/net/route").write_text("Iface\tDestination\neth0\t00000000\t010200C0\n")
+    assert network("", tmp_path) == "", "nobody knows the speed"
+    (tmp_path / "sys/class/net/eth0/speed").write_text("25000\n")
+    (card / "rate").write_text("100 Gb/sec (4X EDR)\n")
+    monkeypatch.setenv("FI_PROVIDER", "tcp")
+    said = "MPICH Version:  5.0.2\nMPICH Device:  ch4:ofi\nMPICH CC: cc\n"
+    seen = "ch4:ofi, FI_PROVIDER=tcp, 100 Gb/sec (4X EDR), 25000 Mbit/s"
+    assert network(said, tmp_path) == seen
+    (tmp_path / "sys/class/net/eth0/speed").write_text("-1\n")
+    assert network(said, tmp_path) == seen.removesuffix(", 25000 Mbit/s")
+
+
+def test_two_fabrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each has a profile; an older one, which does not know its network, serves both."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("COLLWISE_PROFILE", raising=False)
+    old = msgspec.structs.replace(example(), fingerprint=HERE)
+    slow, fast = (msgspec.structs.replace(HERE, network=name) for name in ("tcp", "verbs"))
+    assert HERE.differences(slow) == fast.differences(HERE) == []
+    assert slow.differences(fast) == ["network: 'tcp' there, 'verbs' here"]
+    assert find(slow) is None
+    assert merge(old, msgspec.structs.replace(old, fingerprint=slow)).dropped == ()
+    old.save(default_path(HERE))
+    assert find(slow) == find(fast) == old
+    assert "does not say of which network; tune again" in caplog.text
+    new = msgspec.structs.replace(old, fingerprint=slow)
+    new.save(default_path(slow))
+    assert (find(slow), find(fast)) == (new, old)

@@ -20,7 +20,7 @@ from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.level_machine import filled, placement_on
-from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.profile import ENVIRONMENT, VERSION, Profile
 from collwise.profiles.records import (
     MeasuredSize,
     Measurements,
@@ -134,7 +134,7 @@ def test_the_file_explains_itself(tmp_path: Path) -> None:
     path = PROFILE.save(tmp_path / "profile.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["format"] == "collwise profile"
-    assert document["version"] == 4
+    assert document["version"] == VERSION
     assert list(document)[:2] == ["format", "version"]
     assert document["units"]["*_s"] == "seconds"
     assert document["provenance"]["hosts"] == {"node1": 2, "node2": 2}
@@ -189,10 +189,9 @@ def test_newer_races_replace_older_ones() -> None:
 
 
 def test_races_between_other_numbers_of_sources_are_others() -> None:
-    few, many = (_race_result(512, collective="s_to_p", sources=count) for count in (2, 8))
-    learned = PROFILE.with_race_results(
-        [many, few, _race_result(512, collective="s_to_p", sources=8)]
-    )
+    about = {"collective": "s_to_p", "algorithm": "s_to_p/ring"}
+    few, many, again = (_race_result(512, sources=count, **about) for count in (2, 8, 8))
+    learned = PROFILE.with_race_results([many, few, again])
     assert [result.sources for result in learned.race_results] == [0, 2, 8]
     assert Profile.from_json(learned.to_json()) == learned
 
@@ -296,12 +295,12 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: b" \n\n", "it is empty"),
     "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
     "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
-    "a comma": (_text('"version": 4,', '"version": 4'), r"malformed.*in line 4"),
+    "a comma": (_text('"version": 5,', '"version": 5'), r"malformed.*in line 4"),
     "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=5), "its version is 5.*reads up to 4; update"),
+    "a later version": (_edited("version", value=6), "its version is 6.*reads up to 5; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),

@@ -44,6 +44,7 @@ def outcome(
     algorithm: str | None = None,
     sources: tuple[int, ...] | None = None,
     measured: Profile = PROFILE,
+    bound_s: float = 0.0,
 ) -> Outcome:
     """A race that the planned schedule wins by `gain`; as blocking calls, by `blocking_gain`.
 
@@ -73,6 +74,7 @@ def outcome(
         },
         {candidate.label: candidate.predicted_s for candidate in picked},
         dropped,
+        bound_s=bound_s,
     )
     return Outcome.of(task, estimate, everything)
 
@@ -86,4 +88,4 @@ def alone(nbytes: int = 8) -> Outcome:
 
 def session(*outcomes: Outcome, measured: Profile = PROFILE) -> Tuning:
     """What `tune` gives for these."""
-    return Tuning(measured.with_race_results(r for o in outcomes for r in o.results), outcomes)
+    return Tuning.of(measured, outcomes)

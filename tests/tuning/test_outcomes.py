@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.planner.choose import problem_for
 from collwise.planner.race_lookup import verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form
+from collwise.report.html_report import render
+from collwise.report.tuning_tables import tuning_table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.tuning.outcomes import Task
@@ -145,3 +148,30 @@ def test_the_librarys_faster_form_counts(own: str) -> None:
     assert race.speedup(race.best).middle == pytest.approx(
         made.race.medians[own].middle / made.race.medians[made.ours].middle
     )
+
+
+def test_a_time_below_the_bound_decides_nothing() -> None:
+    """47.7 µs, below a bound of 208 µs, were called "84.6 times as fast"."""
+    made = outcome(4096, gain=1.5, bound_s=1e-4)
+    assert made.doubtful
+    assert [d.used for d in made.decisions] == ["library", "library"]
+    assert made.plan.algorithm == LIBRARY
+    assert {win.decision for win in made.results} == {"library"}
+    tuning = session(made, outcome(512))
+    said = [row["verdict"] for row in tuning_table(tuning).rows]
+    assert said[:2] == ["below its bound", "below its bound"]
+    assert tuning.profile.verdict == "noisy: races are below their lower bounds"
+    wrong = "t0 or λ is wrong: faster than the lower bound were broadcast of 4096 bytes; tune again"
+    assert any(line.startswith(wrong) for line in tuning.profile.advice)
+    assert wrong in render(tuning)
+    assert not outcome(4096, gain=1.5, bound_s=7e-6).doubtful, "near the bound is no proof"
+
+
+def test_a_gain_without_an_explanation_is_doubtful() -> None:
+    """What the model predicts of the library's algorithms must explain half of it."""
+    made = outcome(4096)
+    usual = min(c.predicted_s for c in made.plan.candidates if ALGORITHMS[c.name].usual)
+    explained = usual / made.plan.predicted_s
+    assert not outcome(4096, gain=1.9 * explained, blocking_gain=0.8).doubtful
+    assert outcome(4096, gain=2.2 * explained, blocking_gain=0.8).doubtful
+    assert not outcome(4096, gain=0.4, blocking_gain=0.1).doubtful, "the library serves"

@@ -69,8 +69,8 @@ def test_other_levels_replace_everything_and_it_is_said() -> None:
     """t0 between nodes says nothing about messages of which some stay inside."""
     fresh = msgspec.structs.replace(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
     for old, new, said in (
-        (WITH_NODES, fresh, "with levels (node), for newer ones as one level"),
-        (fresh, WITH_NODES, "as one level, for newer ones with levels (node)"),
+        (WITH_NODES, fresh, "with 2 levels, for newer ones as one level"),
+        (fresh, WITH_NODES, "as one level, for newer ones with 2 levels"),
     ):
         old = msgspec.structs.replace(old, combining=(combined("sum"), combined("max")))
         new = msgspec.structs.replace(new, combining=(combined("sum", 2e-6),))

@@ -7,6 +7,7 @@ import pytest
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.level_notation import parse
+from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh, Topology
 from collwise.planner.choose import plan_for, problem_for
@@ -166,7 +167,7 @@ def test_a_machine_on_which_nothing_can_be_played() -> None:
 
 def test_many_ranks() -> None:
     """The best by the model only, and what was left out; without a model somebody has to choose."""
-    problem = Problem("broadcast", module.SEARCHED_RANKS + 1, 64)
+    problem = Problem("broadcast", SEARCHED_RANKS + 1, 64)
     (one,), excluded = simulations(problem, POSTAL)
     planned = plan_for(problem, POSTAL)
     assert one.trace.completion == planned.choice.predicted

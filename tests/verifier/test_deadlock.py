@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.verifier.rejected import broadcast, posted, violation
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.program import Schedule
+from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
 from collwise.verifier import check_flow, verify
 
@@ -174,3 +175,19 @@ def test_deadlocks_are_those_of_the_timing_engine(p: int, parts: int, random: Ra
     if all(ends):
         for any_machine in MACHINES:
             verify(schedule, any_machine)
+
+
+def test_sends_on_both_sides_of_combines() -> None:
+    """Two sends of a pairwise reduce-scatter swapped: it never completes where combining takes the
+    ports, and was accepted where no machine was named."""
+    right = ALGORITHMS["reduce_scatter_block/pairwise"].schedule(4, 32, itemsize=8)
+    verify(right)
+    first, *others = right.lists
+    sends = [step for step, op in enumerate(first) if isinstance(op, Send)]
+    mutant = list(first)
+    mutant[sends[0]], mutant[sends[2]] = first[sends[2]], first[sends[0]]
+    wrong = Schedule(right.problem, Written(tuple(map(tuple, (mutant, *others)))))
+    for machine in (POSTAL, LOGGP):
+        verify(wrong, machine)
+    for named in (None, Machine.hockney(alpha_s=1, beta_s=1, gamma_s=1)):
+        assert "never completes" in violation(wrong, named).seen

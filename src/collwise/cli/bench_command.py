@@ -8,7 +8,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET, COLLECTIVE, SIZE
+from collwise.cli.parameter_types import BUDGET, COLLECTIVE, INTEGER, POSITIVE, SIZE
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
@@ -53,10 +53,8 @@ def _check(options: dict[str, Any]) -> None:
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
 @click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
-@click.option(
-    "--repetitions", type=click.IntRange(min=1), default=1000, help="The most repetitions."
-)
-@click.option("--seed", type=int, default=0, help="Of the order.")
+@click.option("--repetitions", type=POSITIVE, default=1000, help="The most repetitions.")
+@click.option("--seed", type=INTEGER, default=0, help="Of the order.")
 @profile_option
 @output.json_option
 @on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)

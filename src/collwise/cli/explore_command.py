@@ -3,12 +3,11 @@
 import click
 
 from collwise.cli import output
+from collwise.cli.parameter_types import Integer
 
 
 @click.command("explore")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Of the page; 0: a free one."
-)
+@click.option("--port", type=Integer(0, 65535), default=0, help="Of the page; 0: a free one.")
 @click.option("--browser/--no-browser", default=True, help="Open it in a browser.")
 @output.json_option
 def command(port: int, browser: bool, as_json: bool) -> None:

@@ -8,13 +8,12 @@ import time
 import traceback
 from collections.abc import Iterator
 from io import StringIO
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from collwise.errors import CollwiseError
-from collwise.system.launcher import STATUS_FILE, launched
+from collwise.system.launcher import launched, status_file
 
 _FIRST_WORD_S = 0.5
 """How long other ranks wait for rank 0 to say what is wrong: launchers end all when one fails."""
@@ -104,22 +103,26 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
         if not alone:
             sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
         sys.stderr.flush()
-        _tell_parent(code)
+        tell_starter(code)
         mpi.COMM_WORLD.Abort(code)
     if code and _rank() > 0 and not others:
         time.sleep(_FIRST_WORD_S)
-    if _tell_parent(code):
+    if tell_starter(code):
         code = 0  # the parent exits with it; launchers print a banner for any other
     raise SystemExit(code)
 
 
-def _tell_parent(code: int) -> bool:
-    """Leave the exit code for the process that started these ranks; False if nobody wants it."""
-    path = os.environ.get(STATUS_FILE)
-    if not path:
+def tell_starter(status: int | str) -> bool:
+    """Add a word for the process that started these ranks; False if nobody wants it.
+
+    status: the exit code, of which it takes the highest, or that the ranks have begun.
+    """
+    path = status_file()
+    if path is None:
         return False
-    if _rank() == 0 or code:
-        Path(path).write_text(str(code), encoding="ascii")
+    if _rank() == 0 or status:
+        with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
+            file.write(f"{status} ")  # unless that process has ended
     return True
 
 

@@ -7,14 +7,14 @@ from typing import Literal, NoReturn
 import click
 
 from collwise.cli import output
-from collwise.cli.parameter_types import BUDGET, FILE
+from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE
 from collwise.system.launcher import ended_by_signals
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
 
 
 @click.command("lab", context_settings={"allow_interspersed_args": False})
-@click.option("--hosts", type=int, help=f"How many hosts  [default: {_HOSTS}].")
+@click.option("--hosts", type=POSITIVE, help=f"How many hosts  [default: {_HOSTS}].")
 @click.option("--latency", help=f"One way, such as 5ms or 200us  [default: {_LATENCY}].")
 @click.option("--rate", help=f"Of each host's port, such as 10mbit  [default: {_RATE}].")
 @click.option(
@@ -23,8 +23,8 @@ _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
     type=FILE,
     help="A TOML file with groups of hosts, and links between them, instead.",
 )
-@click.option("--ranks", "-n", type=int, help="Ranks in all  [default: all hosts full].")
-@click.option("--ranks-per-host", type=int, help="Ranks on each host  [default: 1].")
+@click.option("--ranks", "-n", type=POSITIVE, help="Ranks in all  [default: all hosts full].")
+@click.option("--ranks-per-host", type=POSITIVE, help="Ranks on each host  [default: 1].")
 @click.option(
     "--mpi",
     type=click.Choice(["mpich", "openmpi", "none"]),

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from collwise.cli.grouped_command import all_of, grouped
 from collwise.cli.parameter_types import EXACT, FILE, PLACEMENT, SECONDS
-from collwise.errors import InvalidArgument, UnknownName
+from collwise.errors import InvalidArgument
+from collwise.measure.stability import known_to
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement, check_placement
@@ -16,19 +17,22 @@ from collwise.model.topology import Hypercube, Mesh, Topology, near_square, pars
 from collwise.model.topology.base import checked_topology
 from collwise.profiles.level_machine import check_depth, filled
 from collwise.profiles.profile import Profile
-from collwise.profiles.store import newest
+from collwise.profiles.store import of_this_machine
 
 
 class ChosenMachine(NamedTuple):
     """A machine, where it comes from, and the network between its ranks (None: no links).
 
-    profile: its profile, if it was measured.
+    profile: its profile, if it was measured.   notes: what there is to know about that.   digits:
+    to which its times are known.
     """
 
     machine: Machine
     origin: str
     topology: Topology | None
     profile: Profile | None = None
+    notes: tuple[str, ...] = ()
+    digits: int = 3
 
 
 class _Kind(NamedTuple):
@@ -107,7 +111,8 @@ machine_options = all_of(
         "--levels",
         metavar="MACHINE",
         help="4x16: 200ns,2,300ns; 1.7us,4 (nodes x ranks: t0,λ,port of each level, inside first),"
-        " a .toml file, or ethernet:2x4x16, emulated:4x16, sites:4x16; docs/levels.md says more.",
+        " a .toml file, or ethernet:2x4x16, cluster:4x16, emulated:4x16, sites:4x16;"
+        " docs/levels.md says more.",
     ),
     grouped("The network")(
         "--topology",
@@ -122,11 +127,13 @@ machine_options = all_of(
 def machine_from(
     options: Mapping[str, Any],
     ranks: int,
+    nbytes: int,
     shape: tuple[int, int] | None,
     combined: tuple[str, str] | None,
 ) -> ChosenMachine:
     """The machine and the network that `machine_options` describe, for so many ranks.
 
+    nbytes: of the messages for which the quality of measured times counts.
     shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
     combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
@@ -153,18 +160,25 @@ def machine_from(
     if (text := options["levels"]) is not None:
         return ChosenMachine(_with_levels(text, ranks), f"levels {text}", topology)
     if (name := options["preset"]) is not None:
-        if name not in PRESETS:
-            raise UnknownName.of("preset machine", name, PRESETS)
         preset = PRESETS[name]
         network = topology or network_of(preset, ranks, shape)
         return ChosenMachine(preset.machine, f"preset {name}", network)
-    path = options["profile_path"]
-    profile = (Profile.load(path) if path else newest()).at(ranks)
-    origin = f"profile of {', '.join(list(profile.provenance.hosts)[:3])}"
+    path, remark = options["profile_path"], ""
+    if path is None:
+        path, remark = of_this_machine()
+    profile = Profile.load(path).at(ranks)
+    made, kind = profile.provenance, profile.fingerprint
+    origin = f"profile of {', '.join(list(made.hosts)[:3])}, {kind.mpi_library},"
+    origin += f" {kind.emulated or kind.layout}, {made.created[:10]}"
+    if kind.layout == "several nodes" and not (kind.network or kind.emulated):
+        remark += "it does not say of which network; tune again, so that networks are told apart"
+    quality, digits = known_to(profile.points, nbytes)
     machine = _placed(profile, ranks, placement, combined or (None, None))
     if topology is not None and placement is None:  # links have no levels
         machine = profile.machine_on(None, *(combined or (None, None)))
-    return ChosenMachine(machine, origin, topology, profile)
+    return ChosenMachine(
+        machine, origin, topology, profile, tuple(filter(None, (remark, quality))), digits
+    )
 
 
 def _placed(

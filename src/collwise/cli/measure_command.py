@@ -9,7 +9,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.delivery import deliver
-from collwise.cli.parameter_types import BUDGET, SIZES
+from collwise.cli.parameter_types import BUDGET, INTEGER, SIZES
 from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.model.placement import Placement
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     default=None,
     help="Message sizes, comma-separated  [default: 8 B to 1 MiB].",
 )
-@click.option("--seed", type=int, default=0, help="Of targets and order.")
+@click.option("--seed", type=INTEGER, default=0, help="Of targets and order.")
 @placement_option
 @save_option
 @output.json_option

@@ -24,7 +24,7 @@ _TERMINAL = "COLLWISE_TERMINAL"
 """Set for ranks that we start: which streams are a terminal, and its width, such as "err 120"."""
 
 PIPED = 250
-"""Columns where no terminal says how many there are."""
+"""Columns where neither a terminal nor COLUMNS says how many there are."""
 
 _NUMBER = re.compile(r"-|[\d.,× ]+( ([mµn]?s|([KMG]i)?B))?")
 _PROSE = 24
@@ -56,10 +56,17 @@ def console(stream: str = "out") -> Console:
     if terminals := os.environ.get(_TERMINAL):
         *streams, width = terminals.split()
         terminal = stream in streams
-        return Console(file=file, force_terminal=terminal, width=int(width) if terminal else PIPED)
+        return Console(
+            file=file, force_terminal=terminal, width=int(width) if terminal else _piped()
+        )
     if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
-        return Console(file=file, force_terminal=False, width=PIPED)
+        return Console(file=file, force_terminal=False, width=_piped())
     return Console(file=file)
+
+
+def _piped() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if re.fullmatch("[1-9][0-9]{0,4}", columns) else PIPED
 
 
 def table(shown: Table, stream: str = "out") -> None:
@@ -72,7 +79,7 @@ def table(shown: Table, stream: str = "out") -> None:
     unlimited = out.options.update(max_width=10_000)
     grid = _grid(shown.title, shown.rows)
     if out.measure(grid, options=unlimited).maximum <= out.width:
-        out.print(grid)
+        _print(out, grid)
         return
     for count in range(len(shown.optional) + 1):
         left_out = shown.optional[:count]
@@ -85,11 +92,19 @@ def table(shown: Table, stream: str = "out") -> None:
             break
     else:
         grid = _grid(shown.title, rows, least=1)  # cells are broken anywhere
-    out.print(grid)
+    _print(out, grid)
     if left_out:
         write(
             f"no room for {', '.join(left_out)}: widen the terminal, or take --json", stream=stream
         )
+
+
+def _print(out: Console, grid: Grid) -> None:
+    """Without the blanks at the ends of lines."""
+    with out.capture() as drawn:
+        out.print(grid)
+    for line in drawn.get().splitlines():
+        out.file.write(line.rstrip(" ") + "\n")
 
 
 def _folded(cell: str) -> str:

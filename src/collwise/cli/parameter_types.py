@@ -14,6 +14,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.level_notation import parse_placement
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 from collwise.schedule.collectives import find_collective
+from collwise.system.integers import MOST_RANKS
 from collwise.system.quantities import parse_number, parse_size, parse_time
 
 T = TypeVar("T")
@@ -37,6 +38,16 @@ class ParsedType(click.ParamType[T]):
             return self.parse(value)
         except InvalidArgument as problem:
             self.fail(f"{problem.seen}; {problem.remedy}", param, ctx)
+
+
+class Integer(click.IntRange):
+    """An integer in plain digits, where Python also reads ٣ and 1_0."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; a usage error for anything else."""
+        if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]{1,20}", value.strip()):
+            self.fail(f"{value[:40]!r} is no integer in plain digits", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class FilePath(click.Path):
@@ -113,6 +124,8 @@ def writable(
         trouble = _odd_file(absolute)
     elif not folder.is_dir():
         trouble = f"cannot be made: {folder} is no folder"
+    elif folder not in (absolute, *absolute.parents[:2]):
+        trouble = f"cannot be made: there is no folder {absolute.parents[1]}"
     elif not os.access(folder, os.W_OK | os.X_OK):
         trouble = f"cannot be made: {folder} may not be written"
     if trouble:
@@ -157,4 +170,6 @@ SHAPE = ParsedType("ROWSxCOLUMNS", _parse_shape)
 COLLECTIVE = ParsedType("name", _parse_collective)
 COLLECTIVES = ParsedType("names", _parse_collectives)
 PLACEMENT = ParsedType("NODESxRANKS", parse_placement)
-RANKS = click.IntRange(min=1, max=2**31 - 1)  # MPI's ranks are C integers
+INTEGER = Integer()
+POSITIVE = Integer(min=1)
+RANKS = Integer(min=1, max=MOST_RANKS)

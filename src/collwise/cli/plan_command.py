@@ -45,8 +45,12 @@ def command(
     from collwise.planner.choose import plan_for
     from collwise.planner.race_lookup import known_races, settled, verdict
     from collwise.report.plan_document import plan_document, served_document, served_lines
+    from collwise.system import formatting
 
-    (machine, origin, topology, profile), problem = question.machine, question.problem
+    (machine, origin, topology, profile, notes, digits), problem = (
+        question.machine,
+        question.problem,
+    )
     note = question.waiting_note("planning")
     with output.progress(as_json or not note, note) as progress:
         progress("simulating schedules", 0.0)
@@ -63,9 +67,11 @@ def command(
         plan = settled(plan, served[form])
     if as_json:
         document = {**plan_document(plan, origin), **served_document(profile, served)}
+        document["machine_notes"] += notes
         output.write_json({**document, **(pictures.document if pictures else {})})
         return
     line = f"machine      {machine.describe()}"
-    text = str(plan).replace(line, f"{line} ({origin})", 1)
+    noted = "\n".join([f"{line} ({origin})", *(f"note         {note}" for note in notes)])
+    text = formatting.rounded(str(plan), digits).replace(line, noted, 1)
     lines = [*text.splitlines(), *served_lines(profile, served)]
     output.write(*lines, *(pictures.lines if pictures else ()))

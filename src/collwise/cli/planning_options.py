@@ -95,6 +95,7 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
             machine = machine_from(
                 described,
                 ranks,
+                nbytes,
                 request.shape,
                 combined if COLLECTIVES[collective].combines else None,
             )

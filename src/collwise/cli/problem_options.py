@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from collwise.cli.grouped_command import all_of, grouped
-from collwise.cli.parameter_types import SHAPE, SIZE, ParsedType
+from collwise.cli.parameter_types import INTEGER, SHAPE, SIZE, ParsedType
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.model.topology import Topology, near_square
@@ -180,7 +180,9 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     with_sources = grouped("S-to-p broadcasts")
     default = f"  [default: {default_sources}]" * bool(default_sources)
     options = [
-        click.option("--root", type=int, default=0, help="Rank that sends, or gets the result."),
+        click.option(
+            "--root", type=INTEGER, default=0, help="Rank that sends, or gets the result."
+        ),
         click.option(
             "--op",
             help="Operator of a collective that combines: sum, max, noncommutative, …"

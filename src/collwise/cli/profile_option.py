@@ -1,6 +1,5 @@
 """Options about profiles, shared by commands."""
 
-import os
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ from collwise.cli.parameter_types import FILE, PLACEMENT, writable
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
-from collwise.profiles.store import default_path, find
+from collwise.profiles.store import chosen, default_path, find
 
 profile_option = click.option(
     "--profile",
@@ -29,9 +28,8 @@ placement_option = click.option(
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file that cannot be written, --save's or the environment's, before measuring."""
-    if path is None and (named := os.environ.get(ENVIRONMENT)):
-        remedy = f"name another file in {ENVIRONMENT}"
-        writable(ctx, param, Path(named).expanduser(), remedy=remedy)
+    if path is None and (named := chosen()):
+        writable(ctx, param, named, remedy=f"name another file in {ENVIRONMENT}")
     return writable(ctx, param, path)
 
 

@@ -1,32 +1,33 @@
 """Commands that run on ranks: started here (-n), or by a launcher before us."""
 
+import fcntl
 import functools
 import os
-import select
-import shutil
+import platform
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
-from collwise.cli.failures import running_mpi
+from collwise.cli.failures import tell_starter
 from collwise.cli.output import passed_on
+from collwise.cli.parameter_types import POSITIVE
 from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.model.placement import check_placement
 from collwise.system import formatting
 from collwise.system.host import usable_cores
-from collwise.system.launcher import STATUS_FILE, launched, start
+from collwise.system.launcher import STATUS_FILE, launched, start, status_file
 
 _WORKING = "working"
 """The status that ranks leave once they have begun."""
-_LIFELINE = "alive"
-"""The named pipe that the process that starts ranks holds open, beside the status file."""
+_KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
+"""What launchers end with when a rank, or they themselves, were killed."""
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MAX_PER_CORE, MAX_PER_MACHINE = 16, 64
@@ -53,7 +54,7 @@ def on_ranks(
         @click.option(
             "-n",
             "--ranks",
-            type=click.IntRange(min=1),
+            type=POSITIVE,
             help="Start so many ranks here  [default: "
             + ("none]." if optional else "one per core, 4 to 16]."),
         )
@@ -62,6 +63,8 @@ def on_ranks(
             check(options)
             launcher = launched()
             ours = STATUS_FILE in os.environ
+            if (status := status_file()) is not None:
+                _end_with_starter(status)
             if optional and ranks is None and (launcher is None or launcher.size == 1):
                 command(comm=None, here=None, **options)()
                 return
@@ -80,10 +83,7 @@ def on_ranks(
 
             comm = world()
             if ours and comm.Get_rank() == 0:
-                status = Path(os.environ[STATUS_FILE])
-                with suppress(FileExistsError), status.open("x", encoding="ascii") as file:
-                    file.write(_WORKING)  # unless a rank has failed already
-                _end_with(status.with_name(_LIFELINE))
+                tell_starter(_WORKING)
             show_results = command(comm=comm, here=describe(comm), **options)
             from collwise.mpi.runtime.agreement import on_root
 
@@ -108,24 +108,19 @@ def _start(count: int, budget_s: float) -> int:
             " for each other",
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
-    with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
-        status = Path(folder) / "status"
-        os.mkfifo(lifeline := Path(folder) / _LIFELINE)
-        # Held open by this process alone: however it ends, `kill -9` included, the ranks see it.
-        held = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
-        environment = {STATUS_FILE: str(status), **passed_on()}
+    with _status_file() as (file, name):
+        fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, however it ends
+        environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
         arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
-        try:
-            code = start(count, arguments, environment, budget_s + START_UP_S)
-        finally:
-            os.close(held)
-        status_left = status.read_text(encoding="ascii") if status.exists() else ""
-    if status_left not in ("", _WORKING):
-        return int(status_left)
+        code = start(count, arguments, environment, budget_s + START_UP_S)
+        file.seek(0)
+        status = file.read().split()
+    if codes := [int(word) for word in status if word != _WORKING]:
+        return max(codes)
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
     ended = f"the launcher ended with code {code} before the command was done"
-    if status_left == _WORKING:
+    if status or code in _KILLED:
         raise RanksLost(
             f"this command on {count} ranks",
             f"a rank was ended from outside; {ended}",
@@ -138,15 +133,26 @@ def _start(count: int, budget_s: float) -> int:
     )
 
 
-def _end_with(lifeline: Path) -> None:
-    """End all ranks when the process ends that started them, from a thread that only waits."""
+@contextmanager
+def _status_file() -> Iterator[tuple[IO[str], str]]:
+    """A file for what ranks tell, and its name for them; nothing of it outlives this process."""
+    if hasattr(os, "memfd_create"):
+        with open(os.memfd_create("collwise"), "w+", encoding="ascii") as file:  # noqa: PTH123
+            yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile("w+", encoding="ascii", prefix="collwise-") as named:
+            yield named.file, named.name
 
-    def wait(line: int) -> None:
-        poll = select.poll()
-        poll.register(line, 0)  # the end is always reported
-        poll.poll()
-        shutil.rmtree(lifeline.parent, ignore_errors=True)  # nobody else is left to do it
-        running_mpi().COMM_WORLD.Abort(1)
 
-    line = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    threading.Thread(target=wait, args=(line,), daemon=True).start()
+def _end_with_starter(status: Path) -> None:
+    """End this rank when the process ends that started it, from a thread that only waits.
+
+    The kernel frees that process's lock, or has already done so.
+    """
+
+    def wait() -> None:
+        with suppress(OSError), status.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

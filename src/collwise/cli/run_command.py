@@ -11,11 +11,13 @@ import msgspec
 
 from collwise.cli import output
 from collwise.cli.failures import ScriptEnd
-from collwise.cli.parameter_types import FILE, writable
+from collwise.cli.parameter_types import FILE, POSITIVE, writable
 from collwise.cli.profile_option import profile_option
 from collwise.errors import CollwiseError, InvalidArgument
+from collwise.profiles.profile import Profile
 from collwise.system.files import replace_file
 from collwise.system.launcher import launched, start
+from collwise.system.quantities import parse_share
 
 if TYPE_CHECKING:  # the script loads MPI
     from collwise.comm import Comm
@@ -37,7 +39,7 @@ class _ScriptCommand(click.Command):
 
 
 @click.command("run", cls=_ScriptCommand)
-@click.option("-n", "--ranks", type=click.IntRange(min=1), help="Start so many ranks here.")
+@click.option("-n", "--ranks", type=POSITIVE, help="Start so many ranks here.")
 @profile_option
 @click.option(
     "--effort",
@@ -91,6 +93,7 @@ def command(
         )
     if ranks is not None:
         if (launcher := launched()) is None:
+            _check(profile_path, learn)
             sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))
         raise InvalidArgument(
             f"{ranks} ranks (-n {ranks})",
@@ -126,6 +129,18 @@ def command(
     if records and worlds and worlds[0].rank == 0:
         _tell(worlds[0], summary, json_path)
     raise ScriptEnd(code)
+
+
+def _check(profile_path: Path | None, learn: str | None) -> None:
+    """Refuse what can be known to be wrong before ranks start."""
+    from collwise.planner.by_hand import parse_choices, read_choices
+
+    if profile_path is not None:
+        Profile.load(profile_path)
+    share = os.environ.get("COLLWISE_LEARN", "") if learn is None else learn
+    parse_share(share, f"learning while running, for {share}")
+    named = os.environ.get("COLLWISE_ALGORITHMS", "")
+    read_choices(parse_choices(named, "the algorithms in COLLWISE_ALGORITHMS"))
 
 
 def _again() -> list[str]:

@@ -72,6 +72,7 @@ def command(
         simulation_document,
         simulation_lines,
     )
+    from collwise.system import formatting
     from collwise.tuning.simulations import simulations
 
     if settings and algorithm is None:
@@ -79,7 +80,7 @@ def command(
     if question.problem.kind.has_sources:
         why = "its schedules have to be simulated, message by message"
         check_amount(question.problem.ranks, len(question.problem.sources), MAX_SIMULATED, why)
-    (machine, origin, topology, _), reason = question.machine, question.reason
+    (machine, origin, topology, _, notes, digits), reason = question.machine, question.reason
     with output.progress(as_json, question.waiting_note("simulating")) as progress:
         simulated, excluded = simulations(
             question.problem,
@@ -97,13 +98,14 @@ def command(
         pictures = draw_trace(simulated[0].trace, picture)
     if as_json:
         document = simulation_document(simulated, excluded, origin, reason)
+        document["machine_notes"] += notes
         output.write_json({**document, **(pictures.document if pictures else {})})
         return
-    output.write(*heading(simulated[0], origin, reason))
+    output.write(*heading(simulated[0], origin, reason), *(f"note         {n}" for n in notes))
     if len(simulated) == 1:
-        output.write(*simulation_lines(simulated[0]))
+        output.write(*(formatting.rounded(one, digits) for one in simulation_lines(simulated[0])))
     else:
-        output.write(bound_line(simulated[0]))
-        output.table(comparison_table(simulated))
+        output.write(formatting.rounded(bound_line(simulated[0]), digits))
+        output.table(comparison_table(simulated).rounded(digits))
     output.write(*(f"left out     {name}: {why}" for name, why in excluded.items()))
     output.write(*(pictures.lines if pictures else ()))

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.cli import output
 from collwise.cli.delivery import Saved, deliver
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, SIZES, writable
+from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, INTEGER, SIZES, writable
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
@@ -20,9 +20,18 @@ from collwise.cli.problem_options import (
 from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.model.placement import Placement
+from collwise.system.launcher import launched
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
+
+
+def _check(options: dict[str, Any]) -> None:
+    from collwise.tuning.occurred import read_summary
+
+    options["request"].check(options["collectives"])
+    if options["summary_path"] is not None and launched() is None:  # else rank 0 alone may have it
+        read_summary(options["summary_path"])
 
 
 @click.command("tune", cls=GroupedCommand)
@@ -53,7 +62,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     help="Race what a program called, as collwise run --json FILE told it, instead.",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--seed", type=int, default=0, help="Of targets and order.")
+@click.option("--seed", type=INTEGER, default=0, help="Of targets and order.")
 @click.option(
     "--report",
     "report_path",
@@ -67,7 +76,7 @@ if TYPE_CHECKING:  # the help needs no MPI
 @output.json_option
 @on_ranks(
     lambda options: options["budget"],
-    lambda options: options["request"].check(options["collectives"]),
+    _check,
 )
 def command(
     comm: "Communicator",

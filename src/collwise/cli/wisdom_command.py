@@ -13,7 +13,7 @@ from collwise.cli.profile_option import save
 from collwise.errors import InvalidArgument
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS
-from collwise.profiles.store import named, saved
+from collwise.profiles.store import named, of_this_machine, saved
 from collwise.system import formatting
 from collwise.system.files import locked
 
@@ -88,7 +88,8 @@ def why(
 
     request.check([collective])
     problem, _ = request.problem(collective, ranks, nbytes)
-    profile = Profile.load(named(name))
+    path, remark = (named(name), "") if name else of_this_machine()
+    profile = Profile.load(path)
     known = known_races(profile, ranks)
     served = {form: verdict(known, problem, form) for form in FORMS}
     evidence = [race for race in known if (race.collective, race.ranks) == (collective, ranks)]
@@ -97,9 +98,11 @@ def why(
             form: {"algorithm": said.algorithm, "because": said.because, "race": said.race}
             for form, said in served.items()
         }
-        output.write_json(msgspec.to_builtins({**document, "races": evidence}))
+        document |= {"races": evidence, "profile_path": str(path)}
+        output.write_json(msgspec.to_builtins(document))
         return
     output.write(str(problem), *(f"{form:<12} {said}" for form, said in served.items()))
+    output.write(f"profile      {remark or path.stem}")
     if evidence:
         output.table(races_table(evidence, f"Races of {collective} on {ranks} ranks"))
 

@@ -15,6 +15,11 @@
 `learning`      on request: plans are tried on the program's own calls, for a share of its time
 `world_replacement` `collwise run`: a communicator of ours in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
+
+All ranks decide alike, so a setting is rank 0's.  A constructor of communicators is a name in
+`_CONSTRUCTORS` of `family` (with a request: `_NONBLOCKING_CONSTRUCTORS`); one that only a topology
+has, or a class, is in `topologies`.  It inherits plans without communication.  A method that the
+library serves has a function in `_MAKERS` of `handing_over`, for Python.
 """
 
 import collwise.comm.topologies  # noqa: F401

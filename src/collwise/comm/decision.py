@@ -34,7 +34,7 @@ from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
 from collwise.schedule.problem import ORDERS, Order, Problem
-from collwise.system.quantities import parse_number
+from collwise.system.quantities import parse_share
 
 log = logging.getLogger("collwise")
 
@@ -364,12 +364,9 @@ def _hands_over() -> bool:
 
 def _share(learn: float | str | None) -> float:
     """The share of the time for learning: the argument, or else the environment's."""
-    text = (os.environ.get(LEARN, "") if learn is None else str(learn)).strip()
-    asked = "learning while running, " + (f"{LEARN}={text}" if learn is None else f"learn={learn}")
-    share = parse_number(text.removesuffix("%") or "0", asked) / (100 if text[-1:] == "%" else 1)
-    if not 0 <= share <= 1:
-        raise InvalidArgument(asked, "it is no share of the time", "give one, such as 2%")
-    return float(share)
+    text = os.environ.get(LEARN, "") if learn is None else str(learn)
+    asked = f"{LEARN}={text}" if learn is None else f"learn={learn}"
+    return parse_share(text, f"learning while running, {asked}")
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:

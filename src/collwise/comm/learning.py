@@ -76,7 +76,7 @@ class Learning:
     def lines(self) -> list[str]:
         """A summary for people: the time it took, and what was learned."""
         share = self.spent_s / self.elapsed_s
-        most = f"at most {self.share:.1%} are allowed"
+        most = f"the aim is at most {self.share:.1%}"
         lines = [f"learning took {formatting.time(self.spent_s)}, {share:.1%} of the time; {most}"]
         for _, one in self.results:
             who = "the library's own stays" if one.decision == LIBRARY else one.algorithm

@@ -17,8 +17,6 @@ from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.planner.worth import Worth
 from collwise.profiles.records import Form
 
-FORMAT = "collwise calls"
-"""The format of the document that `collwise run --json` writes."""
 Way: TypeAlias = Literal["blocking", "nonblocking", "persistent", "object"]
 _OTHERS = (
     "Barrier", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall", "Alltoallv", "Alltoallw",

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from collwise.errors import CollwiseError
 from collwise.lab import requirements
 from collwise.lab.cluster import Cluster
+from collwise.measure.stability import STABLE
 from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path
@@ -167,6 +168,11 @@ def _profile(path: Path, here: Fingerprint, engine: str) -> CheckResult:
     if made.engine not in ("", engine):
         seen += f"; measured with the {made.engine} engine, while {engine} serves"
         return CheckResult("note", "profile", seen, "tune again: `collwise tune`")
+    if profile.verdict != STABLE:
+        remedy = next(
+            iter(profile.advice), "tune again with more --budget, while nothing else runs"
+        )
+        return CheckResult("note", "profile", seen, remedy)
     return CheckResult("ok", "profile", seen)
 
 

@@ -2,4 +2,7 @@
 
 `questions` computes what the page shows, `app` is the page, a marimo notebook, and `serving` serves
 it.
+
+A control is in `_sliders`, `_asked` and `_page` of `app`.  Its tests need a browser:
+`uv run --extra explore --group browser pytest -m exhaustive tests/explore`.
 """

@@ -1,5 +1,6 @@
 """Serves the page on this machine only."""
 
+import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -30,21 +31,26 @@ def serve(port: int, opens: bool, ready: Callable[[str], None]) -> None:
     check_installed()
     import marimo
     import uvicorn
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     notebook = Path(__file__).with_name("app.py")
-    page = marimo.create_asgi_app(quiet=True).with_app(path="", root=str(notebook)).build()
+    # Others on this machine do not know the path; pages of other sites have another Host.
+    path = f"/{secrets.token_urlsafe(16)}"
+    page = marimo.create_asgi_app(quiet=True).with_app(path=path, root=str(notebook)).build()
+    guarded = TrustedHostMiddleware(page, allowed_hosts=[HOST, "localhost"])
     listening = socket.socket()
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
+        listening.listen()  # who comes before the server runs has to wait
     except OSError as error:
         listening.close()
         asked = f"a page on port {port}"
         raise InvalidArgument(asked, error.strerror or str(error), "give another --port") from error
     with listening:
-        address = f"http://{HOST}:{listening.getsockname()[1]}/"
+        address = f"http://{HOST}:{listening.getsockname()[1]}{path}/"
         ready(address)
         if opens:
             webbrowser.open(address)
-        server = uvicorn.Server(uvicorn.Config(page, log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(guarded, log_level="warning"))
         server.run(sockets=[listening])

@@ -9,6 +9,8 @@ Reading order: `network` (the description), `link_model` (when a packet arrives:
 `supervisor` (the process that owns them all; `control_messages` is how one talks to it),
 `mpi_launch` and `cluster` (what users call), `lab_report` (how exact it was).
 `requirements` says what a machine lacks, and `poll_shim` lets waiting ranks sleep.
+
+Nothing may outlive a lab: `tests/lab/test_traces.py`.
 """
 
 from collwise.lab.cluster import Cluster

@@ -7,9 +7,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Literal, NamedTuple, TextIO
 
 import msgspec
@@ -175,7 +173,11 @@ class Cluster:
         message = {"run": arguments, "environment": variables, "folder": str(folder)}
         sys.stdout.flush()
         sys.stderr.flush()
-        new_file = partial(TemporaryFile, "w+", errors="replace", newline="")
+
+        def new_file() -> TextIO:
+            memory = os.memfd_create("collwise")  # there may be no room on any disk
+            return open(memory, "w+", errors="replace", newline="")  # noqa: PTH123
+
         with contextlib.ExitStack() as files:
             stdin = files.enter_context(Path(os.devnull).open("rb")) if capture is True else None
             stdout = files.enter_context(new_file()) if capture else None
@@ -211,7 +213,8 @@ class Cluster:
     def _count_ranks(self, ranks: int | None, per_host: int | None) -> tuple[int, int]:
         """Ranks on each host, and in all."""
         hosts = self.network.hosts
-        per_host = per_host or (1 if ranks is None else -(-ranks // hosts))
+        if per_host is None:
+            per_host = 1 if ranks is None else -(-ranks // hosts)
         count = hosts * per_host if ranks is None else ranks
         if per_host < 1 or count < 1:
             raise InvalidArgument(f"{count} ranks", "at least one is needed", "give 1 or more")

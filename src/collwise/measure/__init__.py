@@ -1,6 +1,6 @@
 """Measuring without a clock: what to time, and what the times mean.
 
-MPI or the simulator runs the probes of a `Campaign` and returns seconds.  Read in this order:
+MPI or the simulator runs the probes of a `Campaign` and returns seconds; both can run all of them.  Read in this order:
 `probes` (what is timed), `fit` (from times to t0 and λ; intervals are in `statistics`),
 `breakpoints` (protocol switches), `campaign` (what to time next; `probe_costs` estimates how long
 that takes), `stability` (the verdict), `profile_building`.

@@ -17,6 +17,9 @@ from collwise.measure.statistics import Interval, median_interval, ratio_interva
 MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
 
+IMPOSSIBLE = 0.8
+"""A time below so much of the lower bound proves that t0 or λ is wrong."""
+
 APART = 0.05
 """Starts that are apart by no more of the fastest time are together."""
 
@@ -63,7 +66,7 @@ class Race:
 
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
     the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart the starts of the others were at most.
+    apart_s: how far apart the starts of the others were at most.   bound_s: the lower bound.
     """
 
     collective: str
@@ -75,6 +78,7 @@ class Race:
     dropped: int = 0
     libraries: tuple[str, ...] = (LIBRARY, LIBRARY_PERSISTENT)
     apart_s: float = 0.0
+    bound_s: float = 0.0
 
     @cached_property
     def library(self) -> str:
@@ -104,9 +108,15 @@ class Race:
     @cached_property
     def winner(self) -> str:
         """The best, if it is significantly faster by the margin; else the library's own."""
-        if self.best == self.library:
+        if self.best == self.library or self.impossible:
             return self.library
         return self.best if self.speedup(self.best).low > 1 + MARGIN else self.library
+
+    @cached_property
+    def impossible(self) -> bool:
+        """Whether somebody was clearly faster than the lower bound: then nothing is decided."""
+        limit_s = IMPOSSIBLE * self.bound_s
+        return any(median.high < limit_s for median in self.medians.values())
 
     def among(self, labels: Iterable[str]) -> "Race":
         """The same race seen with these competitors only."""
@@ -117,6 +127,8 @@ class Race:
     def verdict(self) -> str:
         """Won, tied, lost or too noisy to tell, as a phrase."""
         gain = self.speedup(self.best)
+        if self.impossible:
+            return "below its bound: t0 or λ is wrong, the library's own stays"
         if self.winner != self.library:
             return f"{gain.middle:.2f}× as fast as the library's own"
         if gain.high < 1:

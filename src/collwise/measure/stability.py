@@ -19,6 +19,8 @@ DISAGREEMENT = 0.2
 """More than this between the two experiments' λ, relative to their mean, is noisy."""
 UNCERTAINTY = 0.1
 """A wider ± than this in t0 or λ, relative, is noisy."""
+UNKNOWN = 2.0
+"""With a wider one, a factor of 7 up or down, nothing is known."""
 SHARE = 0.25
 """A measurement is stable with up to this share of noisy points, each of which says so."""
 
@@ -106,6 +108,30 @@ def judge(
     return Judgement(_verdict(reasons), tuple(advice))
 
 
+def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
+    """How well times of messages of so many bytes are known: a remark, and the digits to show.
+
+    By the nearest size with non-blocking sends; no remark, and three digits, where that is stable.
+    """
+
+    def distance(point: MeasuredSize) -> tuple[bool, float]:
+        low, high = sorted((point.nbytes, max(nbytes, 1)))
+        return point.mode != "nonblocking", high / low
+
+    nearest = min(points, key=distance)
+    t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)
+    lam = uncertainty(nearest.lam, nearest.lam_interval)
+    if (shown := digits(max(t0, lam))) == 3:
+        return "", shown
+    remark = f"at {nearest.nbytes} bytes t0 is known to ± {t0:.0%}, λ to ± {lam:.0%}"
+    return f"{remark}; measure again with more --budget, while nothing else runs", shown
+
+
+def digits(width: float) -> int:
+    """The digits to show of a number that is known to a relative ± so wide; 0: it is unknown."""
+    return sum(width <= most for most in (UNCERTAINTY, 5 * UNCERTAINTY, UNKNOWN))
+
+
 _KINDS = {
     "disagree": "the two experiments disagree",
     "fitted": "t0 cannot be told from 0",
@@ -118,8 +144,8 @@ _MODES: dict[Mode, str] = {"nonblocking": "non-blocking", "blocking": "blocking"
 def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
     """What is wrong with a point: (kind, words)."""
     troubles = []
-    t0 = _uncertainty(point.t0_s, point.t0_interval_s)
-    lam = _uncertainty(point.lam, point.lam_interval)
+    t0 = uncertainty(point.t0_s, point.t0_interval_s)
+    lam = uncertainty(point.lam, point.lam_interval)
     if point.fitted:
         troubles.append(("fitted", "t0 alone cannot be told from 0"))
     elif point.disagreement is None:
@@ -133,7 +159,7 @@ def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
     return troubles
 
 
-def _uncertainty(value: float, interval: Bounds | None) -> float:
+def uncertainty(value: float, interval: Bounds | None) -> float:
     """The relative half-width of an interval that is symmetric on a logarithmic scale."""
     return round(log(interval[1] / value), 9) if interval and min(value, *interval) > 0 else 0.0
 

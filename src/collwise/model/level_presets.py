@@ -74,6 +74,17 @@ _PRESETS = (
         },
     ),
     LevelPreset(
+        "cluster",
+        "nodes on one switch of 100 Gbit/s InfiniBand",
+        "0.3us+0.05ns/B,0.6us+0.05ns/B,0.05us+0.08ns/B; 0.4us+0.08ns/B,1.5us+0.08ns/B",
+        ("node",),
+        {
+            "node": "estimate: shared memory at 20 GB/s; published: the card's rate, 0.08 ns per"
+            " byte (InfiniBand EDR, 4 lanes)",
+            "network": "estimate: 1.5 µs through one switch, 0.4 µs of software",
+        },
+    ),
+    LevelPreset(
         "sites",
         "clusters at several sites, as MagPIe's were",
         "5us+20ns/B,20us+20ns/B,1us+1us/B; 50us+20ns/B,10ms+1us/B",

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import NoReturn
 
+from collwise.errors import UnknownName
 from collwise.model.machine import Machine, Wormhole
 from collwise.model.measured_machine import measured
 from collwise.model.topology import Hypercube, Mesh, Topology, Torus
@@ -165,7 +167,12 @@ def _ipsc860() -> Preset:
     return Preset("ipsc860", summary, machine, Hypercube, (6,), notes, effective)
 
 
+class _Presets(dict[str, Preset]):
+    def __missing__(self, name: object) -> NoReturn:
+        raise UnknownName.of("preset machine", name, self)
+
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {preset.name: preset for preset in (_delta(), _ipsc860(), _paragon(), _t3d())}
+    _Presets((preset.name, preset) for preset in (_delta(), _ipsc860(), _paragon(), _t3d()))
 )
 """Every machine of the papers, by name."""

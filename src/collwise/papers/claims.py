@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # computing needs no MPI
     from collwise.tuning.session import Session
 
 Verdict: TypeAlias = Literal[
-    "holds", "holds in shape", "does not hold", "not recoverable", "not measured"
+    "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
 """Of many numbers only the first ones, and the last, are shown."""
@@ -45,6 +45,7 @@ class Claim:
     ours: computes our value; None if there is nothing to compute.   measure: measures it.
     holds: whether the claim holds for a value, beyond the comparison with `paper`.
     shape: whether at least the shape holds, where the paper's value is not ours.
+    fitted: whether our machine was fitted to these very numbers.
     because: why it does not hold as printed, for which it may compute more; of our value.
     unit: of the values.
     """
@@ -58,6 +59,7 @@ class Claim:
     measure: Measure | None = None
     holds: Callable[[Any], bool] | None = None
     shape: Callable[[Any], bool] | None = None
+    fitted: bool = False
     because: str | Callable[[Any], str] = ""
     unit: str = ""
 
@@ -73,7 +75,7 @@ class Claim:
         if self.ours is None and value is None:
             return "not measured"
         if self._agrees(value):
-            return "holds"
+            return "holds as fitted" if self.fitted else "holds"
         return "holds in shape" if self.shape and self.shape(value) else "does not hold"
 
     def _agrees(self, value: Any) -> bool:

@@ -17,6 +17,7 @@ from collwise.system.files import replace_file
 
 STYLES: dict[Verdict, str] = {
     "holds": "good",
+    "holds as fitted": "fair",
     "holds in shape": "fair",
     "does not hold": "bad",
     "not recoverable": "aside",

@@ -3,5 +3,5 @@
 Read in this order: `operator_order` (what is legal), `candidates` (what is tried, in the order of
 the lower bounds from `relaxed`), `choose` (the choice), `plans` (what comes out), `by_hand`
 (algorithms that users choose), `shortlist` (what is worth a race), `race_lookup` (what measured
-races add), `worth` (what more of them would).
+races add; `Decision.explained` of `comm` says it to users), `worth` (what more of them would).
 """

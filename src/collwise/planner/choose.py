@@ -24,6 +24,7 @@ from collwise.planner.plans import Candidate, Plan
 from collwise.schedule.collectives import check_about, find_collective
 from collwise.schedule.problem import Order, Problem, placed
 from collwise.system import formatting
+from collwise.system.integers import MOST_RANKS, checked_integer
 
 
 def unpredicted(
@@ -93,6 +94,7 @@ def problem_for(
     arguments: others of `Problem.of`.   Arguments and what is raised: as `plan`.
     """
     kind = find_collective(collective)
+    checked_integer(arguments["ranks"], f"{kind.name} over `ranks`", "ranks", most=MOST_RANKS)
     combining = {"op": op, "dtype": dtype, "order": order}
     check_about([kind.name], [name for name, value in combining.items() if value is not None])
     if topology is not None:

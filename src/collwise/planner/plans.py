@@ -91,7 +91,7 @@ class Candidate:
         return ALGORITHMS[self.name].solve(problem, self.settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The choice for one problem on one machine; printable, inert, the same on every rank."""
 
@@ -196,6 +196,9 @@ class Plan:
         made = ("schedule", "level_times", "bounds")
         return {name: value for name, value in vars(self).items() if name not in made}
 
+    def __repr__(self) -> str:
+        return f"<Plan of {self.problem}: {self.choice.label}, {self.choice.time}>"
+
     def __str__(self) -> str:
         measured_s = self.choice.measured_s
         lines = [
@@ -220,7 +223,7 @@ class Plan:
             lines.append(f"measured     {formatting.time(measured_s)}")
         lines += [
             f"lower bound  {formatting.time(self.lower_bound_s)}  ({self.bound.argument})",
-            f"             {formatting.time(self.unsegmented_bound.time_s)}"
+            f"if uncut     {formatting.time(self.unsegmented_bound.time_s)}"
             f"  ({self.unsegmented_bound.argument})",
             f"candidates   {self.simulated}" if self.simulated else "candidates",
         ]

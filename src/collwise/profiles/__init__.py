@@ -3,4 +3,8 @@
 Read in this order: `records` (what a profile is made of), `fingerprint` (the machine it belongs
 to), `profile` (the profile and its file), `level_machine` (the machine that it describes), `store`
 (where the files are).
+
+A new field has a default, since files of earlier versions stay readable.  `VERSION` and the
+`Literal` of versions in `profile` rise with it: earlier programs refuse fields that they do not
+know.  What says which machine it is has a label in `LABELS` of `fingerprint`.
 """

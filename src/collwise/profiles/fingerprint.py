@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from collwise.system.host import cpu_model
+from collwise.system.host import LAB, cpu_model
 
 Layout: TypeAlias = Literal["one node", "several nodes"]
 
@@ -34,12 +34,25 @@ class Fingerprint(
     emulated: str = ""
     """The network that `collwise lab` emulates between the ranks; empty on a real one."""
 
+    network: str = ""
+    """What MPI uses between nodes; empty on one node, on an emulated network, and in old files."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine could have it: what only MPI can tell may be anything."""
+        lab = os.environ.get(LAB, "")
+        return not self.differences(local_fingerprint(self.mpi_library, self.layout, lab))
+
     def differences(self, other: "Fingerprint") -> list[str]:
-        """One line for each field that differs: this one's value, then the other's."""
+        """One line for each field that differs: this one's value, then the other's.
+
+        A network that one of them does not know is no difference.
+        """
         return [
             f"{label}: {mine!r} there, {theirs!r} here"
             for name, label in LABELS.items()
             if (mine := getattr(self, name)) != (theirs := getattr(other, name))
+            and (name != "network" or (mine and theirs))
         ]
 
 
@@ -51,10 +64,13 @@ LABELS = {
     "mpi_library": "MPI library",
     "layout": "layout of the ranks",
     "emulated": "emulated network",
+    "network": "network",
 }
 
 
-def local_fingerprint(mpi_library: str, layout: Layout, emulated: str = "") -> Fingerprint:
+def local_fingerprint(
+    mpi_library: str, layout: Layout, emulated: str = "", network: str = ""
+) -> Fingerprint:
     """The fingerprint of this node, with what only MPI can tell."""
     return Fingerprint(
         cpu_model=cpu_model(),
@@ -64,4 +80,5 @@ def local_fingerprint(mpi_library: str, layout: Layout, emulated: str = "") -> F
         mpi_library=mpi_library,
         layout=layout,
         emulated=emulated,
+        network=network,
     )

@@ -26,7 +26,7 @@ from collwise.profiles.records import (
     Mode,
     RaceResult,
 )
-from collwise.system.files import read_input, replace_file
+from collwise.system.files import decode_json, read_input, replace_file
 from collwise.system.integers import checked_integer
 
 ENVIRONMENT = "COLLWISE_PROFILE"
@@ -34,8 +34,9 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 4
-"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running."""
+VERSION: Final = 5
+"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running,
+version 4 no networks."""
 
 
 class _Header(msgspec.Struct):
@@ -51,7 +52,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
     """
 
     format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1, 2, 3, 4] = VERSION
+    version: Literal[1, 2, 3, 4, 5] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()
@@ -214,7 +215,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             damaged("it is empty")
         try:
             raw.decode("utf-8")
-            header = msgspec.json.decode(raw, type=_Header)
+            header = decode_json(raw, _Header)
             if header.format != FORMAT:
                 damaged(
                     f"its format is {header.format!r}, not {FORMAT!r}", "name a collwise profile"
@@ -224,7 +225,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                     f"its version is {header.version}, this collwise reads up to {VERSION}",
                     "update collwise, or measure again: collwise measure",
                 )
-            read = msgspec.json.decode(raw, type=Profile)
+            read = decode_json(raw, Profile)
             return msgspec.structs.replace(read, version=VERSION)
         except UnicodeDecodeError as error:
             damaged(f"it is not UTF-8 text (at byte {error.start})")

@@ -10,12 +10,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from collwise.system.integers import MOST_RANKS
+from collwise.system.quantities import LARGEST_SIZE
+
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
 """How messages were sent: `Isend`, or `Send`."""
-Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
+NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
+Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SIZE)]
 Bounds: TypeAlias = tuple[float, float]
 """The lower and the upper end of a 95 % interval."""
 
@@ -44,7 +47,7 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     nbytes: Count
     mode: Mode
     t0_s: Positive
-    lam: float
+    lam: Positive
     """As measured; below 1 it is used as 1."""
     t0_interval_s: Bounds | None
     lam_interval: Bounds | None
@@ -223,7 +226,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     collective: str
     form: Form
     """As blocking calls, or as persistent requests."""
-    ranks: Count
+    ranks: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)]
     nbytes: Index
     root: Index
     sources: Index = 0
@@ -246,6 +249,10 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         msgspec.json.encode(self.settings)  # raises TypeError for what JSON does not know
+        if self.root >= self.ranks:
+            raise ValueError(f"root = {self.root}: there are {self.ranks} ranks")
+        if not self.algorithm.startswith(f"{self.collective}/"):
+            raise ValueError(f"algorithm = {self.algorithm!r} is none of {self.collective}")
         if self.speedup_low > self.speedup_high:
             raise ValueError(f"speedup_low = {self.speedup_low} is above speedup_high")
 

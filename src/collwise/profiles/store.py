@@ -1,6 +1,7 @@
 """Where profiles live: one file for each kind of machine, or the one that a variable names."""
 
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -13,7 +14,10 @@ from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
-from collwise.system.files import locked
+from collwise.system.files import decode_json, locked, read_input
+from collwise.system.formatting import count
+
+log = logging.getLogger("collwise")
 
 
 def folder() -> Path:
@@ -21,10 +25,16 @@ def folder() -> Path:
     return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
 
 
+def chosen() -> Path | None:
+    """The file that COLLWISE_PROFILE names."""
+    path = os.environ.get(ENVIRONMENT)
+    return Path(os.path.expanduser(path)) if path else None  # noqa: PTH111 - never raises
+
+
 def saved() -> list[Path]:
     """The files of all profiles of this user, or the one that COLLWISE_PROFILE names."""
-    if named := os.environ.get(ENVIRONMENT):
-        return [Path(named).expanduser()]
+    if path := chosen():
+        return [path]
     return sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
 
 
@@ -48,25 +58,45 @@ def named(name: str | None) -> Path:
     )
 
 
-def newest() -> Profile:
-    """The profile saved last by this user, or the one that COLLWISE_PROFILE names.
+class _Owned(msgspec.Struct):
+    fingerprint: Fingerprint
 
-    For planning on another machine; to run a plan, use `find`.  Raises DamagedProfile if there is
-    none.
+
+def of_this_machine() -> tuple[Path, str]:
+    """The file to plan by if none is named, and a remark where several would do.
+
+    It is the one that COLLWISE_PROFILE names, or of those measured on this machine the one saved
+    last; on emulated hosts, on their network.   Raises DamagedProfile if there is none.
     """
-    if not (every := saved()):
+    every = saved()
+    if os.environ.get(ENVIRONMENT):
+        return every[0], ""
+    fitting = [path for path in every if _fits(path)]
+    if not fitting:
+        elsewhere = f"; {count(len(every), 'other profile')} saved" if every else ""
         raise DamagedProfile(
-            "the saved profile",
-            f"there is none in {folder()}",
-            "run `collwise tune` or `collwise measure`, or describe a machine by its parameters",
+            "the saved profile of this machine",
+            f"there is none in {folder()}{elsewhere}",
+            "run `collwise tune` or `collwise measure`, name a --profile, or describe a machine by"
+            " its parameters",
         )
-    return Profile.load(every[-1])
+    *others, last = fitting
+    remark = f"{len(fitting)} profiles are of this machine; {last.stem}, saved last, counts"
+    return last, f"{remark}: --profile names another, collwise wisdom list" if others else ""
+
+
+def _fits(path: Path) -> bool:
+    try:
+        owned = decode_json(read_input(path), _Owned)
+    except (OSError, ValueError):  # damaged; msgspec's errors are ValueErrors
+        return False
+    return owned.fingerprint.is_here
 
 
 def default_path(fingerprint: Fingerprint) -> Path:
     """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
-    if named := os.environ.get(ENVIRONMENT):
-        return Path(named).expanduser()
+    if path := chosen():
+        return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
     digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
     return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
@@ -100,6 +130,10 @@ def find(fingerprint: Fingerprint) -> Profile | None:
         missing = not path.exists()
     except OSError:
         missing = False  # something is there; `load` says what is wrong with it
+    if missing and fingerprint.network and not chosen():  # as before networks were told apart
+        if older := find(msgspec.structs.replace(fingerprint, network="")):
+            log.warning("the profile %s does not say of which network; tune again", path)
+        return older
     if missing and os.environ.get(ENVIRONMENT):
         remedy = f"correct {ENVIRONMENT}, or make the file: collwise tune"
         raise DamagedProfile(f"read the profile {path}", "there is no such file", remedy)

@@ -2,5 +2,5 @@
 
 `tables` says what a table is.  `tuning_tables`, `simulation_tables`, `plan_document`,
 `wisdom_tables` and `call_summary` make tables, lines and JSON documents.  `html_report` makes the
-page, `schedule_files` the pictures of a schedule.
+page, `schedule_files` the pictures of a schedule, and says what `--picture` draws.
 """

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from collwise.comm.recording import FORMAT, Calls
+from collwise.comm.recording import Calls
 from collwise.measure.race import LIBRARY
 from collwise.planner.worth import Worth
 from collwise.report.tables import Table
 from collwise.system import formatting
+from collwise.tuning.occurred import FORMAT
 
 
 def calls_table(calls: Sequence[Calls]) -> Table:

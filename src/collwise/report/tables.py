@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from collwise.system.formatting import rounded
+
 
 class Table(NamedTuple):
     """A table of ready-made text.
@@ -19,3 +21,10 @@ class Table(NamedTuple):
     def columns(self) -> list[str]:
         """The column titles."""
         return list(self.rows[0]) if self.rows else []
+
+    def rounded(self, digits: int) -> "Table":
+        """The same with no more digits in its times than are known, as `formatting.rounded`."""
+        rows = [
+            {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
+        ]
+        return self._replace(rows=rows)

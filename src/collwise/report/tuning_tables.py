@@ -3,6 +3,7 @@
 from math import isfinite
 from typing import Any
 
+from collwise.measure.stability import digits, known_to, uncertainty
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import crossing
@@ -30,7 +31,12 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
 
     Each compares our fastest schedule with the library's own call that it was decided against.
     """
-    rows = [_tuning_row(outcome, d) for outcome in tuning.outcomes for d in outcome.decisions]
+    points = tuning.profile.points
+    rows = [
+        _tuning_row(outcome, d, known_to(points, outcome.plan.problem.nbytes)[1])
+        for outcome in tuning.outcomes
+        for d in outcome.decisions
+    ]
     optional = ["lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted"]
     if any(outcome.spent for outcome in tuning.outcomes):
         optional.append("time spent")
@@ -40,23 +46,24 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
     return Table(title, rows, tuple(optional))
 
 
-def _tuning_row(outcome: Outcome, d: RaceVerdict) -> dict[str, str]:
+def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
+    """known: the digits to which t0 and λ are known."""
     verdict = "clearly ahead" if d.used == "collwise" else _verdict(d).partition(":")[0]
     return {
         "collective": d.race.collective,
         "size": size_of(outcome.plan.problem),
-        "t0": formatting.time(outcome.t0_s),
-        "λ": f"{outcome.lam:.3g}",
+        "t0": formatting.time(outcome.t0_s, known),
+        "λ": f"{outcome.lam:.{known}g}" if known else "unknown",
         "call": call(d),
         "algorithm": _algorithm(d) if d.raced else "-",
-        "predicted": _optional_time(d.predicted_s),
+        "predicted": formatting.rounded(_optional_time(d.predicted_s), known).strip(),
         "measured": formatting.time(d.measured.middle) if d.raced else "-",
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
         "95 %": _interval(d.speedup) if d.raced else "-",
         "used": d.used,
         "verdict": verdict,
-        "lower bound": formatting.time(outcome.plan.lower_bound_s),
+        "lower bound": formatting.time(outcome.plan.lower_bound_s, known),
     }
 
 
@@ -123,10 +130,12 @@ def measured_table(profile: Profile, title: str = "") -> Table:
 
 def _law_cells(p: MeasuredSize) -> dict[str, str]:
     """t0 and λ of a size, with their intervals."""
+    t0_digits = digits(uncertainty(p.t0_s, p.t0_interval_s))
+    lam_digits = digits(uncertainty(p.lam, p.lam_interval))
     return {
-        "t0": formatting.time(p.t0_s),
+        "t0": formatting.time(p.t0_s, t0_digits),
         "t0, 95 %": _times_between(p.t0_interval_s, p.t0_s),
-        "λ": f"{p.lam:.3g}",
+        "λ": f"{p.lam:.{lam_digits}g}" if lam_digits else "unknown",
         "λ, 95 %": "-" if p.lam_interval is None else "{:.3g} … {:.3g}".format(*p.lam_interval),
     }
 

@@ -1,8 +1,8 @@
 """What a schedule is, as plain data, and the building blocks of its programs.
 
 Read in this order: `collectives` and `operators` (the two tables), `problem` (what is solved),
-`operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (all that happens
-at ports, as columns, and what each of it waits for).
+`operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (all that
+happens at ports, as columns, and what each row waits for).
 
 Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree

@@ -10,6 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
 
 MAX_READ = 64 << 20
 """Bytes of the largest input that is read; a profile of everything has some hundred kilobytes."""
@@ -35,11 +40,24 @@ def read_input(path: Path) -> bytes:
     """
     if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
         raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
-    with path.open("rb") as file:
-        content = file.read(MAX_READ + 1)
+    with open(path, "rb", opener=_without_waiting) as file:
+        content = file.read(MAX_READ + 1) or b""
     if len(content) > MAX_READ:
         raise OSError(errno.EFBIG, f"it has more than {MAX_READ >> 20} MiB")
     return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file: some of /proc have nothing to read yet, and would keep us."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def decode_json(content: bytes | str, form: type[T]) -> T:
+    """What a JSON document says.  Raises msgspec's errors, which are ValueErrors."""
+    try:
+        return msgspec.json.decode(content, type=form)
+    except RecursionError:
+        raise msgspec.DecodeError("its values are in each other too deeply") from None
 
 
 def replace_file(path: Path, content: bytes) -> None:

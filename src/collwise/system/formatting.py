@@ -1,5 +1,6 @@
 """Numbers for people: three significant digits, a unit, never an exponent."""
 
+import re
 from collections.abc import Collection
 from fractions import Fraction
 from math import floor, isfinite, log10
@@ -52,22 +53,43 @@ def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
 
-def significant(x: float) -> str:
-    """Three significant digits, no exponent: 0.0123, 1.20, 35.0, 1250."""
+def significant(x: float, digits: int = 3) -> str:
+    """Three significant digits, or so many, no exponent: 0.0123, 1.20, 35.0, 1250.
+
+    digits: with fewer, 1250 is 1300 or 1000, with none "unknown".
+    """
+    if not digits or x != x:
+        return "unknown"
     if not isfinite(x):
-        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
-    return f"{x:.{_places(x)}f}".replace("-", "−")
+        return "∞" if x > 0 else "−∞"
+    if digits < 3:
+        x = float(f"{x:.{digits - 1}e}")
+    return f"{x:.{max(_places(x) + digits - 3, 0)}f}".replace("-", "−")
 
 
-def time(seconds: Time) -> str:
-    """A time with its unit: 830 ns, 1.25 ms."""
+def time(seconds: Time, digits: int = 3) -> str:
+    """A time with its unit: 830 ns, 1.25 ms.   digits: as in `significant`."""
     seconds = float(seconds)
     if not seconds:
         return "0 s"
     if not isfinite(seconds):
         return significant(seconds)
     unit, length = _unit(abs(seconds))
-    return f"{significant(seconds / length)} {unit}"
+    return f"{significant(seconds / length, digits)} {unit}" if digits else "unknown"
+
+
+def rounded(text: str, digits: int) -> str:
+    """A text whose times have no more digits than are known, in as many characters.
+
+    >>> rounded("after 7.25 µs", 1)
+    'after    7 µs'
+    """
+
+    def times(match: re.Match[str]) -> str:
+        shown = significant(float(match[1]), digits) + f" {match[2]}" * bool(digits)
+        return shown.rjust(len(match[0]))
+
+    return text if digits == 3 else re.sub(r"(\d+(?:\.\d+)?) ([mµn]?s)\b", times, text)
 
 
 def chosen_time(seconds: Time) -> str:

@@ -2,9 +2,16 @@
 
 import os
 import platform
+import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+_TRANSPORTS = (
+    *("MPIR_CVAR_CH4_NETMOD", "FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "I_MPI_FABRICS"),
+    *("OMPI_MCA_pml", "OMPI_MCA_mtl", "OMPI_MCA_btl"),
+)
+"""The environment variables that choose how MPI libraries reach other nodes."""
 LAB = "COLLWISE_LAB"
 """The environment variable in which `collwise lab` tells its commands the emulated network."""
 
@@ -26,6 +33,30 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     if "CPU part" in facts:  # Arm gives numbers only
         return f"Arm implementer {facts.get('CPU implementer', '?')} part {facts['CPU part']}"
     return platform.processor() or platform.machine() or "unknown"
+
+
+def network(library: str, root: Path = Path("/")) -> str:
+    """What MPI uses between nodes, as far as that can be told, such as "ch4:ofi, 25000 Mbit/s".
+
+    library: what MPI says of itself.   root: of the file system.
+    The transports that the library or the environment names, and the speed of the links.
+    """
+    known = [line.strip() for line in re.findall(r"Device:(.+)", library)]
+    known += [f"{name}={os.environ[name]}" for name in _TRANSPORTS if name in os.environ]
+    known += sorted({_line(path) for path in root.glob("sys/class/infiniband/*/ports/*/rate")})
+    with suppress(OSError):
+        routes = map(str.split, (root / "proc/net/route").read_text("ascii").splitlines())
+        device = next((row[0] for row in routes if row[1:2] == ["00000000"]), "")
+        if (speed := _line(root / "sys/class/net" / device / "speed")).isdigit():
+            known.append(f"{speed} Mbit/s")
+    return ", ".join(filter(None, known))
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except OSError:  # of devices that are down
+        return ""
 
 
 def affinity() -> frozenset[int]:

@@ -6,9 +6,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 
 Ints: TypeAlias = NDArray[np.int64]
+MOST_RANKS = 2**31 - 1
+"""MPI's ranks are C integers."""
 Shape: TypeAlias = tuple[int, int]
 """(rows, columns) of a mesh of ranks, which are numbered row by row."""
 
@@ -30,7 +32,7 @@ def checked_integer(
         number = None
     if number is None or number < least or (most is not None and number > most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InvalidArgument(asked, f"{name} = {value!r}", f"give an integer {bounds}")
+        raise InvalidArgument(asked, f"{name} = {shown(value)}", f"give an integer {bounds}")
     return number
 
 

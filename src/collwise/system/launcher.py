@@ -1,6 +1,7 @@
 """Which launcher started this process, and starting ranks.  Neither needs an MPI library."""
 
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,15 @@ INSTALL = (
 
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
-"""Names, for ranks that we start, the file in which they leave their exit code."""
+"""Names, for ranks that we start, as PATH@NODE the file in which they leave their exit code.
+
+Whoever started them holds its lock as long as it runs."""
+
+
+def status_file() -> Path | None:
+    """That file; None for ranks that others started, or that are on another node than it."""
+    path, _, node = os.environ.get(STATUS_FILE, "").rpartition("@")
+    return Path(path) if path and node == platform.node() else None
 
 
 class Launched(NamedTuple):

@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 from typing import TypeAlias
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, shown
 
 Number: TypeAlias = int | float | str | Fraction
 
@@ -49,14 +49,26 @@ def exact(x: Number, what: str = "a number") -> Fraction:
         text = str(x)  # for NumPy's floats as well, whose repr is a call
         if _HUGE.search(text):
             raise ValueError("an exponent that no float has")
-        return Fraction(text)
-    except (ValueError, TypeError, ZeroDivisionError):
-        raise InvalidArgument(what, repr(x), "give a finite number, such as 9/5 or 1.8") from None
+        value = Fraction(text)
+        float(value)
+        return value
+    except (OverflowError, ValueError, TypeError, ZeroDivisionError):
+        seen = shown(x) if isinstance(x, int) else repr(x)
+        raise InvalidArgument(what, seen, "give a finite number, such as 9/5 or 1.8") from None
 
 
 def parse_number(text: str, what: str = "a number") -> Fraction:
     """A finite number as written, such as 1.7e-3 or 9/5; 0, or from 1e-98 to 1e98."""
     return _scaled(text, text, what, 1)
+
+
+def parse_share(text: str, what: str) -> float:
+    """A share, such as 2% or 0.02; nothing is none."""
+    text = text.strip()
+    share = parse_number(text.removesuffix("%") or "0", what) / (100 if text[-1:] == "%" else 1)
+    if not 0 <= share <= 1:
+        raise InvalidArgument(what, "it is no share of the time", "give one, such as 2%")
+    return float(share)
 
 
 def parse_size(text: str) -> int:

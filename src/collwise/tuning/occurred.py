@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from collwise.comm.recording import FORMAT
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.race_lookup import REACH
-from collwise.system.files import read_input
+from collwise.system.files import decode_json, read_input
 from collwise.tuning.outcomes import Task
-from collwise.tuning.session import check_raceable
 
+FORMAT = "collwise calls"
+"""The format of the document that `collwise run --json` writes."""
 MAX_TASKS = 32
 """Races, of the most frequent calls."""
 
@@ -35,19 +35,29 @@ class _Summary(msgspec.Struct):
     calls: tuple[_Call, ...]
 
 
+def read_summary(path: Path) -> _Summary:
+    """The calls in a file.  Needs no MPI.  Raises InvalidArgument for one that is no summary."""
+    try:
+        summary = decode_json(read_input(path), _Summary)
+        if summary.format != FORMAT:
+            raise ValueError(f"its format is {summary.format!r}, not {FORMAT!r}")
+    except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
+        seen = getattr(problem, "strerror", None) or str(problem)
+        remedy = "write it with collwise run --json FILE"
+        raise InvalidArgument(_asked(path), seen, remedy) from None
+    return summary
+
+
+def _asked(path: Path) -> str:
+    return f"tune for the calls in {path}"
+
+
 def tasks_of(path: Path, ranks: int) -> list[Task]:
     """The calls on so many ranks, the most frequent first, none of which decides about another.
 
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
-    asked = f"tune for the calls in {path}"
-    try:
-        summary = msgspec.json.decode(read_input(path), type=_Summary)
-        if summary.format != FORMAT:
-            raise ValueError(f"its format is {summary.format!r}, not {FORMAT!r}")
-    except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
-        seen = getattr(problem, "strerror", None) or str(problem)
-        raise InvalidArgument(asked, seen, "write it with collwise run --json FILE") from None
+    summary = read_summary(path)
     calls = [one for one in summary.calls if one.collective and one.ranks == ranks > 1]
     tasks: list[Task] = []
     for call in sorted(calls, key=lambda one: -one.times):
@@ -58,12 +68,14 @@ def tasks_of(path: Path, ranks: int) -> list[Task]:
         others = sorted({one.ranks for one in summary.calls if one.collective} - {1, ranks})
         seen = f"it has no calls on {ranks} ranks that plans could serve"
         remedy = f"try -n {others[0]}" if others else "nothing is to be tuned for this program"
-        raise InvalidArgument(asked, seen, remedy)
+        raise InvalidArgument(_asked(path), seen, remedy)
     return tasks
 
 
 def _task(call: _Call) -> Task | None:
     """The problem to race; None for what cannot be raced."""
+    from collwise.tuning.session import check_raceable  # which needs MPI
+
     about: dict[str, Any] = {"ranks": call.ranks, "nbytes": call.nbytes, "root": call.root}
     if call.sources:
         about["sources"] = [rank for rank, _ in call.sources]

@@ -1,13 +1,17 @@
 """What a tuning session is about and what comes of it, as data.  Needs no MPI."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 from typing import Literal
 
-from collwise.measure.race import BLOCKING, Race
+import msgspec
+
+from collwise.algorithms.registry import ALGORITHMS
+from collwise.measure.race import BLOCKING, LIBRARY, Race
+from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
@@ -163,6 +167,21 @@ class Outcome:
         return RaceVerdict("blocking", self.blocking), RaceVerdict("persistent", self.race)
 
     @property
+    def doubtful(self) -> bool:
+        """Whether to race again: a time is impossible, or the model does not explain half a gain.
+
+        It explains what it predicts of our schedule and of the best that libraries have.
+        """
+        usual = [
+            c.predicted_s
+            for c in self.plan.candidates
+            if c.name != LIBRARY and ALGORITHMS[c.name].usual
+        ]
+        gains = ((d.speedup.middle, d.predicted_s) for d in self.decisions if d.used == "collwise")
+        unexplained = (min(usual) / ours_s < gain / 2 for gain, ours_s in gains if usual and ours_s)
+        return self.race.impossible or self.blocking.impossible or any(unexplained)
+
+    @property
     def ours(self) -> str:
         """The label of our fastest schedule as a persistent request."""
         return self.race.best
@@ -231,3 +250,20 @@ class Tuning:
     profile: Profile
     outcomes: tuple[Outcome, ...]
     unraced: tuple[Task, ...] = ()
+
+    @classmethod
+    def of(
+        cls, profile: Profile, outcomes: Sequence[Outcome], unraced: Sequence[Task] = ()
+    ) -> "Tuning":
+        """What races teach a measured profile, also that it is wrong."""
+        wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]
+        if wrong:
+            reasons = [profile.verdict] * (profile.verdict != STABLE)
+            line = f"t0 or λ is wrong: faster than the lower bound were {', '.join(wrong)}; tune"
+            profile = msgspec.structs.replace(
+                profile,
+                verdict="; ".join([*reasons, "noisy: races are below their lower bounds"]),
+                advice=(*profile.advice, f"{line} again while nothing else runs on these nodes"),
+            )
+        results = (result for outcome in outcomes for result in outcome.results)
+        return cls(profile.with_race_results(results), tuple(outcomes), tuple(unraced))

@@ -52,7 +52,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     """
     if saved is None:
         return Merged(new)
-    if saved.fingerprint != new.fingerprint:
+    if saved.fingerprint.differences(new.fingerprint):
         made = saved.provenance
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
@@ -60,9 +60,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     before = {m.provenance.placement: m for m in (saved.measurements, *saved.other_placements)}
     same = before.pop(placement, None)
     again = {_problem(race) for race in new.race_results}
-    known = [race for race in saved.race_results if race.algorithm in ALGORITHMS]
-    unknown = [race for race in saved.race_results if race.algorithm not in ALGORITHMS]
-    dropped = tuple(f"{line}, whose algorithms there are no more" for line in _races(unknown))
+    known, dropped = _known(saved)
     if same is not None and _levels(same) != _levels(new):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
         dropped += (f"{old}, for newer ones {_levels(new)}",)
@@ -83,14 +81,24 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     )
 
 
+def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
+    """The races of algorithms that there are, and what is said of the others."""
+    races = profile.race_results
+    unknown = _races([race for race in races if race.algorithm not in ALGORITHMS])
+    known = [race for race in races if race.algorithm in ALGORITHMS]
+    return known, tuple(f"{line}, whose algorithms there are no more" for line in unknown)
+
+
 def save_merged(profile: Profile, path: Path) -> Merged:
     """Save a profile with what the file knew before, whatever others save at the same time.
 
     Raises InvalidArgument if it cannot be written.
     """
+    known, unknown = _known(profile)
+    profile = msgspec.structs.replace(profile, race_results=tuple(known))
     if path.exists() and not path.is_file():  # such as /dev/stdout
         profile.save(path)
-        return Merged(profile)
+        return Merged(profile, dropped=unknown)
     try:
         with locked(path):
             merged = Merged(profile)
@@ -104,7 +112,7 @@ def save_merged(profile: Profile, path: Path) -> Merged:
         raise InvalidArgument(
             f"save the profile as {path}", error.strerror or str(error), "name another file"
         ) from error
-    return merged
+    return merged._replace(dropped=(*merged.dropped, *unknown))
 
 
 def together(profiles: Iterable[Profile]) -> Merged:
@@ -190,8 +198,7 @@ def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
 
 def _levels(measured: Measurements) -> str:
     """What the measurements tell apart, as a phrase."""
-    names = [level.name for level in measured.levels]
-    return f"with levels ({', '.join(names)})" if names else "as one level"
+    return f"with {len(measured.levels) + 1} levels" if measured.levels else "as one level"
 
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:

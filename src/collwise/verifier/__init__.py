@@ -27,6 +27,8 @@ __all__ = ["check_flow", "check_ports", "verify"]
 
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
 """The machines for which ports are checked if none is given."""
+AT_PORTS = Machine.hockney(alpha_s=1, beta_s="1/100", gamma_s="1/10")
+"""One more where vectors are combined: a combine has its place in the queues of both its ports."""
 
 
 def verify(
@@ -34,9 +36,10 @@ def verify(
 ) -> None:
     """Prove that a schedule does what its collective promises; returns if so.
 
-    Checks the data flow (`check_flow`), and then, on `machine` (or else on postal machines
-    with λ = 1 and 9/5), that nobody sends or receives two messages at once (`check_ports`); and, on
-    a topology, which needs a machine that has links, that no link carries two at once.
+    Checks the data flow (`check_flow`), and then, on `machine` (or else on postal machines with
+    λ = 1 and 9/5, and if it combines on one where that takes the ports), that it completes and that
+    nobody sends or receives two messages at once (`check_ports`); and, on a topology, which needs a
+    machine that has links, that no link carries two at once.
     Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
     collective that is not in the table; InvalidArgument for a topology of another size, or on
     a machine that has no links.
@@ -44,7 +47,8 @@ def verify(
     machines = ASSUMED if machine is None else (machine,)
     check_simulable("a proof of a schedule", schedule, machines[0], topology)
     check_flow(schedule)
-    for assumed in machines:
+    waits = schedule.problem.kind.combines and not schedule.program.needs_posted_receives
+    for assumed in (*machines, *([AT_PORTS] if machine is None and waits else [])):
         check_ports(schedule, ideal(schedule, assumed, topology), assumed, topology)
 
 

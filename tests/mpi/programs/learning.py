@@ -80,7 +80,7 @@ def all_ranks_switch_alike(comm: MPI.Intracomm) -> None:
             told = ours.explain(result.collective, result.nbytes)
             assert "a program learned while it ran" in told
         assert learning.spent_s > 0
-        assert "of the time; at most 100.0%" in learning.lines[0]
+        assert "of the time; the aim is at most 100.0%" in learning.lines[0]
     learning.results.clear()  # nothing is saved
     ours.Free()
 

@@ -82,6 +82,32 @@ class Watched(Session):
         return super().compare(*arguments, **named)
 
 
+class Counted(Session):
+    """Notes the seeds of its races."""
+
+    seeds: tuple[int, ...] = ()
+
+    def compare(self, *arguments: Any, **named: Any) -> Any:
+        self.seeds += (named["seed"],)
+        return super().compare(*arguments, **named)
+
+
+@check
+def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
+    """With a t0 of a second, every time is below the bound."""
+    world = describe(comm)
+    if comm.size == 1:
+        return
+    sane = assumed(world)
+    slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
+    with (session := Counted(comm, world)):
+        task = Task(Problem("broadcast", comm.size, 2048))
+        profile = msgspec.structs.replace(sane, points=(slow,))
+        outcome = session.race(task, profile, 0.1, repetitions=3)
+    assert session.seeds == (0, 1)
+    assert [d.used for d in outcome.decisions] == ["library", "library"]
+
+
 @check
 def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     """Two ranks on a node each, as somebody says; all of them are on one host."""

@@ -6,6 +6,10 @@
 Read in this order: `base` (what a topology is), one file for each kind (`complete`, `mesh`,
 `torus`, `hypercube`), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, the
 snake through it), `notation` (topologies as text).
+
+The word of a new kind is in `FORMS` of `notation`; `--topology` explains it in
+`cli/machine_options.py`, and `figures/mesh_diagram.py` says whether it can be drawn.  Tests compare
+routes with breadth-first search (`SMALL` in `tests/model/test_topology.py`).
 """
 
 from collwise.model.topology.base import Topology

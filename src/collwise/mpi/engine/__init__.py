@@ -6,4 +6,18 @@
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
 `loading`    whether the engine can serve in this process, and if not, why
 `compiled_plan`   a rank's plan on it, with the interface of the interpreter's
+
+A function of MPI is a line in `MPI_FUNCTIONS` of `library.h` if every library has it (where one is
+missing, the engine is not used), with a `…_ARGS` macro for its types.  The progress hooks are
+`OPTIONAL_FUNCTIONS`: all are used or none.  MPI 4's are `LATER_FUNCTIONS`: where one is missing,
+mpi4py says so.  Anything else that is optional is looked up in `connect_library` of `module.c`.
+
+An instruction stands in `core/program.h` (the enumeration), `program.c` (its check), `runner.c`
+(what it does), `binding/program_object.c` (how it is read), `module.c` and `_engine.pyi` (its
+number), and `compiled_plan` writes it.
+
+A collective that C serves stands in `_FAST` and `_fast_NAME` of `comm/communicator.py`, in
+`_engine.pyi` and `library.h`, and in lists of one order in `binding/`: `enum method` in `calls.h`,
+`library_call` and `countable` in `call_serving.c`; `every`, its function, `REQUEST`, `NAMED` and
+`FAST` in `calls.c`.
 """

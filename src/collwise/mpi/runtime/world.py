@@ -12,7 +12,7 @@ from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, placement_of
-from collwise.system.host import LAB, affinity, core_limit
+from collwise.system.host import LAB, affinity, core_limit, network
 from collwise.system.launcher import INSTALL, launched
 
 try:
@@ -76,7 +76,9 @@ class World(NamedTuple):
 
     def fingerprint(self) -> Fingerprint:
         """The machine that a profile measured here belongs to."""
-        return local_fingerprint(self.library, self.layout, self.emulated)
+        apart = self.layout == "several nodes" and not self.emulated
+        known = network(MPI.Get_library_version()) if apart else ""
+        return local_fingerprint(self.library, self.layout, self.emulated, known)
 
     def provenance(self) -> Provenance:
         """Where, when and how a profile measured here and now was made."""

@@ -51,6 +51,13 @@ def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...
     )
 
 
+def waiting(lam: Fraction | int, nbytes: int, order: tuple[int, ...]) -> int:
+    """How many messages of the λ-tree wait for a link, its ranks on the mesh in this order."""
+    schedule = cw.ALGORITHMS["broadcast/postal_tree"].schedule(64, nbytes, lam=lam)
+    trace = cw.simulate(schedule, DELTA.machine, cw.topology.Embedded(MESH, order))
+    return sum(passage.start > passage.ready for passage in trace.passages)
+
+
 def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[float, float]:
     """Milliseconds of the α-broadcast by α, from ½ to 0.74."""
     return {x / 100: 1e3 * broadcast_s(Fraction(x, 100), nbytes, orders) for x in range(50, 76, 2)}

@@ -1,9 +1,14 @@
 """[Hambrusch1998]: s-to-p broadcasting on a Paragon's mesh, in simulation."""
 
 from collwise.papers.exhibits import Paper
-from collwise.papers.hambrusch1998 import moving_claims, source_exhibits, spreading_claims
+from collwise.papers.hambrusch1998 import (
+    meeting_claims,
+    moving_claims,
+    source_exhibits,
+    spreading_claims,
+)
 
-_CLAIMS = (*spreading_claims.CLAIMS, *moving_claims.CLAIMS)
+_CLAIMS = (*spreading_claims.CLAIMS, *moving_claims.CLAIMS, *meeting_claims.CLAIMS)
 
 PAPER = Paper(
     key="hambrusch1998",

@@ -1,0 +1,56 @@
+"""More than 2 GiB in one call, where there is memory for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.mpi.launching import Library, mpich, openmpi
+
+pytestmark = [pytest.mark.mpi, pytest.mark.exhaustive]
+
+NEEDED = 16 << 30
+"""Bytes of memory: two ranks hold some objects three times."""
+PROGRAM = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import collwise as cw
+
+what, algorithm = sys.argv[1:]
+named = {"broadcast": algorithm} if algorithm else None
+machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10) if algorithm else None
+comm = cw.Comm(MPI.COMM_WORLD, profile=False, machine=machine, algorithms=named)
+nbytes, first = 2**31 + 8, comm.rank == 0
+if what == "Bcast":
+    x = np.full(nbytes, 7 if first else 0, np.uint8)
+    x[[0, 2**31 - 1, -1]] += np.array([1, 2, 3], np.uint8) * first
+    comm.Bcast(x, 0)
+    assert (x[0], x[1], x[2**31 - 1], x[2**31], x[-1]) == (8, 7, 9, 7, 10)
+elif what == "bcast":
+    x = comm.bcast(bytes(nbytes - 1) + b"e" if first else None, 0)
+    assert (len(x), x[:1], x[-1:]) == (nbytes, bytes(1), b"e")
+else:
+    x = comm.allgather(np.full(nbytes if first else 1, 5, np.uint8))
+    assert [len(one) for one in x] == [nbytes] + [1] * (comm.size - 1)
+    assert x[0][-1] == 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "what", "algorithm"),
+    [
+        (mpich, "Bcast", ""),
+        (mpich, "Bcast", "binomial"),
+        (mpich, "bcast", ""),
+        (mpich, "allgather", ""),
+        (openmpi, "Bcast", "chain_segmented(segment=4M)"),
+    ],
+)
+def test_beyond_two_gibibytes(library: Callable[[], Library], what: str, algorithm: str) -> None:
+    """Open MPI 5 counts in C integers, so it takes plans in pieces only."""
+    memory = Path("/proc/meminfo").read_text(encoding="ascii").split()
+    if int(memory[memory.index("MemAvailable:") + 1]) << 10 < NEEDED:
+        pytest.skip("there is not enough memory")
+    ran = library().run(2, "-c", PROGRAM, what, algorithm)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -211,7 +211,7 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
     root, parts = arguments.get("root", 0), collective.unit(comm.Get_size(), 1)
     has_output = collective.has_output(comm.Get_rank(), root)
     buffers = arguments["sendbuf"], arguments["recvbuf"]
-    sent, received = combined_buffers(*buffers, has_output=has_output)
+    sent, received = combined_buffers(*buffers, has_output=has_output, parts=parts)
     if received is not None and received is not sent and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
         raise InvalidArgument(

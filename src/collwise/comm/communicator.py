@@ -306,7 +306,7 @@ class Comm(ObjectForms):
 
         A rank with a count of 0 contributes nothing.  Where a plan of ours runs, InvalidArgument is
         raised before anything is sent if the send buffer's size is not its count's, or if parts of
-        the receive buffer overlap or reach beyond its end.
+        the receive buffer overlap.
         """
         fast = self._fast_allgatherv
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf)

@@ -328,10 +328,10 @@ class Dispatch:
         if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
         has_output = collective.has_output(self.rank, root)
-        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output)
-        datatype = sent.unit.datatype
         parts = collective.unit(self._ranks, 1)
-        if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
+        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output, parts=parts)
+        datatype = sent.unit.datatype
+        if not sent.nbytes or not can_combine(op, datatype):
             return None
         if (
             received is not None

@@ -134,17 +134,18 @@ class CombineExecutor(Executor):
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
         nbytes, start = self.problem.nbytes, self._result.offset
+        parts = self.problem.kind.unit(self.problem.ranks, 1)
         shared = self._owed and is_in_place(sendbuf)
         slots: dict[int, Memory] = {}
         keep = []
         if self._owed:
             length = nbytes if shared else self._result.length
-            received = self._fitting(recvbuf, length, writable=True)
+            received = self._fitting(recvbuf, length, writable=True, parts=parts if shared else 1)
             keep.append(received.keep)
             # The result's first byte goes to the beginning of the receive buffer.
             address = received.address - (received.unit.span(start) if start else 0)
             slots[Slot.OUTPUT] = Memory(address, received.unit)
-        sent = received if shared else self._fitting(sendbuf, nbytes, writable=False)
+        sent = received if shared else self._fitting(sendbuf, nbytes, writable=False, parts=parts)
         keep.append(sent.keep)
         slots[Slot.INPUT] = sent.memory
         on_host = all(memory.unit.on_host for memory in slots.values())

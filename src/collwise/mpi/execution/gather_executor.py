@@ -92,7 +92,6 @@ class GatherExecutor(Executor):
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:
             memory = MPI.buffer.frombuffer(data)
-            layout.fit(memory.nbytes)
             return VectorBuffer(memory, memory.address, layout)
         ranks = self.private.size
         received = VectorBuffer.read(SPECS[self._method](recvbuf, ranks), ranks)

@@ -37,7 +37,6 @@ static int library_call(struct call *call) {
     case ALLREDUCE:
         IN_FORM(Allreduce, Iallreduce, ALLREDUCE, count, from, into, count, type, op, comm);
     case REDUCE_SCATTER_BLOCK:
-        count = call->in_place ? count / call->ranks : call->received.count;
         IN_FORM(Reduce_scatter_block, Ireduce_scatter_block, ALLREDUCE, count, from, into, count, type,
                 op, comm);
     case ALLGATHER: {

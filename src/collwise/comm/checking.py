@@ -19,6 +19,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
+from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.mpi.runtime.progress import advance
 from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.system.quantities import parse_time
@@ -83,7 +84,7 @@ class ArgumentExchange:
     @cached_property
     def comm(self) -> MPI.Intracomm:
         """A duplicate of the user's communicator, for the exchanges."""
-        return self._user.Dup()
+        return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
         """Every rank's tuple, which begins with its rank; None for ranks that are late."""

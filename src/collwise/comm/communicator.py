@@ -107,6 +107,8 @@ class Comm(ObjectForms):
         self._record = Record() if record or decision.learn else None
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
+        if self._served and decision.progress and len(world.hosts) > 1:
+            self._dispatch.duplicate.exists()  # so that non-blocking calls have plans at once
 
     def _serve(
         self,

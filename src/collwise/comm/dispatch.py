@@ -39,12 +39,13 @@ class Handler(NamedTuple):
     """What serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: counts them; None if nobody asked.
+    tally: counts them; None if nobody asked.   lasts: whether it serves later calls, too.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
     tally: Tally | None = None
+    lasts: bool = True
 
 
 def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -106,7 +107,7 @@ class Dispatch:
         cannot.   arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, arguments)
-        executor, op, tally = call
+        executor, op, tally, _ = call
         if executor is None and tally is None and fast_key is None:
             return False
         if isinstance(tally, Trial):
@@ -136,14 +137,20 @@ class Dispatch:
         way = way or self._way
         asked = self.call_problem(method, arguments)
         op = arguments[2] if asked is not None and asked.problem.kind.combines else None
-        tally = self._tally(way, method, asked, op)
         if asked is None:  # wrong arguments, or nothing to move: a combine's key may mean either
-            handler = Handler(None, None, tally)
+            handler = Handler(None, None, self._tally(way, method, None, op))
             unsure = key is None or _BY_METHOD[method].combines
             return handler if unsure else self.calls.remember(key, handler)
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
             self.decision.hand_over(asked, form_of(way))
+        elif not self.duplicate.exists(local=way == "nonblocking"):
+            tally = self._tally(way, method, None, op)
+            handler = Handler(None, op, tally, lasts=self.duplicate.refused)
+            return (
+                handler if key is None or not handler.lasts else self.calls.remember(key, handler)
+            )
+        tally = self._tally(way, method, asked, op)
         handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
         return handler if key is None else self.calls.remember(key, handler)
 
@@ -190,11 +197,12 @@ class Dispatch:
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         key: Any = call_key(method, blocking)
         key = key and (way, key)
-        executor, _, tally = self.calls.get(key) or self.find(method, key, blocking, way)
+        executor, _, tally, lasts = self.calls.get(key) or self.find(method, key, blocking, way)
         if tally is not None and not persistent:
             tally.start()
         if executor is None:
-            self._remember(way, fast_key, None, ())
+            if lasts:
+                self._remember(way, fast_key, None, ())
             request = library()
         elif persistent:
             request = executor.persistent(*_buffers(method, blocking))

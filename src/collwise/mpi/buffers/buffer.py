@@ -7,7 +7,7 @@ whether a plan serves a call must not depend on one rank's memory.
 import ctypes
 import sys
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
@@ -15,6 +15,8 @@ from mpi4py import MPI
 from collwise.mpi.buffers.memory import ElementType, Memory
 
 _LARGEST = 2**63 - 1
+Span: TypeAlias = tuple[int, int]
+"""Where memory begins, and one past its last byte."""
 
 
 class Buffer:
@@ -59,6 +61,11 @@ class Buffer:
     def memory(self) -> Memory:
         """Its memory, in elements."""
         return Memory(self.address, self.unit)
+
+    @property
+    def span(self) -> Span:
+        """Memory that belongs to it."""
+        return span_of(self.address, self.nbytes, self.unit)
 
 
 _SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
@@ -110,6 +117,20 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
         if view.c_contiguous or not view.f_contiguous:
             raise
     return MPI.buffer.frombuffer(np.asarray(view).T, readonly=not writable)
+
+
+def check_apart(one: Span, other: Span) -> None:
+    """Raise what libraries raise for a send buffer that is part of the receive buffer."""
+    if one[0] < other[1] and other[0] < one[1]:
+        raise MPI.Exception(MPI.ERR_BUFFER)
+
+
+def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
+    """Memory that belongs to elements: all of it, or their first byte if there may be gaps."""
+    if unit.contiguous or not nbytes:
+        return address, address + nbytes
+    first = address + unit.datatype.Get_true_extent()[0]
+    return first, first + 1
 
 
 def elements_in(length: int, unit: ElementType) -> int:

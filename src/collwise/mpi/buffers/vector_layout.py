@@ -16,10 +16,12 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import (
     Buffer,
     Place,
+    Span,
     checked_index,
     elements_in,
     locate,
     simple_parts,
+    span_of,
 )
 from collwise.mpi.buffers.memory import PREDEFINED, ElementType, Memory
 
@@ -197,6 +199,12 @@ class VectorBuffer(NamedTuple):
     def memory(self) -> Memory:
         """Its memory, as a slot's."""
         return Memory(self.address, self.layout.unit, self.layout.starts)
+
+    def spans(self) -> dict[int, Span]:
+        """Memory that belongs to each rank's part, by rank that has any."""
+        unit, lengths = self.layout.unit, self.layout.lengths
+        starts = self.layout.starts.items()
+        return {rank: span_of(self.address + at, lengths[rank], unit) for rank, at in starts}
 
     @staticmethod
     def read(spec: VectorSpec, ranks: int) -> "VectorBuffer":

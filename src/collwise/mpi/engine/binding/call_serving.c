@@ -156,6 +156,18 @@ static void set_addresses(const struct call *call, const struct entry *entry,
     }
 }
 
+/* Whether the memory of a call's two buffers is apart. */
+static int apart(const struct call *call) {
+    const struct reading *sent = &call->sent, *received = &call->received;
+    if (call->in_place || !call->receives) {
+        return 1;
+    }
+    int64_t sends = sent->count * sent->size, receives = received->count * received->size;
+    sends *= call->method == REDUCE_SCATTER_BLOCK ? call->ranks : 1;
+    receives *= call->method == ALLGATHER ? call->ranks : 1;
+    return sent->address + sends <= received->address || received->address + receives <= sent->address;
+}
+
 static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
     Program *owner = entry->program;
     struct program *program = owner->program;
@@ -277,6 +289,9 @@ PyObject *call_serve(Calls *self, struct call *call) {
         (tally && tally_numbers(tally)[TIMES] >= entry->until)) {
         call_release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
+    } else if ((entry->idle || entry->program) && !apart(call)) {
+        call_release(call);
+        result = Py_NewRef(Py_None); /* Python says whether that is wrong */
     } else if (entry->idle) {
         result = by_request(self, call, entry);
     } else if (!entry->program) {

@@ -20,8 +20,10 @@ from tests.mpi.programs.checks import LIMIT_S, check, main
 
 PROGRAMS = int(os.environ.get("ORDERS", "8"))
 FIRST = 18
-"""How many programs are run on each communicator, and the first one's number: number 19 on 3 ranks, and
-24 on 4, hung when a first non-blocking call made a duplicate."""
+"""How many programs are run on each communicator, and the first one's number.
+
+Number 19 on 3 ranks, and 24 on 4, hung when a first non-blocking call made a duplicate.
+"""
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS = {
     "broadcast": "chain", "reduce": "binomial", "allreduce": "recursive_doubling",

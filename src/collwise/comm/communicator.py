@@ -104,7 +104,8 @@ class Comm(ObjectForms):
             return
         settings = profile, machine, effort, algorithms, order, placement, learn
         decision, world = agreed(MPI.Intracomm(comm), *settings)
-        self._record = Record() if record or decision.learn else None
+        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
+        self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
         if self._served and decision.progress and len(world.hosts) > 1:

@@ -141,6 +141,9 @@ def a_send_buffer_is_no_part_of_the_receive_buffer(comm: MPI.Intracomm) -> None:
         ours.Allgather(matrix[rank], matrix)
         right = np.arange(4.0 * size).reshape(size, 4) + 100 * np.arange(size)[:, None]
         assert np.array_equal(matrix, right)
+        mine = np.full(rank, float(rank)) if rank else matrix.ravel()[1:1]  # nothing, within
+        ours.Allgatherv(mine, [matrix, [*range(size)]])
+        assert matrix.ravel()[0] == 1
         gaps = np.arange(4.0 * size + 4)
         starts = [4 * other + 4 for other in range(size)]
         ours.Allgatherv(gaps[1:3], [gaps, [2] * size, starts, MPI.DOUBLE])

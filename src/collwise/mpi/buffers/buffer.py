@@ -121,7 +121,7 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
 
 def check_apart(one: Span, other: Span) -> None:
     """Raise what libraries raise for a send buffer that is part of the receive buffer."""
-    if one[0] < other[1] and other[0] < one[1]:
+    if max(one[0], other[0]) < min(one[1], other[1]):
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 

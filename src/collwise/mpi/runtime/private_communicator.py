@@ -4,6 +4,7 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
+import logging
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,8 @@ from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
+
+log = logging.getLogger("collwise")
 
 
 class Freeable(Protocol):
@@ -194,6 +197,8 @@ class PrivateDuplicate:
                 with suppress(MPI.Exception):  # no room, which all ranks find out
                     self.make()
             self.refused = self.made is None
+            if self.refused:
+                log.info("the library serves a communicator: no room for a duplicate")
         return self.made is not None
 
     def make(self) -> PrivateCommunicator:

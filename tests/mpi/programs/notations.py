@@ -1,6 +1,7 @@
 """Every way in which mpi4py lets a buffer be written, in every position, against plain mpi4py.
 
-Ours must leave the same bytes, or raise an error of the same type.
+Ours must leave the same bytes, or raise an error of the same type.  mpi4py's libraries disagree on
+one of these calls: MPI.IN_PLACE as both buffers moves nothing on MPICH, and raises on Open MPI.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -170,6 +171,17 @@ class Case(NamedTuple):
         specs.append(written[-1].spec)
         return specs + [MPI.SUM, root] * (self.method == "Reduce"), [w.memory for w in written]
 
+    @property
+    def other_size(self) -> bool:
+        """Whether its buffers are not those of other cases."""
+        return bool({self.sent, self.received} & OTHER_SIZE)
+
+    def on_the_last(self, comm: MPI.Intracomm) -> "Case":
+        """This on the last rank; on all others, the same call with plain buffers."""
+        if comm.rank == comm.size - 1:
+            return self
+        return Case(self.method, self.sent and "bare", self.received and "bare")
+
     def legal(self) -> bool:
         """Whether all ranks are refused or none, and agree on what is gathered."""
         wrong = {"Bcast": {"read-only"}, "Allgather": OTHER_SIZE, "Allgatherv": OTHER_SIZE}
@@ -248,17 +260,22 @@ def buffers_in_all_notations(comm: MPI.Intracomm) -> None:
     every = planned, cw.Comm(comm.Dup(), profile=False)
     different = []
     for number, case in enumerate(filter(Case.legal, cases())):
+        if (number + comm.size) % 2:  # odd and even numbers of ranks take turns
+            continue
         root = number % comm.size
-        form = [*FORMS][number % len(FORMS)]
+        form = [*FORMS][(number + comm.size) % len(FORMS)]
         right = outcome(plain, form, case, root)
-        for ours in every:
-            got = [outcome(ours, form, case, root) for _ in range(3)]
-            if not all(alike(one, right) for one in got):
-                different.append(f"{form} {case}: {right}, ours {got}")
+        refused = comm.allreduce(not isinstance(right, list) or not right, MPI.LOR)
+        for one in (case,) if refused or case.other_size else (case, case.on_the_last(comm)):
+            right = outcome(plain, form, one, root)
+            for ours in every:
+                got = [outcome(ours, form, one, root) for _ in range(2)]
+                if not all(alike(mine, right) for mine in got):
+                    different.append(f"{form} {one}: {right}, ours {got}")
     while TYPES:
         TYPES.pop().Free()
-    for one in (plain, *every):
-        one.Free()
+    for used in (plain, *every):
+        used.Free()
     assert not different, "\n".join(islice(different, 200))
 
 

@@ -25,6 +25,7 @@ from collwise.model.placement import Placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources
+from collwise.mpi.runtime.private_communicator import NO_ROOM
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import World
 from collwise.planner.choose import problem_for
@@ -72,7 +73,8 @@ class Comm(ObjectForms):
     InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
-    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
+    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does, non-blocking
+    calls once there was a blocking or persistent call with a plan.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -182,7 +184,8 @@ class Comm(ObjectForms):
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
         asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
-        return self._dispatch.plan(asked, form) if self._served else None
+        serves = self._served and not self._dispatch.duplicate.refused
+        return self._dispatch.plan(asked, form) if serves else None
 
     def explain(
         self,
@@ -194,6 +197,8 @@ class Comm(ObjectForms):
     ) -> str:
         """In one sentence: what would serve such a call, and why.   Arguments: as `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
+        if self._has_plans and self._dispatch.duplicate.refused:
+            return f"the library's own: {NO_ROOM}"
         return self._decision.explained(asked, form)[1]
 
     def _asked(

@@ -78,6 +78,9 @@ def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
     if comm.size > 1:
         has = [one._dispatch.duplicate.made is not None for one in made]
         assert has[0] > has[-1], has
+        assert made[0].plan("broadcast", 24) is not None
+        assert made[-1].plan("broadcast", 24) is None
+        assert "duplicates of other" in made[-1].explain("broadcast", 24)
         assert sum(has) <= max(1, private_communicator.MOST - begin)
     request = made[-1].Bcast_init(data, 0)
     request.Start()

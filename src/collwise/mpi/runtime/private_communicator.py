@@ -46,6 +46,7 @@ class Executable(Freeable, Protocol):
 MOST = 256
 """Most duplicates of ours that a process has before the library serves on further communicators:
 libraries have some 2,000 communicators, and these are the program's."""
+NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
 _FIRST_PERSISTENT_TAG = 1
@@ -198,7 +199,7 @@ class PrivateDuplicate:
                     self.make()
             self.refused = self.made is None
             if self.refused:
-                log.info("the library serves a communicator: no room for a duplicate")
+                log.info("the library serves a communicator: %s", NO_ROOM)
         return self.made is not None
 
     def make(self) -> PrivateCommunicator:

@@ -39,13 +39,12 @@ class Handler(NamedTuple):
     """What serves the calls of one key.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: counts them; None if nobody asked.   lasts: whether it serves later calls, too.
+    tally: counts them; None if nobody asked.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
     tally: Tally | None = None
-    lasts: bool = True
 
 
 def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -95,6 +94,7 @@ class Dispatch:
         self.operators: list[MPI.Op] = []
         self.fast: Any = None
         self._requesting: dict[Way, Any] = {}
+        self.duplicate.when_made.append(self.forget)
         if COMPILED is not None:
             self.fast = self._calls()
 
@@ -107,7 +107,7 @@ class Dispatch:
         cannot.   arguments: all that the MPI method takes.
         """
         call = self.calls.get(key) or self.find(method, key, arguments)
-        executor, op, tally, _ = call
+        executor, op, tally = call
         if executor is None and tally is None and fast_key is None:
             return False
         if isinstance(tally, Trial):
@@ -145,11 +145,7 @@ class Dispatch:
         if plan is None:
             self.decision.hand_over(asked, form_of(way))
         elif not self.duplicate.exists(local=way == "nonblocking"):
-            tally = self._tally(way, method, None, op)
-            handler = Handler(None, op, tally, lasts=self.duplicate.refused)
-            return (
-                handler if key is None or not handler.lasts else self.calls.remember(key, handler)
-            )
+            plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
         return handler if key is None else self.calls.remember(key, handler)
@@ -197,12 +193,11 @@ class Dispatch:
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         key: Any = call_key(method, blocking)
         key = key and (way, key)
-        executor, _, tally, lasts = self.calls.get(key) or self.find(method, key, blocking, way)
+        executor, _, tally = self.calls.get(key) or self.find(method, key, blocking, way)
         if tally is not None and not persistent:
             tally.start()
         if executor is None:
-            if lasts:
-                self._remember(way, fast_key, None, ())
+            self._remember(way, fast_key, None, ())
             request = library()
         elif persistent:
             request = executor.persistent(*_buffers(method, blocking))

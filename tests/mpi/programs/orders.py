@@ -5,7 +5,6 @@ legal if it ends even where every collective waits for all ranks: `ends` tells. 
 ours, with the right bytes.
 """
 
-import faulthandler
 import os
 import time
 from collections.abc import Sequence
@@ -16,7 +15,6 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from tests.mpi.programs.checks import LIMIT_S, check, main
 
 PROGRAMS = int(os.environ.get("ORDERS", "8"))
 FIRST = 18
@@ -220,19 +218,3 @@ def run(comm: MPI.Intracomm, program: Program) -> None:
                 requests[step.of] = made, call
     for one in (*(ours[number] for number in sorted(ours)), plain):
         one.Free()
-
-
-@check
-def programs_in_every_legal_order_end(comm: MPI.Intracomm) -> None:
-    for number in range(FIRST, FIRST + PROGRAMS):
-        faulthandler.dump_traceback_later(LIMIT_S, exit=True)
-        program = drawn(Random(f"{comm.size} {number}"), comm.size)
-        try:
-            run(comm, program)
-        except BaseException as problem:
-            problem.add_note(f"program {number} on {comm.size} ranks")
-            raise
-
-
-if __name__ == "__main__":
-    main()

@@ -174,12 +174,14 @@ class PrivateDuplicate:
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
     of: the user's communicator, as an object of mpi4py's.   refused: whether there is to be none.
+    when_made: what is called when it is made.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.of = MPI.Intracomm(comm)
         self.made: PrivateCommunicator | None = None
         self.refused = False
+        self.when_made: list[Callable[[], object]] = []
         self._users: list[Callable[[], object]] = []
 
     def inform(self, act: Callable[[], object]) -> None:
@@ -207,6 +209,8 @@ class PrivateDuplicate:
         if self.made is None:
             self.made = PrivateCommunicator(self.of)
             self.made.when_broken = self._users
+            for act in self.when_made:
+                act()
         self.made.check()
         return self.made
 

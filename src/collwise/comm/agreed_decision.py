@@ -1,5 +1,6 @@
 """Wrapping a communicator: rank 0's settings and view of the machine, on all ranks."""
 
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import zip_longest
@@ -19,6 +20,8 @@ from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.world import World, describe
 from collwise.profiles.profile import Profile
+
+_version = cache(version)  # it reads files
 
 
 def agreed(
@@ -76,7 +79,7 @@ def _check_algorithms(comm: MPI.Intracomm) -> None:
     """Raise on all ranks if their algorithms differ: they would run different schedules."""
     every = ALGORITHMS.values()
     known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
-    facts = [(f"version {version('collwise')}",), *known]
+    facts = [(f"version {_version('collwise')}",), *known]
     if len(set(comm.allgather(sha256(repr(facts).encode()).digest()))) == 1:
         return
     first, *others = comm.allgather(facts)

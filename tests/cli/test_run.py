@@ -127,6 +127,26 @@ def test_a_script_sees_ours_as_the_world(mpi: Library, scripts: Path) -> None:
 
 
 @pytest.mark.mpi
+@on_one("openmpi")
+def test_a_summary_has_the_calls_on_the_scripts_own_communicators(
+    mpi: Library, scripts: Path
+) -> None:
+    (scripts / "own.py").write_text(
+        "import collwise as cw, numpy as np\n"
+        "from mpi4py import MPI\n"
+        "comm = cw.Comm(MPI.COMM_WORLD)\n"
+        "for _ in range(3): comm.Bcast(np.zeros(100))\n"
+        "comm.Dup().Allreduce(np.zeros(7), np.zeros(7))\n",
+        encoding="utf-8",
+    )
+    ended = served(mpi, scripts, "--json", "calls.json", "own.py")
+    assert ended.code == 0, ended
+    document = json.loads((scripts / "calls.json").read_text(encoding="utf-8"))
+    calls = {(one["method"], one["nbytes"]): one["times"] for one in document["calls"]}
+    assert calls == {("Bcast", 800): 3, ("Allreduce", 56): 1}
+
+
+@pytest.mark.mpi
 @on_one("mpich")
 def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
     (scripts / "fails.py").write_text(

@@ -107,15 +107,17 @@ def outcomes(
     sizes: Iterable[int],
     programs: Sequence[str],
     turns: Turns = (),
+    limit_s: float = LIMIT_S,
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
     turns: groups of numbers of ranks; of each, a check runs on one only.
     engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
+    limit_s: for each program in each round.
     """
     parts = rounds(sizes)
     ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
-    limit_s = LIMIT_S * len(parts) * len(programs)
+    limit_s *= len(parts) * len(programs)
     words += ["|".join(map(str, group)) for group in turns if len(group) > 1]
     try:
         command = "-m", "tests.mpi.programs", *words, *programs

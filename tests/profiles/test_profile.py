@@ -1,5 +1,6 @@
 """Profiles: exact round trips, clear words about damage, refusal of strangers, atomic files."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -32,6 +33,7 @@ from collwise.profiles.records import (
     placement_of,
 )
 from collwise.profiles.store import add_learned, default_path, find
+from collwise.system.files import _taken
 
 FINGERPRINT = Fingerprint(
     cpu_model="Test CPU ½",
@@ -424,6 +426,34 @@ def test_every_machine_has_its_own_file(home: Path) -> None:
     odd = msgspec.structs.replace(FINGERPRINT, mpi_library="../Évil MPI/" + "x" * 300)
     assert default_path(odd).parent == path.parent
     assert len(default_path(odd).name) < 100
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose system does not know the user."""
+    for name in ("HOME", "XDG_DATA_HOME", ENVIRONMENT):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert find(FINGERPRINT) is None
+    with pytest.raises(InvalidArgument, match=ENVIRONMENT):
+        default_path(FINGERPRINT)
+
+
+def test_a_lock_that_another_host_removed_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network's file system keeps a file that is open under another name."""
+    place, lock, removed = tmp_path / ".x.lock", fcntl.flock, tmp_path / ".nfs1"
+
+    def late(descriptor: int, how: int) -> None:
+        lock(descriptor, how)
+        if not removed.exists():
+            place.rename(removed)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert _taken(place) is None
+    held = _taken(place)
+    assert held is not None
+    os.close(held)
 
 
 def test_finding_a_saved_profile(home: Path) -> None:

@@ -44,6 +44,17 @@ def test_the_most_frequent_first(tmp_path: Path) -> None:
     assert [t.problem.nbytes for t in tasks_of(path, 2)] == [80]
 
 
+def test_those_that_took_most_time_first(tmp_path: Path) -> None:
+    path = summary(
+        tmp_path,
+        call(800, 90, spent_s=1.4e-3),
+        call(80, 5, form="persistent", collective="reduce"),
+        call(1000, 3, collective="allreduce", spent_s=588.0),
+    )
+    told = [task.problem.collective for task in tasks_of(path, 4)]
+    assert told == ["allreduce", "broadcast", "reduce"]
+
+
 def test_not_too_many(tmp_path: Path) -> None:
     names = "broadcast", "allreduce", "reduce"
     calls = [call(8 * 3**n, collective=name, op=None) for n in range(14) for name in names]

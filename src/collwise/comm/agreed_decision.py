@@ -1,11 +1,16 @@
 """Wrapping a communicator: rank 0's settings and view of the machine, on all ranks."""
 
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import zip_longest
 from os import PathLike
 from textwrap import shorten
 from typing import Any
 
 from mpi4py import MPI
 
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.comm.decision import Decision
 from collwise.errors import InvalidArgument, shown
 from collwise.model.levels import Levels
@@ -15,6 +20,8 @@ from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.world import World, describe
 from collwise.profiles.profile import Profile
+
+_version = cache(version)  # it reads files
 
 
 def agreed(
@@ -33,6 +40,7 @@ def agreed(
     comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
     The other parameters are those of `cw.Comm`.
     """
+    _check_algorithms(comm)
     world = describe(comm)
     settings = profile, machine, effort, algorithms, order, placement, learn
 
@@ -65,6 +73,24 @@ def agreed(
         level_placement = find_placement(comm, world).placement
     world = world._replace(level_placement=level_placement)
     return decision.on(world), world
+
+
+def _check_algorithms(comm: MPI.Intracomm) -> None:
+    """Raise on all ranks if their algorithms differ: they would run different schedules."""
+    every = ALGORITHMS.values()
+    known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
+    facts = [(f"version {_version('collwise')}",), *known]
+    if len(set(comm.allgather(sha256(repr(facts).encode()).digest()))) == 1:
+        return
+    first, *others = comm.allgather(facts)
+    for rank, theirs in enumerate(others, 1):
+        for ours, other in zip_longest(first, theirs):
+            if ours != other:
+                raise InvalidArgument(
+                    "ranks with the same algorithms",
+                    f"rank 0 and rank {rank} differ in {(ours or other)[0]}",
+                    "install the same version on all nodes, and register alike on all ranks",
+                )
 
 
 def _shown(setting: object) -> str:

@@ -24,13 +24,12 @@ def broadcast_key(buf: Any, root: int) -> Hashable:
 def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Hashable:
     """A cache key for what a call combines; None if that is slow to find out."""
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
-    if type(vector) is not np.ndarray:
-        listed = vector_key(method, vector)
-        return listed and (listed, vector_key(method, recvbuf), root, id(op))
-    other = recvbuf if type(recvbuf) is np.ndarray else vector
-    if other is not vector and other.dtype != vector.dtype:
-        return None
-    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+    other = vector if recvbuf is None else recvbuf
+    if type(vector) is np.ndarray and type(other) is np.ndarray:
+        same = other is vector or other.dtype == vector.dtype
+        return (method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)) if same else None
+    keys = vector_key(method, vector), vector_key(method, other)
+    return None if None in keys else (*keys, root, id(op))
 
 
 def call_key(method: str, arguments: Sequence[Any]) -> Hashable:

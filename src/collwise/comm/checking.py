@@ -19,6 +19,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
+from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.mpi.runtime.progress import advance
 from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.system.quantities import parse_time
@@ -83,7 +84,7 @@ class ArgumentExchange:
     @cached_property
     def comm(self) -> MPI.Intracomm:
         """A duplicate of the user's communicator, for the exchanges."""
-        return self._user.Dup()
+        return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
         """Every rank's tuple, which begins with its rank; None for ranks that are late."""
@@ -211,7 +212,7 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
     root, parts = arguments.get("root", 0), collective.unit(comm.Get_size(), 1)
     has_output = collective.has_output(comm.Get_rank(), root)
     buffers = arguments["sendbuf"], arguments["recvbuf"]
-    sent, received = combined_buffers(*buffers, has_output=has_output)
+    sent, received = combined_buffers(*buffers, has_output=has_output, parts=parts)
     if received is not None and received is not sent and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
         raise InvalidArgument(

@@ -25,6 +25,7 @@ from collwise.model.placement import Placement
 from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources
+from collwise.mpi.runtime.private_communicator import NO_ROOM
 from collwise.mpi.runtime.progress import ENGINE
 from collwise.mpi.runtime.world import World
 from collwise.planner.choose import problem_for
@@ -72,7 +73,8 @@ class Comm(ObjectForms):
     InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
-    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does.
+    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does, non-blocking
+    calls once there was a blocking or persistent call with a plan.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -104,9 +106,12 @@ class Comm(ObjectForms):
             return
         settings = profile, machine, effort, algorithms, order, placement, learn
         decision, world = agreed(MPI.Intracomm(comm), *settings)
-        self._record = Record() if record or decision.learn else None
+        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
+        self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
+        if self._served and decision.progress and len(world.hosts) > 1:
+            self._dispatch.duplicate.exists()  # so that non-blocking calls have plans at once
 
     def _serve(
         self,
@@ -179,7 +184,8 @@ class Comm(ObjectForms):
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
         asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
-        return self._dispatch.plan(asked, form) if self._served else None
+        serves = self._served and not self._dispatch.duplicate.refused
+        return self._dispatch.plan(asked, form) if serves else None
 
     def explain(
         self,
@@ -191,6 +197,8 @@ class Comm(ObjectForms):
     ) -> str:
         """In one sentence: what would serve such a call, and why.   Arguments: as `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
+        if self._has_plans and self._dispatch.duplicate.refused:
+            return f"the library's own: {NO_ROOM}"
         return self._decision.explained(asked, form)[1]
 
     def _asked(
@@ -306,7 +314,7 @@ class Comm(ObjectForms):
 
         A rank with a count of 0 contributes nothing.  Where a plan of ours runs, InvalidArgument is
         raised before anything is sent if the send buffer's size is not its count's, or if parts of
-        the receive buffer overlap or reach beyond its end.
+        the receive buffer overlap.
         """
         fast = self._fast_allgatherv
         fast_key = None if fast is None else fast(self, sendbuf, recvbuf)

@@ -94,6 +94,7 @@ class Dispatch:
         self.operators: list[MPI.Op] = []
         self.fast: Any = None
         self._requesting: dict[Way, Any] = {}
+        self.duplicate.when_made.append(self.forget)
         if COMPILED is not None:
             self.fast = self._calls()
 
@@ -136,14 +137,16 @@ class Dispatch:
         way = way or self._way
         asked = self.call_problem(method, arguments)
         op = arguments[2] if asked is not None and asked.problem.kind.combines else None
-        tally = self._tally(way, method, asked, op)
         if asked is None:  # wrong arguments, or nothing to move: a combine's key may mean either
-            handler = Handler(None, None, tally)
+            handler = Handler(None, None, self._tally(way, method, None, op))
             unsure = key is None or _BY_METHOD[method].combines
             return handler if unsure else self.calls.remember(key, handler)
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
             self.decision.hand_over(asked, form_of(way))
+        elif not self.duplicate.exists(local=way == "nonblocking"):
+            plan = asked = None  # once there is a duplicate, all caches are emptied
+        tally = self._tally(way, method, asked, op)
         handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
         return handler if key is None else self.calls.remember(key, handler)
 
@@ -328,10 +331,10 @@ class Dispatch:
         if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
         has_output = collective.has_output(self.rank, root)
-        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output)
-        datatype = sent.unit.datatype
         parts = collective.unit(self._ranks, 1)
-        if sent.count % parts or not sent.nbytes or not can_combine(op, datatype):
+        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output, parts=parts)
+        datatype = sent.unit.datatype
+        if not sent.nbytes or not can_combine(op, datatype):
             return None
         if (
             received is not None

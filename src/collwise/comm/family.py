@@ -124,9 +124,10 @@ class Inheritable(MPI.Intracomm):
 
     def _take_hint(self, info: MPI.Info) -> None:
         if self._has_plans and (text := _hint(info)):
+            decision = self._decision.hinted(text)  # raises before anything is changed
             self._unwrap()
             self._views = {}
-            self._serve(self._decision.hinted(text), self._world, self.Get_rank(), like=self)
+            self._serve(decision, self._world, self.Get_rank(), like=self)
 
     def _derived(
         self, made: MPI.Intracomm, *, later: bool = False, hint: str = ""

@@ -213,7 +213,7 @@ def _allgatherv(library: Call, ask: Call, known: Known, latest: Latest) -> Call:
             key = datatype.handle, each
             serves = known.get(key, False)
             latest[each] = datatype if serves else None
-        except _NO_ARRAY:
+        except _UNKNOWN:
             key = None
         if serves and info is None and not _RUNNING:
             return library(sendbuf, recvbuf)

@@ -170,6 +170,8 @@ class Trial(Tally):
             expected_s = BLOCKS[self._round] * sum(behind_s)
         if spent_s + expected_s > self._learning.share * elapsed_s:
             return self._go_on(self.numbers[TIMES])
+        if not self._dispatch.duplicate.exists():
+            return self._end(None)
         if not self._plans:
             begin = monotonic()
             try:

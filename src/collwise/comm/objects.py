@@ -22,9 +22,12 @@ FIRST_BYTES, SLOT_BYTES = 512, 256
 MAX_RANKS = 64
 """With more ranks, an allgather of slots takes longer than one of sizes."""
 MAX_COMBINING = 8
-"""Most ranks of a reduction in which every rank combines everything by itself."""
+"""Most ranks of a reduction in which one rank, or every rank, combines everything by itself."""
+_NUMBERS = frozenset({bool, int, float, complex})
+"""Their predefined operators have the same result on every rank; others' may differ."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
-"""Heads: bytes of the pickle and number of buffers that follow; a slot has only the first."""
+"""Heads: bytes of the pickle and number of buffers that follow.  A slot has only the first; it is
+negative if every rank may combine the object by itself."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
 """Bytes of a pickle that fit behind the head."""
 _OBJECT: Way = "object"
@@ -56,11 +59,15 @@ class ObjectForms(Inheritable):
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
-        if self._gathers("allreduce", MAX_COMBINING) and (
-            every := allgather(self._for_objects(), sendobj, small=True)
-        ):
-            return _combined(every, op)
-        return self._library_allreduce(sendobj, op)
+        if not self._gathers("allreduce", MAX_COMBINING):
+            return self._library_allreduce(sendobj, op)
+        alike = type(sendobj) in _NUMBERS and isinstance(op, MPI.Op) and op.is_predefined
+        comm, rank = self._for_objects(), self.Get_rank()
+        every, alike = small_objects(comm, sendobj, alike=alike)
+        if not every:
+            return self._library_allreduce(sendobj, op)
+        total = _combined(every, op) if alike or rank == 0 else None
+        return total if alike else bcast(comm, total, rank, 0)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
@@ -68,7 +75,7 @@ class ObjectForms(Inheritable):
             self._gathers("reduce", MAX_COMBINING)
             and hasattr(type(root), "__index__")
             and 0 <= int(root) < self.Get_size()
-            and (every := allgather(self._for_objects(), sendobj, small=True))
+            and (every := small_objects(self._for_objects(), sendobj)[0])
         ):
             return _combined(every, op) if self.Get_rank() == root else None
         return self._library_reduce(sendobj, op, root)
@@ -119,27 +126,36 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
     return _loaded(view[8 * count : length], buffers)
 
 
-def allgather(comm: MPI.Intracomm, obj: Any, *, small: bool = False) -> list[Any]:
-    """The objects of all ranks, in rank order.
-
-    small: stop after the first collective, which carries small objects, and return an empty list
-    if an object of some rank is large.
-    """
+def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
+    """The objects of all ranks, none if one is large, and whether `alike` on all ranks."""
     pickled = MPI.pickle.dumps(obj)
-    slots, lengths = _first(comm, pickled)
-    if small and max(lengths) > _SLOT:
-        return []
+    slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))
+    lengths = list(map(abs, heads))
+    objects = [] if max(lengths) > _SLOT else _loaded_slots(slots, lengths)
+    return objects, max(heads) < 0
+
+
+def allgather(comm: MPI.Intracomm, obj: Any) -> list[Any]:
+    """The objects of all ranks, in rank order."""
+    pickled = MPI.pickle.dumps(obj)
+    slots, lengths = _first(comm, pickled, len(pickled))
     counts = [length if length > _SLOT else 0 for length in lengths]
     rest = memoryview(bytearray(sum(counts)))
     if rest.nbytes:
         mine = pickled if len(pickled) > _SLOT else b""
         comm.Allgatherv([mine, len(mine), MPI.BYTE], [rest, counts, MPI.BYTE])
+    return _loaded_slots(slots, lengths, rest)
+
+
+def _loaded_slots(slots: memoryview, lengths: list[int], rest: Any = b"") -> list[Any]:
+    """The objects in everybody's slots.   rest: those that are too long for a slot."""
     objects, place = [], 0
-    for rank, (length, count) in enumerate(zip(lengths, counts, strict=True)):
-        start = rank * SLOT_BYTES + _LENGTH.size
-        one = rest[place : place + count] if count else slots[start : start + length]
+    for start, length in zip(range(0, len(slots), SLOT_BYTES), lengths, strict=True):
+        one = slots[start + _LENGTH.size : start + _LENGTH.size + length]
+        if length > _SLOT:
+            one = rest[place : place + length]
+            place += length
         objects.append(MPI.pickle.loads(one))
-        place += count
     return objects
 
 
@@ -153,9 +169,9 @@ def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
     return objects[0]
 
 
-def _first(comm: MPI.Intracomm, pickled: bytes) -> tuple[memoryview, list[int]]:
-    """Everybody's slot, and the bytes of everybody's pickle."""
-    slot = (_LENGTH.pack(len(pickled)) + pickled)[:SLOT_BYTES].ljust(SLOT_BYTES, b"\0")
+def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, list[int]]:
+    """Everybody's slot, and everybody's head."""
+    slot = (_LENGTH.pack(head) + pickled)[:SLOT_BYTES].ljust(SLOT_BYTES, b"\0")
     slots = bytearray(SLOT_BYTES * comm.Get_size())
     comm.Allgather([slot, SLOT_BYTES, MPI.BYTE], [slots, SLOT_BYTES, MPI.BYTE])
     starts = range(0, len(slots), SLOT_BYTES)

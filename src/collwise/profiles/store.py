@@ -19,10 +19,19 @@ from collwise.system.formatting import count
 
 log = logging.getLogger("collwise")
 
+log = logging.getLogger("collwise")
+
 
 def folder() -> Path:
-    """Where profiles live, one for each kind of machine."""
-    return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+    """Where profiles live, one for each kind of machine.
+
+    Raises InvalidArgument for a user without a home.
+    """
+    try:
+        return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+    except RuntimeError as problem:
+        remedy = f"name a profile's file in {ENVIRONMENT}, or set HOME"
+        raise InvalidArgument("the folder of profiles", str(problem), remedy) from None
 
 
 def chosen() -> Path | None:
@@ -125,7 +134,11 @@ def find(fingerprint: Fingerprint) -> Profile | None:
     Raises DamagedProfile if the file cannot be read, or is the one that COLLWISE_PROFILE names and
     not there, and ForeignProfile if it is another machine's.
     """
-    path = default_path(fingerprint)
+    try:
+        path = default_path(fingerprint)
+    except InvalidArgument as problem:  # as in a container whose system does not know the user
+        log.info("no saved profile: %s", problem)
+        return None
     try:
         missing = not path.exists()
     except OSError:

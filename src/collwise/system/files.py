@@ -117,10 +117,11 @@ def _taken(place: Path) -> int | None:
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Who had it before has removed the file: others make a new one, and lock that.
-        if os.fstat(lock).st_nlink:
+        # Who had it before has removed the file: others make a new one, and lock that.  On another
+        # host's file system only the name tells.
+        if os.path.samestat(os.fstat(lock), place.stat()):
             return lock
-    except BlockingIOError:
+    except (BlockingIOError, FileNotFoundError):
         pass
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):

@@ -15,7 +15,7 @@ from collwise.tuning.outcomes import Task
 FORMAT = "collwise calls"
 """The format of the document that `collwise run --json` writes."""
 MAX_TASKS = 32
-"""Races, of the most frequent calls."""
+"""Races, of the calls that took most time."""
 
 
 class _Call(msgspec.Struct):
@@ -27,6 +27,7 @@ class _Call(msgspec.Struct):
     sources: tuple[tuple[int, int], ...] = ()
     op: str | None = None
     dtype: str | None = None
+    spent_s: float | None = None
 
 
 class _Summary(msgspec.Struct):
@@ -53,14 +54,16 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> list[Task]:
-    """The calls on so many ranks, the most frequent first, none of which decides about another.
+    """The calls on so many ranks, none of which decides about another.
+
+    Those on which rank 0 spent most time first; where that is not known, the most frequent.
 
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
     summary = read_summary(path)
     calls = [one for one in summary.calls if one.collective and one.ranks == ranks > 1]
     tasks: list[Task] = []
-    for call in sorted(calls, key=lambda one: -one.times):
+    for call in sorted(calls, key=lambda one: (-(one.spent_s or 0), -one.times)):
         task = _task(call)
         if task is not None and len(tasks) < MAX_TASKS and not any(_near(task, t) for t in tasks):
             tasks.append(task)

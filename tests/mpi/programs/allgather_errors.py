@@ -22,10 +22,8 @@ def what_cannot_be_right_is_refused_before_anything_is_sent(comm: MPI.Intracomm)
     wrong: list[tuple[Any, Any, str]] = [
         (mine, [result, counts, list(range(size)), MPI.DOUBLE], "overlap: both have"),
         (mine, [result, (counts, 0)], "overlap"),
-        (mine, [result[:-3], counts], "bytes 0 to"),
         (np.ones(3), [result, counts], "rank"),
         (np.ones(1), [result, counts], "its send buffer has 8"),
-        (None, [result, counts, [2 * rank + 3 for rank in range(size)], MPI.DOUBLE], "longer"),
     ]
     if size > 1:  # alone, the library's own serves
         for send, recv, words in wrong:
@@ -35,8 +33,6 @@ def what_cannot_be_right_is_refused_before_anything_is_sent(comm: MPI.Intracomm)
         for call in (ours.Allgather, ours.Allgather_init):
             with raises(InvalidArgument, match="send buffer has 24"):
                 call(np.ones(3), result[:-2])
-            with raises(InvalidArgument, match="longer buffer"):
-                call(mine, [result[:-3], 2, MPI.DOUBLE])
     for call in (ours.Allgatherv, ours.Allgatherv_init):  # (Open MPI would take it)
         with raises(InvalidArgument, match=f"count of rank {size - 1} is -1"):
             call(mine, [result, [*counts[:-1], -1]])

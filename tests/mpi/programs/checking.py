@@ -91,7 +91,7 @@ def mistakes(ours: cw.Comm, odd: bool) -> list[tuple[Callable[[], Any], str]]:
         (lambda: ours.Allgather(data, everything.view("q")), "sends float64 and receives int64"),
         (lambda: ours.Allgather_init(*gathered(kinds[odd])), "elements: float64 on rank 0, int64"),
         (lambda: ours.Allreduce(data, result[odd:]), "32 bytes to send and 24 to receive"),
-        (lambda: ours.Reduce_scatter_block(everything[odd:], data), "bytes to send and 32"),
+        (lambda: ours.Reduce_scatter_block(everything[size * odd :], data), "bytes to send and 32"),
         (lambda: ours.Reduce_scatter_block_init(everything, data[odd:]), "24 to receive in each"),
         (one_or_another, f"rank 0 calls Bcast, rank {last} Allreduce"),
         (lambda: ours.Allgather(data[odd:], everything), "send buffer has 24"),

@@ -216,12 +216,12 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
         executor = executor_for(schedule, private, op)
         for in_place in (False, True):
             result = np.where(np.arange(4 * count) % 2, -1, numbers).astype(np.int32)
-            send: Any = [numbers, count, spread]
+            send: Any = [numbers, spread]
             recv: Any = None
             if where is not None:
                 recv = [result, where.stop - where.start, spread]
                 if in_place:
-                    send, recv = MPI.IN_PLACE, [result, count, spread]
+                    send, recv = MPI.IN_PLACE, [result, spread]
             executor.run(send, recv)
             if where is not None:
                 expected = total[4 * where.start : 4 * where.stop : 2]

@@ -178,6 +178,21 @@ def elements_without_an_extent_of_their_own(comm: MPI.Intracomm) -> None:
         again.Free()
 
 
+@check
+def elements_from_the_last_to_the_first(comm: MPI.Intracomm) -> None:
+    """MPICH refuses a message of packed long complex numbers from a rank to itself into these."""
+    count, size, rank = 8192, comm.size, comm.rank
+    ours = served(comm, {**WHOLE, "broadcast": "chain_segmented(segment=4096)"})
+    down = MPI.C_LONG_DOUBLE_COMPLEX.Create_vector(count, 1, -1).Commit()
+    for who in range(size):
+        data = np.arange(count).astype("G") * (rank == 0)
+        turned = data[::-1].copy()
+        ours.Bcast([turned[count - 1 :], 1, down] if rank == who else data)
+        assert np.array_equal(turned[::-1] if rank == who else data, np.arange(count))
+    down.Free()
+    ours.Free()
+
+
 def broken_specs() -> dict[str, Any]:
     """Buffers that mpi4py refuses."""
     numbers = np.zeros(4)

@@ -7,7 +7,7 @@ whether a plan serves a call must not depend on one rank's memory.
 import ctypes
 import sys
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
@@ -15,18 +15,21 @@ from mpi4py import MPI
 from collwise.mpi.buffers.memory import ElementType, Memory
 
 _LARGEST = 2**63 - 1
+Span: TypeAlias = tuple[int, int]
+"""Where memory begins, and one past its last byte."""
 
 
 class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
+    parts: of how many blocks the user's count is that of one.
     nbytes: bytes in it, equal on all ranks by MPI's rules.   unit: its elements.
     """
 
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
 
-    def __init__(self, spec: Any, *, writable: bool) -> None:
-        if type(spec) is np.ndarray:
+    def __init__(self, spec: Any, *, writable: bool, parts: int = 1) -> None:
+        if type(spec) is np.ndarray and spec.size % parts == 0:
             dtype = spec.dtype
             if dtype.isnative and (unit := _NATIVE.get(dtype.char)) is not None:
                 memory = memory_of(spec, writable=writable)
@@ -34,30 +37,35 @@ class Buffer:
                 self.address, self.nbytes, self.unit = memory.address, memory.nbytes, unit
                 self.count = spec.size
                 return
-        data, count, displacement, datatype = simple_parts(spec)
-        counted = count is not None
+        data, number, first, datatype = simple_parts(spec)
+        counted = number is not None
         self.keep, address, length, unit = locate(data, datatype, counted, writable=writable)
+        displacement = _index("displacement", first or 0)
         if type(spec) is np.ndarray and spec.dtype.isnative and spec.dtype.char in _SIMPLE:
             _NATIVE[spec.dtype.char] = unit
         offset = displacement * unit.extent
         if displacement and not 0 < offset <= length:
             raise ValueError(f"message: displacement {displacement} out of bounds")
-        if count is None:
+        if counted:
+            count = _index("count", number) * parts
+        else:
             count = elements_in(length - offset, unit)
+            if count % parts:
+                raise ValueError(f"message: {count} elements are no multiple of {parts} blocks")
         if count and not address:
             _check_absolute(data, count, unit)
         self.unit, self.count, self.nbytes = unit, count, count * unit.size
         self.address = address + offset
-        if address and unit.contiguous and offset + self.nbytes > length:
-            raise ValueError(
-                f"message: buffer length {length} is less than the"
-                f" {offset + self.nbytes} bytes that count and displacement need"
-            )
 
     @property
     def memory(self) -> Memory:
         """Its memory, in elements."""
         return Memory(self.address, self.unit)
+
+    @property
+    def span(self) -> Span:
+        """Memory that belongs to it."""
+        return span_of(self.address, self.nbytes, self.unit)
 
 
 _SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
@@ -109,6 +117,20 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
         if view.c_contiguous or not view.f_contiguous:
             raise
     return MPI.buffer.frombuffer(np.asarray(view).T, readonly=not writable)
+
+
+def check_apart(one: Span, other: Span) -> None:
+    """Raise what libraries raise for a send buffer that is part of the receive buffer."""
+    if max(one[0], other[0]) < min(one[1], other[1]):
+        raise MPI.Exception(MPI.ERR_BUFFER)
+
+
+def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
+    """Memory that belongs to elements: all of it, or their first byte if there may be gaps."""
+    if unit.contiguous or not nbytes:
+        return address, address + nbytes
+    first = address + unit.datatype.Get_true_extent()[0]
+    return first, first + 1
 
 
 def elements_in(length: int, unit: ElementType) -> int:
@@ -188,19 +210,23 @@ def is_in_place(sendbuf: Any) -> bool:
 
 
 def combined_buffers(
-    sendbuf: Any, recvbuf: Any, *, has_output: bool
+    sendbuf: Any, recvbuf: Any, *, has_output: bool, parts: int = 1
 ) -> tuple[Buffer, Buffer | None]:
-    """The send and receive buffers of a collective that combines; the same one if in place."""
-    received = Buffer(recvbuf, writable=True) if has_output else None
-    if received is not None and is_in_place(sendbuf):
+    """The send and receive buffers of a collective that combines; the same one if in place.
+
+    parts: how many blocks the result has, one for each rank.
+    """
+    if has_output and is_in_place(sendbuf):
+        received = Buffer(recvbuf, writable=True, parts=parts)
         return received, received
-    return Buffer(sendbuf, writable=False), received
+    output = Buffer(recvbuf, writable=True) if has_output else None
+    return Buffer(sendbuf, writable=False, parts=parts), output
 
 
-def simple_parts(spec: Any) -> tuple[Any, int | None, int, Any]:
-    """Data, count, displacement and type of the forms that mpi4py takes."""
+def simple_parts(spec: Any) -> tuple[Any, Any, Any, Any]:
+    """Data, count, displacement and type of the forms that mpi4py takes, as passed."""
     if not isinstance(spec, list | tuple):
-        if spec is None or spec is MPI.BOTTOM or isinstance(spec, str | int):
+        if spec is not MPI.BOTTOM and (spec is None or isinstance(spec, str | int)):
             raise TypeError("message: expecting buffer or list/tuple")
         return spec, None, 0, None
     if not 2 <= len(spec) <= 4:
@@ -212,8 +238,7 @@ def simple_parts(spec: Any) -> tuple[Any, int | None, int, Any]:
         count, datatype = None, count
     elif len(spec) < 4 and isinstance(count, list | tuple):
         count, displacement = count
-    number = None if count is None else _index("count", count)
-    return data, number, _index("displacement", displacement or 0), datatype
+    return data, count, displacement, datatype
 
 
 def _index(name: str, value: Any) -> int:

@@ -16,10 +16,12 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import (
     Buffer,
     Place,
+    Span,
     checked_index,
     elements_in,
     locate,
     simple_parts,
+    span_of,
 )
 from collwise.mpi.buffers.memory import PREDEFINED, ElementType, Memory
 
@@ -57,13 +59,8 @@ def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
 
 def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
     """The buffer of an Allgather, whose count is that of one rank."""
-    data, count, first, datatype = simple_parts(spec)
-    if count is None:
-        _, _, length, unit = locate(data, datatype, False, writable=True)
-        elements = elements_in(length - first * unit.extent, unit)
-        count, left = divmod(elements, ranks)
-        if left:
-            raise ValueError(f"message: {elements} elements are no multiple of {ranks} ranks")
+    count = Buffer(spec, writable=True, parts=ranks).count // ranks
+    data, _, first, datatype = simple_parts(spec)
     displacements = [first + rank * count for rank in range(ranks)] if first else None
     return VectorSpec(data, count, displacements, datatype)
 
@@ -157,14 +154,12 @@ class VectorLayout:
     """Where every rank's part is, relative to the buffer's address.
 
     lengths: bytes by rank.   starts: by rank that has any, where its part begins, in bytes from
-    the address.   low, high: the range of memory in use, in bytes from the address.
+    the address.
     """
 
     unit: ElementType
     lengths: tuple[int, ...]
     starts: Mapping[int, int]
-    low: int
-    high: int
 
     @staticmethod
     def of(
@@ -190,24 +185,7 @@ class VectorLayout:
                     f" have element {first}",
                     "give displacements at least as far apart as the counts",
                 )
-        lengths = tuple(count * unit.size for count in counts)
-        if not taken:
-            return VectorLayout(unit, lengths, starts, 0, 0)
-        lower, span = (0, unit.extent) if unit.contiguous else unit.datatype.Get_true_extent()
-        low, high = taken[0][0] * unit.extent, (taken[-1][1] - 1) * unit.extent
-        return VectorLayout(unit, lengths, starts, low + lower, high + lower + span)
-
-    def fit(self, length: int) -> None:
-        """Raise InvalidArgument if it reaches beyond a buffer of so many bytes.
-
-        Parts may begin before the buffer: MPI allows negative displacements.
-        """
-        if self.high > length:
-            raise InvalidArgument(
-                _ASKED,
-                f"it has {length} bytes, and the parts are in bytes {self.low} to {self.high}",
-                "correct counts, displacements and type, or give a longer buffer",
-            )
+        return VectorLayout(unit, tuple(count * unit.size for count in counts), starts)
 
 
 class VectorBuffer(NamedTuple):
@@ -222,11 +200,17 @@ class VectorBuffer(NamedTuple):
         """Its memory, as a slot's."""
         return Memory(self.address, self.layout.unit, self.layout.starts)
 
+    def spans(self) -> dict[int, Span]:
+        """Memory that belongs to each rank's part, by rank that has any."""
+        unit, lengths = self.layout.unit, self.layout.lengths
+        starts = self.layout.starts.items()
+        return {rank: span_of(self.address + at, lengths[rank], unit) for rank, at in starts}
+
     @staticmethod
     def read(spec: VectorSpec, ranks: int) -> "VectorBuffer":
         """Read where every rank's part is.
 
-        Raises as mpi4py does, and InvalidArgument for parts that overlap or reach beyond the end.
+        Raises as mpi4py does, and InvalidArgument for parts that overlap.
         """
         _, counts, displacements, _ = spec
         keep, address, length, unit = spec.locate()
@@ -234,7 +218,4 @@ class VectorBuffer(NamedTuple):
         starts = list(accumulate(numbers[:-1], initial=0))
         if displacements is not None:
             starts = _numbers(displacements, range(ranks))
-        layout = VectorLayout.of(numbers, starts, unit)
-        if address:  # at MPI.BOTTOM nothing says how many bytes there are
-            layout.fit(length)
-        return VectorBuffer(keep, address, layout)
+        return VectorBuffer(keep, address, VectorLayout.of(numbers, starts, unit))

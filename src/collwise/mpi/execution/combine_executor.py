@@ -8,7 +8,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import is_in_place
+from collwise.mpi.buffers.buffer import check_apart, is_in_place
 from collwise.mpi.buffers.memory import (
     IN_SCRATCH,
     UFUNC_COPY_FROM,
@@ -110,6 +110,8 @@ class CombineExecutor(Executor):
                 flags = recvbuf.flags
                 if recvbuf.nbytes != self._result.length or not flags.c_contiguous:
                     return False
+                if np.may_share_memory(vector, recvbuf):
+                    return False
             if not flags.writeable:
                 return False
         private = self.private
@@ -134,18 +136,21 @@ class CombineExecutor(Executor):
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
         nbytes, start = self.problem.nbytes, self._result.offset
+        parts = self.problem.kind.unit(self.problem.ranks, 1)
         shared = self._owed and is_in_place(sendbuf)
         slots: dict[int, Memory] = {}
         keep = []
         if self._owed:
             length = nbytes if shared else self._result.length
-            received = self._fitting(recvbuf, length, writable=True)
+            received = self._fitting(recvbuf, length, writable=True, parts=parts if shared else 1)
             keep.append(received.keep)
             # The result's first byte goes to the beginning of the receive buffer.
             address = received.address - (received.unit.span(start) if start else 0)
             slots[Slot.OUTPUT] = Memory(address, received.unit)
-        sent = received if shared else self._fitting(sendbuf, nbytes, writable=False)
+        sent = received if shared else self._fitting(sendbuf, nbytes, writable=False, parts=parts)
         keep.append(sent.keep)
+        if self._owed and not shared:
+            check_apart(sent.span, received.span)
         slots[Slot.INPUT] = sent.memory
         on_host = all(memory.unit.on_host for memory in slots.values())
         if not on_host:

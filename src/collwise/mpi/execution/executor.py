@@ -277,9 +277,9 @@ class Executor(ABC):
             plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
         )
 
-    def _fitting(self, spec: Any, nbytes: int, *, writable: bool) -> Buffer:
+    def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""
-        buffer = Buffer(spec, writable=writable)
+        buffer = Buffer(spec, writable=writable, parts=parts)
         if buffer.nbytes != nbytes:
             raise InvalidArgument(
                 f"a schedule for {nbytes} bytes",

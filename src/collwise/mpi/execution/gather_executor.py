@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.buffer import is_in_place
+from collwise.mpi.buffers.buffer import check_apart, is_in_place
 from collwise.mpi.buffers.memory import BYTES, PACKED, USER, Memory
 from collwise.mpi.buffers.vector_layout import (
     SPECS,
@@ -45,7 +45,7 @@ class GatherExecutor(Executor):
 
     method: "Allgather" or "Allgatherv", for the form of receive buffers.  Gaps between the parts of
     a receive buffer are not written to.
-    Raises InvalidArgument, too, if parts of a receive buffer overlap or reach beyond its end.
+    Raises InvalidArgument, too, if parts of a receive buffer overlap.
     """
 
     def __init__(
@@ -73,6 +73,10 @@ class GatherExecutor(Executor):
         contiguous = True
         if not (in_place := is_in_place(sendbuf)):
             sent = contribution(sendbuf, self.private.rank, self._lengths)
+            own, parts = sent.span, received.spans()
+            for rank, part in parts.items():
+                if rank != self.private.rank or own != part:
+                    check_apart(own, part)
             contiguous = sent.unit.contiguous
             slots[Slot.INPUT] = Memory(sent.address) if contiguous else sent.memory
             keep.append(sent.keep)
@@ -92,7 +96,6 @@ class GatherExecutor(Executor):
         data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
         if layout is not None and data is not None and data is not MPI.BOTTOM:
             memory = MPI.buffer.frombuffer(data)
-            layout.fit(memory.nbytes)
             return VectorBuffer(memory, memory.address, layout)
         ranks = self.private.size
         received = VectorBuffer.read(SPECS[self._method](recvbuf, ranks), ranks)

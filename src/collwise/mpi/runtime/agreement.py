@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from mpi4py import MPI
@@ -21,20 +21,30 @@ def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = 
     Collective.  The value is pickled.   takes_long: the other ranks sleep meanwhile; in a
     broadcast they would spin and take the cores from rank 0.
     """
-    outcome: tuple[T | None, Exception | None] | None = None
-    if comm.Get_rank() == 0:
-        try:
-            outcome = (decide(), None)
-        except Exception as problem:
-            outcome = (None, problem)
+    outcome = _outcome(decide) if comm.Get_rank() == 0 else b""
     if takes_long:
         wait_asleep(comm)
-    outcome = comm.bcast(outcome, root=0)
-    assert outcome is not None
-    value, failure = outcome
+    value: T = _returned(comm.bcast(outcome, root=0))
+    return value
+
+
+def _outcome(act: Callable[[], object]) -> bytes:
+    """What an act returns, or what it raises, as a pickle."""
+    try:
+        return MPI.pickle.dumps((act(), None))
+    except Exception as problem:
+        try:
+            return MPI.pickle.dumps((None, problem))
+        except Exception:
+            text = f"{type(problem).__name__}: {problem}"
+            return MPI.pickle.dumps((None, RuntimeError(text)))
+
+
+def _returned(outcome: bytes) -> Any:
+    value, failure = MPI.pickle.loads(outcome)
     if failure is not None:
         raise failure
-    return value  # type: ignore[return-value]
+    return value
 
 
 def wait_asleep(comm: MPI.Intracomm) -> None:
@@ -54,20 +64,13 @@ def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intr
     mine = comm.Get_rank() in members
     colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)
     team = comm.Split(colour, key)
-    outcome: tuple[T | None, Exception | None] | None = None
+    outcome = b""
     if mine:
-        try:
-            outcome = (act(MPI.Intracomm(team)), None)
-        except Exception as problem:
-            outcome = (None, problem)
+        outcome = _outcome(lambda: act(MPI.Intracomm(team)))
         team.Free()
     wait_asleep(comm)
-    outcome = comm.bcast(outcome, root=members[0])
-    assert outcome is not None
-    value, failure = outcome
-    if failure is not None:
-        raise failure
-    return value  # type: ignore[return-value]
+    value: T = _returned(comm.bcast(outcome, root=members[0]))
+    return value
 
 
 def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
@@ -75,17 +78,10 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
 
     The error is that of the lowest rank that has one.
     """
-    value: T | None = None
-    problem: Exception | None = None
-    try:
-        value = act()
-    except Exception as caught:
-        problem = caught
-    problems = comm.allgather(problem)
-    first = next((p for p in problems if p is not None), None)
-    if first is not None:
-        raise first
-    return value  # type: ignore[return-value]
+    values: list[T] = []
+    for problem in comm.allgather(_outcome(lambda: values.append(act()))):
+        _returned(problem)
+    return values[0]
 
 
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:

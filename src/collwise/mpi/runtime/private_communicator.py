@@ -4,15 +4,19 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
+import logging
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
+
+log = logging.getLogger("collwise")
 
 
 class Freeable(Protocol):
@@ -39,9 +43,22 @@ class Executable(Freeable, Protocol):
     def interrupted(self) -> bool: ...  # noqa: D102
 
 
+MOST = 256
+"""Most duplicates of ours that a process has before the library serves on further communicators:
+libraries have some 2,000 communicators, and these are the program's."""
+NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
 _FIRST_PERSISTENT_TAG = 1
+
+
+def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """A communicator of the same ranks, made without the user's callbacks.  Collective."""
+    group = comm.Get_group()
+    # Through the base class: a subclass's method would wrap it in that subclass again.
+    made = MPI.Intracomm(MPI.Intracomm(comm).Create(group))
+    group.Free()
+    return made
 
 
 class PrivateCommunicator:
@@ -52,8 +69,7 @@ class PrivateCommunicator:
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
-        # Through the base class: a subclass's Dup would wrap the duplicate in that subclass again.
-        self.comm = MPI.Intracomm(comm).Dup()
+        self.comm = plain_duplicate(comm)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
@@ -154,26 +170,47 @@ def _free_before_mpi_ends() -> None:
 
 
 class PrivateDuplicate:
-    """The private duplicate of a communicator, made at the first planned call.
+    """The private duplicate of a communicator, made when that is wrapped, or at a planned call.
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
-    of: the user's communicator, as an object of mpi4py's.
+    of: the user's communicator, as an object of mpi4py's.   refused: whether there is to be none.
+    when_made: what is called when it is made.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.of = MPI.Intracomm(comm)
         self.made: PrivateCommunicator | None = None
+        self.refused = False
+        self.when_made: list[Callable[[], object]] = []
         self._users: list[Callable[[], object]] = []
 
     def inform(self, act: Callable[[], object]) -> None:
         """Call a function when the duplicate is broken."""
         self._users.append(act)
 
+    def exists(self, *, local: bool = False) -> bool:
+        """Whether there is one; if not, it is made unless a rank has MOST.  Equal on all ranks.
+
+        local: in a call that must not wait for other ranks, so none is made.
+        """
+        if self.made is None and not local and not self.refused:
+            most = np.array([len(_open)])
+            self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
+            if most[0] < MOST:
+                with suppress(MPI.Exception):  # no room, which all ranks find out
+                    self.make()
+            self.refused = self.made is None
+            if self.refused:
+                log.info("the library serves a communicator: %s", NO_ROOM)
+        return self.made is not None
+
     def make(self) -> PrivateCommunicator:
         """The duplicate; the first call is collective."""
         if self.made is None:
             self.made = PrivateCommunicator(self.of)
             self.made.when_broken = self._users
+            for act in self.when_made:
+                act()
         self.made.check()
         return self.made
 

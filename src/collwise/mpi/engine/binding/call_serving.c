@@ -37,7 +37,6 @@ static int library_call(struct call *call) {
     case ALLREDUCE:
         IN_FORM(Allreduce, Iallreduce, ALLREDUCE, count, from, into, count, type, op, comm);
     case REDUCE_SCATTER_BLOCK:
-        count = call->in_place ? count / call->ranks : call->received.count;
         IN_FORM(Reduce_scatter_block, Ireduce_scatter_block, ALLREDUCE, count, from, into, count, type,
                 op, comm);
     case ALLGATHER: {
@@ -155,6 +154,18 @@ static void set_addresses(const struct call *call, const struct entry *entry,
         program->slots[location->slot] =
             (char *)((uintptr_t)buffer->address + (uintptr_t)location->displacement);
     }
+}
+
+/* Whether the memory of a call's two buffers is apart. */
+static int apart(const struct call *call) {
+    const struct reading *sent = &call->sent, *received = &call->received;
+    if (call->in_place || !call->receives) {
+        return 1;
+    }
+    int64_t sends = sent->count * sent->size, receives = received->count * received->size;
+    sends *= call->method == REDUCE_SCATTER_BLOCK ? call->ranks : 1;
+    receives *= call->method == ALLGATHER ? call->ranks : 1;
+    return sent->address + sends <= received->address || received->address + receives <= sent->address;
 }
 
 static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
@@ -278,6 +289,9 @@ PyObject *call_serve(Calls *self, struct call *call) {
         (tally && tally_numbers(tally)[TIMES] >= entry->until)) {
         call_release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
+    } else if ((entry->idle || entry->program) && !apart(call)) {
+        call_release(call);
+        result = Py_NewRef(Py_None); /* Python says whether that is wrong */
     } else if (entry->idle) {
         result = by_request(self, call, entry);
     } else if (!entry->program) {

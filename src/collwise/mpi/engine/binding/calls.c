@@ -50,9 +50,9 @@ static int read_root(PyObject *object, struct call *call) {
     return root >= 0 && root < call->ranks;
 }
 
-static int read_sent(PyObject *object, int writable, struct call *call) {
+static int read_sent(PyObject *object, int parts, struct call *call) {
     call->in_place = object == mpi_in_place || object == Py_None;
-    return call->in_place || read_buffer(object, writable, 1, &call->sent);
+    return call->in_place || read_buffer(object, 0, parts, &call->sent);
 }
 
 static int arguments(Py_ssize_t number, Py_ssize_t expected) {
@@ -77,25 +77,21 @@ static PyObject *calls_bcast(Calls *self, PyObject *const *args, Py_ssize_t numb
 }
 
 /* What Reduce, Allreduce and Reduce_scatter_block have in common.   parts: ranks that divide what is
-   combined among them. */
+   combined among them; counts are those of one. */
 static PyObject *combining(Calls *self, PyObject *sent, PyObject *received, PyObject *op,
                            int receives, int parts, struct call *call) {
-    if (!read_operator(op, &call->op) || !read_sent(sent, 0, call)) {
+    if (!read_operator(op, &call->op) || !read_sent(sent, parts, call)) {
         Py_RETURN_NONE;
     }
     call->receives = receives;
     if ((call->in_place && !receives) ||
-        (receives && !read_buffer(received, 1, 1, &call->received))) {
+        (receives && !read_buffer(received, 1, call->in_place ? parts : 1, &call->received))) {
         call->receives = 0;
         call_release(call);
         Py_RETURN_NONE;
     }
-    int fits = !call->in_place || call->received.count % parts == 0;
-    if (receives && !call->in_place) {
-        fits = call->sent.type == call->received.type &&
-               call->sent.count == call->received.count * parts;
-    }
-    if (!fits) {
+    if (receives && !call->in_place &&
+        (call->sent.type != call->received.type || call->sent.count != call->received.count)) {
         call_release(call);
         Py_RETURN_NONE;
     }
@@ -159,7 +155,7 @@ static PyObject *calls_allgather(Calls *self, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 0, &call)) {
+    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 1, &call)) {
         Py_RETURN_NONE;
     }
     if (!read_buffer(args[2], 1, call.ranks, &call.received)) {
@@ -177,7 +173,7 @@ static PyObject *calls_allgatherv(Calls *self, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     advance_others();
-    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 0, &call)) {
+    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 1, &call)) {
         Py_RETURN_NONE;
     }
     if (call.ranks > FEW_RANKS) {

@@ -192,6 +192,9 @@ static int hold(PyObject *data, int writable, struct reading *reading) {
         reading->view.obj = NULL;
         return 0;
     }
+    if (!reading->view.len && Py_TYPE(data) != array_class) {
+        return no_buffer(reading); /* MPI.BOTTOM and MPI.IN_PLACE look so */
+    }
     reading->address = reading->view.buf;
     reading->nbytes = reading->view.len;
     if (!reading->size) {

@@ -1,0 +1,228 @@
+"""Programs that MPI allows, however odd, and wrong ones that must end on all ranks alike."""
+
+import faulthandler
+import random
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.algorithms import registry
+from collwise.comm.decision import HINT
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.mpi.runtime import private_communicator
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from tests.mpi.programs import orders
+from tests.mpi.programs.alike import works
+from tests.mpi.programs.checks import LIMIT_S, check, main, raises
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+ALGORITHMS = {
+    "broadcast": "binomial", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
+    "reduce_scatter_block": "pairwise",
+}  # fmt: skip
+
+
+def planned(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
+    return cw.Comm(comm.Dup(), **{"machine": MACHINE, "algorithms": ALGORITHMS, **settings})
+
+
+@check
+def a_nonblocking_call_waits_for_no_other_rank(comm: MPI.Intracomm) -> None:
+    ours = planned(comm)
+    token = np.zeros(1)
+    every: list[Any] = [ours, ours.Dup(), ours.Split(0, comm.rank)]
+    for here in every:
+        for _ in range(3):  # the first of them on a fresh communicator
+            data = np.full(100, float(comm.rank))
+            if comm.rank == 0:
+                request = here.Ibcast(data, 0)
+                for other in range(1, comm.size):
+                    comm.Send(token, other)
+            else:
+                comm.Recv(token, 0)
+                request = here.Ibcast(data, 0)
+            request.Wait()
+            assert not data.any()
+        works(here)
+        assert (here._dispatch.duplicate.made is None) == (comm.size == 1)
+        total = np.zeros(4)
+        here.Iallreduce(np.ones(4), total).Wait()  # ours from now on
+        assert (total == comm.size).all()
+    for here in every:
+        here.Free()
+
+
+@check
+def nonblocking_calls_start_in_another_order_on_each_rank(comm: MPI.Intracomm) -> None:
+    ours = planned(comm)
+    made = [ours.Dup() for _ in range(4)]
+    for again in range(3):
+        data = [np.full(100, 10.0 * number + comm.rank) for number in range(4)]
+        order = list(np.random.default_rng(comm.rank + again).permutation(4))
+        running = [made[number].Ibcast(data[number], 0) for number in order]
+        cw.waitall(running)
+        assert [one[0] for one in data] == [0, 10, 20, 30]
+    for one in (*made, ours):
+        one.Free()
+
+
+@check
+def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
+    ours, made = planned(comm), list[Any]()
+    for number in range(private_communicator.MOST + 20):
+        made.append(ours.Dup())
+        data = np.full(3, comm.rank + number)
+        made[-1].Bcast(data, 0)
+        assert (data == number).all()
+    if comm.size > 1:
+        has = [one._dispatch.duplicate.made is not None for one in made]
+        assert has[0] > has[-1], has
+        assert made[0].plan("broadcast", 24) is not None
+        assert made[-1].plan("broadcast", 24) is None
+        assert "duplicates of other" in made[-1].explain("broadcast", 24)
+    request = made[-1].Bcast_init(data, 0)
+    request.Start()
+    request.Wait()
+    made[-1].Ibcast(data, 0).Wait()
+    for one in (*made, ours):
+        one.Free()
+
+
+@check
+def a_duplicate_that_nobody_made_calls_nobody(comm: MPI.Intracomm) -> None:
+    calls = []
+    keyval = MPI.Comm.Create_keyval(copy_fn=lambda *_: calls.append("copied"))
+    ours = planned(comm)
+    ours.Set_attr(keyval, 1)
+    works(ours)
+    assert not calls
+    ours.Free()
+    MPI.Comm.Free_keyval(keyval)
+
+
+@check
+def objects_are_combined_once_for_all_ranks(comm: MPI.Intracomm) -> None:
+    ours, chance = planned(comm), random.Random(comm.rank)
+    for op in (MPI.SUM, lambda a, b: a + b):
+        assert ours.allreduce(comm.rank + 1, op) == sum(range(comm.size + 1))
+        assert ours.allreduce([comm.rank], op) == [*range(comm.size)]
+    # Some say MPI.SUM, and some what means the same.
+    assert ours.allreduce(1, (lambda a, b: a + b) if comm.rank else MPI.SUM) == comm.size
+    for _ in range(10):
+        got = ours.allreduce(comm.rank, lambda a, b: a if chance.random() < 0.5 else b)
+        assert len(set(comm.allgather(got))) == 1
+    ours.Free()
+
+
+@check
+def a_send_buffer_is_no_part_of_the_receive_buffer(comm: MPI.Intracomm) -> None:
+    size, rank = comm.size, comm.rank
+    if size == 1:
+        return  # the library's own serves
+    ours = planned(comm)
+    for _ in range(3):
+        memory = np.arange(12.0 * size) + rank
+        wrong: list[tuple[Any, Any, Any]] = [
+            (ours.Allreduce, memory[:6], memory[:6]),
+            (ours.Allreduce, memory[:6], memory[5:11]),
+            (ours.Reduce_scatter_block, memory, memory[:12]),
+            (ours.Reduce_scatter_block, memory[: 6 * size], memory[6 * size - 6 :][:6]),
+            (ours.Iallreduce, memory[:6], memory[:6]),
+            (ours.Allreduce_init, memory[:6], memory[3:9]),
+            (ours.Allgather, memory[:4], memory[2 : 2 + 4 * size]),
+            (ours.Allgatherv, memory[1:5], [memory, [4] * size]),
+        ]
+        for call, sent, received in wrong:
+            with raises(MPI.Exception) as raised:
+                call(sent, received)
+            assert raised.value.Get_error_class() == MPI.ERR_BUFFER, call
+        assert np.array_equal(memory, np.arange(12.0 * size) + rank)  # nothing was sent
+        # A row of a matrix that gets others, and what lies between the parts.
+        matrix = np.arange(4.0 * size).reshape(size, 4) + 100 * rank
+        ours.Allgather(matrix[rank], matrix)
+        right = np.arange(4.0 * size).reshape(size, 4) + 100 * np.arange(size)[:, None]
+        assert np.array_equal(matrix, right)
+        mine = np.full(rank, float(rank)) if rank else matrix.ravel()[1:1]  # nothing, within
+        ours.Allgatherv(mine, [matrix, [*range(size)]])
+        assert matrix.ravel()[0] == 1
+        gaps = np.arange(4.0 * size + 4)
+        starts = [4 * other + 4 for other in range(size)]
+        ours.Allgatherv(gaps[1:3], [gaps, [2] * size, starts, MPI.DOUBLE])
+        assert np.array_equal(gaps[4:].reshape(size, 4)[:, :2], [[1.0, 2.0]] * size)
+    works(ours)
+    ours.Free()
+
+
+@check
+def ranks_with_other_algorithms_are_told(comm: MPI.Intracomm) -> None:
+    one = registry.ALGORITHMS["broadcast/binomial"]
+    others = {
+        "another": {**registry.ALGORITHMS, one.name: registry.ALGORITHMS["broadcast/flat"]},
+        "more": {**registry.ALGORITHMS, "broadcast/mine": one},
+        "fewer": {name: a for name, a in registry.ALGORITHMS.items() if a is not one},
+    }
+    kept = dict(registry._ALGORITHMS)
+    for said, algorithms in others.items():
+        if comm.rank == comm.size - 1:
+            registry._ALGORITHMS.clear()
+            registry._ALGORITHMS.update(algorithms)
+        try:
+            if comm.size > 1:
+                words = f"rank 0 and rank {comm.size - 1} differ in broadcast/"
+                with raises(InvalidArgument, match=words):
+                    planned(comm)
+        finally:
+            registry._ALGORITHMS.clear()
+            registry._ALGORITHMS.update(kept)
+        assert said
+    planned(comm).Free()
+
+
+@check
+def what_cannot_be_pickled_is_told_on_all_ranks(comm: MPI.Intracomm) -> None:
+    class Odd(Exception):
+        pass
+
+    def wrong() -> None:
+        raise Odd("so it is")
+
+    for _ in range(2):
+        with raises((AttributeError, TypeError), match="pickle"):
+            on_root(comm, lambda: lambda: 0)
+        with raises(RuntimeError, match="Odd: so it is"):
+            on_root(comm, wrong)
+        with raises(RuntimeError, match="Odd: so it is"):
+            everywhere(comm, wrong if comm.rank == comm.size - 1 else lambda: None)
+    assert everywhere(comm, lambda: Odd) is Odd  # what stays on its rank need not be
+
+
+@check
+def a_wrong_hint_changes_nothing(comm: MPI.Intracomm) -> None:
+    ours = planned(comm, record=True)
+    ours.Barrier()
+    hint = MPI.Info.Create({HINT: "broadcast=nonsense"})
+    with raises(UnknownName):
+        ours.Set_info(hint)
+    hint.Free()
+    ours.Barrier()
+    ours.Bcast(np.zeros(3), 0)
+    assert [(one.method, one.times) for one in ours.calls()] == [("Barrier", 2), ("Bcast", 1)]
+    ours.Free()
+
+
+@check
+def programs_in_every_legal_order_end(comm: MPI.Intracomm) -> None:
+    for number in range(orders.FIRST, orders.FIRST + orders.PROGRAMS):
+        faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+        program = orders.drawn(random.Random(f"{comm.size} {number}"), comm.size)
+        try:
+            orders.run(comm, program)
+        except BaseException as problem:
+            problem.add_note(f"program {number} on {comm.size} ranks")
+            raise
+
+
+if __name__ == "__main__":
+    main()

@@ -26,11 +26,16 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
     if type(vector) is not np.ndarray:
         listed = vector_key(method, vector)
-        return listed and (listed, vector_key(method, recvbuf), root, id(op))
+        return listed and (listed, vector_key(method, recvbuf), root, _operator_key(op))
     other = recvbuf if type(recvbuf) is np.ndarray else vector
     if other is not vector and other.dtype != vector.dtype:
         return None
-    return method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)
+    return method, vector.dtype, vector.nbytes, other.nbytes, root, _operator_key(op)
+
+
+def _operator_key(op: MPI.Op) -> Hashable:
+    """The object alone may stand for an operator that was freed, the handle for another one."""
+    return id(op), getattr(op, "handle", 0)
 
 
 def call_key(method: str, arguments: Sequence[Any]) -> Hashable:

@@ -27,7 +27,7 @@ struct envelope {
 
 /* A request's number is its handle.  The communicator's handle is the rank that calls. */
 struct pending {
-    int used, persistent, active, receives, peer, tag, rank;
+    int used, persistent, active, cancelled, receives, peer, tag, rank;
     void *buffer;
     int64_t nbytes;
 };
@@ -74,8 +74,8 @@ static int new_request(int receives, int persistent, void *buffer, int64_t nbyte
                        int rank) {
     for (int n = 1; n < MOST; n++) {
         if (!pending[n].used) {
-            pending[n] = (struct pending){1,    persistent, 0,    receives, peer,
-                                          tag,  rank,       buffer, nbytes};
+            pending[n] = (struct pending){1,   persistent, 0,      0,     receives, peer,
+                                          tag, rank,       buffer, nbytes};
             return n;
         }
     }
@@ -105,10 +105,11 @@ static int fake_test(void *request, int *complete, void *status) {
     }
     pthread_mutex_lock(&lock);
     if (one->active && one->receives) {
-        *complete = take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
+        *complete = one->cancelled ||
+                    take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
     }
     if (*complete) {
-        one->active = 0;
+        one->active = one->cancelled = 0;
         if (!one->persistent) {
             one->used = 0;
             set_number(request, 0);
@@ -122,6 +123,15 @@ static int fake_wait(void *request, void *status) {
     int complete, error = fake_test(request, &complete, status);
     CHECK(complete); /* in one thread nobody else could complete it */
     return error;
+}
+
+static int fake_cancel(void *request) {
+    struct pending *one = &pending[number_of(request)];
+    pthread_mutex_lock(&lock);
+    CHECK(one->used && one->active && one->receives);
+    one->cancelled = 1;
+    pthread_mutex_unlock(&lock);
+    return 0;
 }
 
 static int begin(int receives, void *buffer, int64_t nbytes, int peer, int tag, handle rank,
@@ -181,6 +191,7 @@ static struct library library_of(int handle_width) {
     one.Start = (function)fake_start;
     one.Wait = (function)fake_wait;
     one.Test = (function)fake_test;
+    one.Cancel = (function)fake_cancel;
     one.Error_class = (function)fake_error_class;
     width = handle_width;
     return one;
@@ -233,7 +244,7 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
             }
         } else {
             for (int rank = RANKS - 1; rank >= 0; rank--) {
-                CHECK(progress_begin(ranks[rank]) == DONE);
+                CHECK(progress_own(ranks[rank]) && progress_begin(ranks[rank]) == DONE);
             }
             for (int left = RANKS, done[RANKS] = {0}; left;) {
                 int rank = rand() % RANKS;
@@ -263,7 +274,7 @@ static void a_helper_forwards(void) {
     progress_allow_helper();
     for (int rank = RANKS - 1; rank >= 0; rank--) {
         ranks[rank] = chain_link(&library, rank, buffers[rank], 1);
-        CHECK(progress_begin(ranks[rank]) == DONE);
+        CHECK(progress_own(ranks[rank]) && progress_begin(ranks[rank]) == DONE);
     }
     for (long round = 0; progress_running() && round < 2000000000L; round++) {
     }
@@ -334,21 +345,23 @@ static void errors(void) {
     letters = 0;
     one->messages[0].count = 8;
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
-    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->interrupted);
+    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED);
     CHECK(!memcmp(short_one, long_one, 8));
     program_free(one);
 
     one = chain_link(&library, 1, long_one, 0);
     put(0, 1, 7, long_one, 16);
     failing_sends = 1; /* after a message was received */
-    CHECK(program_run(one) == FAILED && one->error == 117 && one->interrupted);
-    CHECK(program_step(one, 4) == FAILED && program_finish(one) == FAILED);
+    CHECK(progress_own(one) && progress_run(one) == BROKE && one->error == 117);
+    CHECK(one->state == BROKEN && !progress_own(one));
+    CHECK(progress_finish(one) == BROKE && progress_test(one) == BROKE);
+    CHECK(progress_give_up(one) == 0);
     program_free(one);
 
     one = chain_link(&library, 0, long_one, 0);
     failing_sends = 1; /* the very first message */
-    CHECK(program_run(one) == FAILED && !one->interrupted);
-    CHECK(progress_begin(one) == DONE && progress_finish(one) == DONE);
+    CHECK(progress_own(one) && progress_run(one) == FAILED && one->state == IDLE);
+    CHECK(progress_own(one) && progress_begin(one) == DONE && progress_finish(one) == DONE);
     program_free(one);
 }
 

@@ -4,6 +4,7 @@ It is the plain twin of the engine in C (`mpi/engine/core/`), for blocking and p
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mpi4py import MPI
@@ -12,7 +13,7 @@ from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScr
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, advance, running
-from collwise.schedule.operations import Copy, Send, blocks_in
+from collwise.schedule.operations import Copy, Recv, Send, blocks_in
 
 
 def _too_long(problem: BaseException) -> bool:
@@ -55,7 +56,7 @@ class BoundPlan:
         waits = (n for n, one in enumerate(plan.instructions) if isinstance(one, Await))
         self._first_wait = next(waits, len(plan.instructions))
         self._at = len(plan.instructions)
-        self._begun = self.interrupted = False
+        self._begun = self._stepped = self.interrupted = False
         self._problem: BaseException | None = None
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
@@ -96,6 +97,7 @@ class BoundPlan:
     def Free(self) -> None:  # noqa: N802
         """Give types back to MPI; nothing can be executed afterwards."""
         ENGINE.remove(self)
+        self._abandon()
         while self.types:
             self.types.pop().Free()
         self._requests.clear()
@@ -119,16 +121,30 @@ class BoundPlan:
 
         block: wait for them.   An error is kept, to be raised by `end`; nothing is left to do then.
         """
+        if self._stepped:  # by an operator of the user's, which it is calling
+            return False
+        self._stepped = True
         try:
             while self._at < end:
                 if not self._execute(block=block):
                     return False
                 self._at += 1
         except BaseException as problem:
-            self._at = len(self._plan.instructions)
             self._problem = self._problem or problem
             self.interrupted = self._begun or not isinstance(problem, Exception)
+            self._abandon()
+        finally:
+            self._stepped = False
         return True
+
+    def _abandon(self) -> None:
+        """End it, and cancel what is still to be received."""
+        self._at = len(self._plan.instructions)
+        for op, request in zip(self._plan.messages, self._requests, strict=False):
+            with suppress(MPI.Exception):
+                if isinstance(op, Recv) and not request.Test():
+                    request.Cancel()
+                    request.Wait()
 
     def _execute(self, *, block: bool) -> bool:
         instruction = self._plan.instructions[self._at]

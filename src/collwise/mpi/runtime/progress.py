@@ -58,7 +58,9 @@ class ProgressEngine:
     def advance(self) -> None:
         """Advance everything that is running, without blocking."""
         with self.lock:
-            self.running[:] = [one for one in self.running if not one.advance()]
+            for one in self.running.copy():
+                if one.advance():
+                    self.remove(one)
 
     def remove(self, schedule: Running) -> None:
         """Remove a schedule that is complete or has failed."""

@@ -218,6 +218,60 @@ def test_a_million_calls_leak_nothing(mpi: Library) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+GENERATED = """
+from mpi4py import MPI
+from tests.mpi.programs.generated import run
+run(MPI.COMM_WORLD, range(5000))
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_5_000_generated_programs(mpi: Library, engine: str) -> None:
+    ran = mpi.run(3, "-c", GENERATED, limit_s=900, COLLWISE_ENGINE=engine)
+    assert ran.returncode == 0, ran.stderr
+
+
+ENDS = """
+import sys
+import numpy as np
+import collwise as cw
+from mpi4py import MPI
+world, machine = MPI.COMM_WORLD, cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+for state in sys.argv[1:]:
+    ours = cw.Comm(world.Dup(), machine=machine, algorithms={"broadcast": "chain"})
+    data = np.full(1000, world.rank == 0)
+    request = ours.Bcast_init(data)
+    if state == "non-blocking":
+        request = ours.Ibcast(data)
+    elif state != "not by all" or world.rank:
+        request.Start()
+    if state == "looked at":
+        request.Test()
+    elif state == "broken":
+        ours._dispatch.duplicate.made.mark_broken(RuntimeError("interrupted"))
+    if state in ("dropped", "freed"):
+        del request
+    else:
+        globals()[state] = request
+    if state == "freed":
+        ours.Free()
+    else:
+        globals()[state + " comm"] = ours
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_an_interpreter_ends_with_requests_in_every_state(mpi: Library, engine: str) -> None:
+    """A collective that one rank never starts is given up after five seconds."""
+    states = ["started", "looked at", "dropped", "freed", "broken", "non-blocking"]
+    for last in ([], ["not by all"]):
+        ran = mpi.run(3, "-c", ENDS, *states, *last, limit_s=60, COLLWISE_ENGINE=engine)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", ""), last
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("compiler", ["", "/bin/false"])
 def test_a_wheel_and_a_source_distribution_are_built(tmp_path: Path, compiler: str) -> None:

@@ -4,6 +4,7 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
+import atexit
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -139,6 +140,8 @@ class PrivateCommunicator:
         """Free all before MPI ends; after a time also what is still running."""
         under_way = [one for one in self._owned if getattr(one, "active", False)] + self._left
         latest = monotonic() + limit_s
+        if MPI.Is_finalized():
+            return
         while not self.broken and (under_way := [one for one in under_way if not _is_over(one)]):
             if monotonic() > latest:
                 self.mark_broken(TimeoutError("MPI ends, and a collective is not complete"))
@@ -163,16 +166,20 @@ _watching = False
 
 
 def _free_before_mpi_ends() -> None:
-    """Free everything in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
+    """Free everything when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
+
+    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
+    """
     global _watching
     if _watching:
         return
     _watching = True
 
-    def delete(_comm: MPI.Comm, _keyval: int, _value: object) -> None:
+    def delete(*_: object) -> None:
         for private in list(_open):
             private.end(END_LIMIT_S)
 
+    atexit.register(delete)
     keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, _open)
 

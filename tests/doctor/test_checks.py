@@ -92,7 +92,8 @@ def test_no_library(look: Look) -> None:
 def test_an_old_library(look: Look) -> None:
     reason = {"engine": "python", "why": "it is not built (no module)"}
     found = look(LIBRARY | {"multiple": False, "persistent": False} | reason)
-    assert found["engine"][0][:3] == ("note", "engine", "Python: it is not built (no module)")
+    seen = "Python, whose calls cost several times as much: it is not built (no module)"
+    assert found["engine"][0][:3] == ("note", "engine", seen)
     assert "C compiler" in found["engine"][0].remedy
     assert found["MPI library"][0].status == "ok"
     assert found["threads"][0].status == "note"

@@ -6,7 +6,6 @@
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
 `call_keys`     the cheap keys by which calls are looked up
-`handing_over`  calls that the library serves, after one lookup
 `dispatch`      what serves a call, an executor of ours or the library: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `agreed_decision` how all ranks get the same one

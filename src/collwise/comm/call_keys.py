@@ -25,11 +25,17 @@ def combine_key(method: str, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int =
     """A cache key for what a call combines; None if that is slow to find out."""
     vector = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
     other = vector if recvbuf is None else recvbuf
+    combined = root, _operator_key(op)
     if type(vector) is np.ndarray and type(other) is np.ndarray:
         same = other is vector or other.dtype == vector.dtype
-        return (method, vector.dtype, vector.nbytes, other.nbytes, root, id(op)) if same else None
+        return (method, vector.dtype, vector.nbytes, other.nbytes, *combined) if same else None
     keys = vector_key(method, vector), vector_key(method, other)
-    return None if None in keys else (*keys, root, id(op))
+    return None if None in keys else (*keys, *combined)
+
+
+def _operator_key(op: MPI.Op) -> Hashable:
+    """The object alone may stand for an operator that was freed, the handle for another one."""
+    return id(op), getattr(op, "handle", 0)
 
 
 def call_key(method: str, arguments: Sequence[Any]) -> Hashable:

@@ -14,11 +14,10 @@ from collwise.comm.checking import ArgumentExchange, check_calls
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.dispatch import Dispatch
 from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, replaces_class
-from collwise.comm.handing_over import quick_methods
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record, Way
-from collwise.comm.request_forms import add_request_forms, forms_of, librarys_methods
+from collwise.comm.request_forms import add_request_forms, compiled_forms, librarys_methods
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -139,7 +138,7 @@ class Comm(ObjectForms):
             self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
         self.__dict__ |= librarys_methods(self, Comm, self._served)
         if record is None and not decision.check_limit_s:
-            self.__dict__ |= quick_methods(self, Comm, self._dispatch, forms_of(self._served))
+            self.__dict__ |= compiled_forms(self, Comm, self._served, self._dispatch)
         if limit_s := decision.check_limit_s:
             self._argument_exchange = check_calls(self, limit_s, exchange, later=later)
         if record is not None:

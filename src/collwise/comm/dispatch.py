@@ -4,7 +4,6 @@ A repeated call costs one lookup.  Its key holds only what MPI requires to be eq
 all ranks decide alike.  None always means that the library's own collective serves.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Sequence
 from time import monotonic_ns
 from typing import Any, NamedTuple
@@ -61,7 +60,6 @@ class Dispatch:
     """What serves the calls on one communicator.
 
     calls: the cache: by key, the handlers of calls, plans and executors.
-    known, latest, operators: the caches of `comm.handing_over`.
     fast: the compiled engine's table of blocking calls; None without that engine.
     duplicate: shared with other objects for this communicator, if they have one.
     record: where calls are counted.   way: the kind of call that blocking calls count as.
@@ -89,9 +87,6 @@ class Dispatch:
         self._trials: dict[Hashable, Trial | None] = {}
         self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
-        self.known: defaultdict[str, dict[Hashable, bool]] = defaultdict(dict)
-        self.latest: defaultdict[str, dict[Hashable, Any]] = defaultdict(dict)
-        self.operators: list[MPI.Op] = []
         self.fast: Any = None
         self._requesting: dict[Way, Any] = {}
         self.duplicate.when_made.append(self.forget)
@@ -263,9 +258,6 @@ class Dispatch:
     def forget(self) -> None:
         """Empty all caches."""
         self.calls.forget()
-        self.operators.clear()
-        for known in (*self.known.values(), *self.latest.values()):
-            known.clear()
         for calls in (self.fast, *self._requesting.values()):
             if calls is not None:
                 calls.forget()

@@ -10,23 +10,21 @@ from typing import Any
 
 from mpi4py import MPI
 
+from collwise.comm.dispatch import Dispatch
 from collwise.comm.recording import OBJECTS, Way
 from collwise.mpi.engine.loading import COMPILED
 from collwise.schedule.collectives import COLLECTIVES
 
-_METHODS = {method: method for collective in COLLECTIVES.values() for method in collective.methods}
+_METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
 _NONBLOCKING = {f"I{method[0].lower()}{method[1:]}": method for method in _METHODS}
 _PERSISTENT = {f"{method}_init": method for method in _METHODS}
 _WAYS: Mapping[Way, Mapping[str, str]] = {
-    "blocking": _METHODS,
     "nonblocking": _NONBLOCKING,
     "persistent": _PERSISTENT,
 }
 _SERVING: dict[tuple[Way, str], Callable[..., Any]] = {}
 _FORMS = _NONBLOCKING | _PERSISTENT | dict.fromkeys(OBJECTS, "Allgather") | {"bcast": "Bcast"}
 """By name, the method that plans must be able to serve; otherwise mpi4py's own takes its place."""
-_EVERY_FORM = _FORMS if COMPILED else _FORMS | _METHODS
-"""The same where plans serve nothing.  Blocking calls on the compiled engine beat mpi4py's own."""
 
 
 def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dict[str, Any]:
@@ -36,19 +34,22 @@ def librarys_methods(comm: Any, ours: type[Any], served: Collection[str]) -> dic
     """
     return {
         name: getattr(MPI.Intracomm, name).__get__(comm)
-        for name, method in (_FORMS if served else _EVERY_FORM).items()
+        for name, method in _FORMS.items()
         if method not in served and getattr(type(comm), name) is getattr(ours, name)
     }
 
 
-def forms_of(served: Collection[str]) -> list[tuple[str, str, Way]]:
-    """The forms of these methods that begin in Python: name, blocking method, and way."""
-    return [
-        (name, method, way)
-        for way, names in _WAYS.items()
-        for name, method in names.items()
-        if method in served and (COMPILED is None or way != "blocking")
-    ]
+def compiled_forms(
+    comm: Any, ours: type[Any], served: Collection[str], dispatch: Dispatch
+) -> dict[str, Callable[..., Any]]:
+    """The same methods in C, by name; none without the compiled engine.   ours: as above."""
+    made: dict[str, Callable[..., Any]] = {}
+    for way, names in _WAYS.items() if COMPILED else ():
+        own = [name for name in names if getattr(type(comm), name) is getattr(ours, name)]
+        if own := [name for name in own if names[name] in served]:
+            calls = dispatch.requesting(way, comm, partial(serve_request, comm, way))
+            made |= {name: getattr(calls, f"request_{names[name].lower()}") for name in own}
+    return made
 
 
 def add_request_forms(owner: type[Any]) -> None:

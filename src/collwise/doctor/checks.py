@@ -113,7 +113,8 @@ def _engine(mpi: Answer) -> CheckResult:
         "install collwise where there is a C compiler (such as gcc, with Python's headers);"
         " COLLWISE_ENGINE must not be python"
     )
-    return CheckResult("note", "engine", f"Python: {mpi['why']}", remedy)
+    seen = f"Python, whose calls cost several times as much: {mpi['why']}"
+    return CheckResult("note", "engine", seen, remedy)
 
 
 def _launcher(mpi: Answer | None) -> CheckResult:

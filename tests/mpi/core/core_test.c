@@ -3,6 +3,7 @@
    The core takes functions, so nothing is mocked that it would otherwise include.  Compiled and run
    by tests/mpi/test_engine.py, with the sanitizers. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +28,25 @@ struct envelope {
 
 /* A request's number is its handle.  The communicator's handle is the rank that calls. */
 struct pending {
-    int used, persistent, active, receives, peer, tag, rank;
+    int used, persistent, active, cancelled, arrived, error, receives, peer, tag, rank;
     void *buffer;
     int64_t nbytes;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct envelope mail[4096];
-static int letters, failing_sends, width;
+static int letters, failing_sends, width, threads;
+static _Thread_local int in_library; /* this thread is in a hook */
 static struct pending pending[MOST];
 
 static void put(int from, int to, int tag, const void *bytes, int64_t nbytes) {
+    int kept = 0;
+    for (int n = 0; letters == 4096 && n < letters; n++) {
+        if (!mail[n].taken) {
+            mail[kept++] = mail[n];
+        }
+    }
+    letters = letters == 4096 ? kept : letters;
     CHECK(letters < 4096 && nbytes <= 64);
     struct envelope *one = &mail[letters++];
     *one = (struct envelope){0, from, to, tag, nbytes, {0}};
@@ -74,8 +83,8 @@ static int new_request(int receives, int persistent, void *buffer, int64_t nbyte
                        int rank) {
     for (int n = 1; n < MOST; n++) {
         if (!pending[n].used) {
-            pending[n] = (struct pending){1,    persistent, 0,    receives, peer,
-                                          tag,  rank,       buffer, nbytes};
+            pending[n] = (struct pending){1,    persistent, 0,   0,    0,      0,
+                                          receives, peer,   tag, rank, buffer, nbytes};
             return n;
         }
     }
@@ -84,8 +93,8 @@ static int new_request(int receives, int persistent, void *buffer, int64_t nbyte
 }
 
 static int fake_start(void *request) {
-    struct pending *one = &pending[number_of(request)];
     pthread_mutex_lock(&lock);
+    struct pending *one = &pending[number_of(request)];
     CHECK(one->used && !one->active);
     one->active = 1;
     if (!one->receives) {
@@ -98,6 +107,7 @@ static int fake_start(void *request) {
 static int fake_test(void *request, int *complete, void *status) {
     int error = 0, number = number_of(request);
     struct pending *one = &pending[number];
+    CHECK(!in_library); /* a hook only looks */
     memset(status, 1, 24);
     *complete = 1;
     if (!number) {
@@ -105,10 +115,12 @@ static int fake_test(void *request, int *complete, void *status) {
     }
     pthread_mutex_lock(&lock);
     if (one->active && one->receives) {
-        *complete = take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
+        error = one->error;
+        *complete = one->cancelled || one->arrived ||
+                    take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
     }
     if (*complete) {
-        one->active = 0;
+        one->active = one->cancelled = one->arrived = one->error = 0;
         if (!one->persistent) {
             one->used = 0;
             set_number(request, 0);
@@ -119,9 +131,22 @@ static int fake_test(void *request, int *complete, void *status) {
 }
 
 static int fake_wait(void *request, void *status) {
-    int complete, error = fake_test(request, &complete, status);
-    CHECK(complete); /* in one thread nobody else could complete it */
-    return error;
+    for (int complete, error;; sched_yield()) {
+        error = fake_test(request, &complete, status);
+        CHECK(complete || threads); /* in one thread nobody else could complete it */
+        if (complete) {
+            return error;
+        }
+    }
+}
+
+static int fake_cancel(void *request) {
+    struct pending *one = &pending[number_of(request)];
+    pthread_mutex_lock(&lock);
+    CHECK(one->used && one->active && one->receives);
+    one->cancelled = 1;
+    pthread_mutex_unlock(&lock);
+    return 0;
 }
 
 static int begin(int receives, void *buffer, int64_t nbytes, int peer, int tag, handle rank,
@@ -129,7 +154,9 @@ static int begin(int receives, void *buffer, int64_t nbytes, int peer, int tag, 
     if (!receives && failing_sends && !--failing_sends) {
         return 117;
     }
+    pthread_mutex_lock(&lock);
     set_number(request, new_request(receives, 0, buffer, nbytes, peer, tag, (int)rank));
+    pthread_mutex_unlock(&lock);
     return fake_start(request);
 }
 
@@ -159,7 +186,7 @@ static int fake_error_class(int error, int *class) {
     static int reduce_local_##H(const void *a, void *b, int n, H t, H op) { \
         const double *left = a; \
         double *right = b; \
-        CHECK(t == (H)8 && op == (H)3); \
+        CHECK(t == (H)8 && op == (H)3 && !in_library); \
         for (int i = 0; i < n; i++) { \
             right[i] = left[i] - 2 * right[i]; \
         } \
@@ -167,6 +194,55 @@ static int fake_error_class(int error, int *class) {
     }
 FAKES(uint32_t)
 FAKES(uint64_t)
+
+/* The library's progress: a thread that calls what was given to it, until that is over. */
+static struct {
+    int (*poll)(void *);
+    void *state;
+} hooks[8];
+static int hooks_number, stops;
+
+static int fake_async_start(int (*poll)(void *), void *state, uint32_t stream) {
+    (void)stream;
+    pthread_mutex_lock(&lock);
+    CHECK(hooks_number < 8);
+    hooks[hooks_number].poll = poll;
+    hooks[hooks_number++].state = state;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int fake_is_complete(uint32_t request) {
+    struct pending *one = &pending[request];
+    int complete = 1;
+    pthread_mutex_lock(&lock);
+    if (request && one->active && one->receives && !one->arrived) {
+        one->arrived = take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &one->error);
+        complete = one->arrived;
+    }
+    pthread_mutex_unlock(&lock);
+    return complete;
+}
+
+static void *progress_thread(void *unused) {
+    for (int over = 0; !over; sched_yield()) {
+        pthread_mutex_lock(&lock);
+        int number = hooks_number;
+        over = stops;
+        pthread_mutex_unlock(&lock);
+        for (int n = number - 1; n >= 0; n--) {
+            in_library = 1;
+            int done = hooks[n].poll(hooks[n].state);
+            in_library = 0;
+            pthread_mutex_lock(&lock);
+            if (done) {
+                hooks[n] = hooks[--hooks_number];
+            }
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return unused;
+}
 
 static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
@@ -181,6 +257,9 @@ static struct library library_of(int handle_width) {
     one.Start = (function)fake_start;
     one.Wait = (function)fake_wait;
     one.Test = (function)fake_test;
+    one.Cancel = (function)fake_cancel;
+    one.MPIX_Async_start = (function)fake_async_start;
+    one.MPIX_Request_is_complete = (function)fake_is_complete;
     one.Error_class = (function)fake_error_class;
     width = handle_width;
     return one;
@@ -233,7 +312,7 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
             }
         } else {
             for (int rank = RANKS - 1; rank >= 0; rank--) {
-                CHECK(progress_begin(ranks[rank]) == DONE);
+                CHECK(progress_own(ranks[rank]) && progress_begin(ranks[rank]) == DONE);
             }
             for (int left = RANKS, done[RANKS] = {0}; left;) {
                 int rank = rand() % RANKS;
@@ -253,6 +332,87 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
     }
 }
 
+struct rank_of {
+    const struct library *library;
+    int rank, rounds;
+};
+
+/* A rank of a chain: begun again and again, looked at or not, and ended. */
+static void *owner(void *argument) {
+    const struct rank_of *self = argument;
+    unsigned seed = (unsigned)self->rank + 1;
+    char buffer[16];
+    struct program *one = chain_link(self->library, self->rank, buffer, 0);
+    one->instructions = realloc(one->instructions, 6 * sizeof *one->instructions);
+    if (one->forwarding == 3 && self->rank % 2) { /* received, combined, sent on */
+        memmove(one->instructions + 3, one->instructions + 2, 2 * sizeof *one->instructions);
+        one->instructions[2] = (struct instruction){.kind = COMBINE, .type = 8};
+        one->instructions_number = one->at = one->settled = 5;
+        one->forwarding = 4;
+        one->op = 3;
+        one->users_op = 1;
+    }
+    for (int round = 0; round < self->rounds; round++) {
+        buffer[0] = self->rank ? 0 : (char)(1 + round % 100);
+        CHECK(progress_own(one) && progress_begin(one) == DONE);
+        enum outcome outcome = PENDING;
+        for (int looks = rand_r(&seed) % 4; looks && outcome == PENDING; looks--) {
+            outcome = progress_test(one);
+            CHECK(outcome == PENDING || outcome == DONE);
+        }
+        for (int idle = rand_r(&seed) % 3 * 50; idle; idle--) {
+            sched_yield();
+        }
+        CHECK(progress_finish(one) == DONE && one->state == IDLE);
+        CHECK(buffer[0] == (char)(1 + round % 100));
+    }
+    progress_free(one);
+    return NULL;
+}
+
+/* Programs that wait for what never comes, given up or left in the middle. */
+static void *leaver(void *argument) {
+    const struct rank_of *self = argument;
+    static char buffer[16];
+    for (int round = 0; round < self->rounds; round++) {
+        struct program *one = chain_link(self->library, 2, buffer, 0);
+        one->tag = 99;
+        CHECK(progress_own(one) && progress_begin(one) == DONE);
+        CHECK(progress_test(one) == PENDING);
+        if (round % 10) {
+            CHECK(progress_give_up(one) == 0 && one->state == IDLE);
+        }
+        progress_free(one);
+    }
+    return NULL;
+}
+
+/* Owners, the library's hook and the helper at once; `with_hooks`, the helper calls operators only. */
+static void threads_of_all_kinds(int handle_width, int with_hooks) {
+    struct library library = library_of(handle_width);
+    struct rank_of ranks[RANKS + 1];
+    pthread_t owners[RANKS + 1], progress;
+    memset(pending, 0, sizeof pending);
+    letters = hooks_number = stops = 0;
+    threads = 1;
+    library.hooks = with_hooks;
+    progress_allow_helper();
+    CHECK(!pthread_create(&progress, NULL, progress_thread, NULL));
+    for (int rank = 0; rank <= RANKS; rank++) {
+        ranks[rank] = (struct rank_of){&library, rank, 300};
+        CHECK(!pthread_create(&owners[rank], NULL, rank < RANKS ? owner : leaver, &ranks[rank]));
+    }
+    for (int rank = 0; rank <= RANKS; rank++) {
+        CHECK(!pthread_join(owners[rank], NULL));
+    }
+    pthread_mutex_lock(&lock);
+    stops = 1;
+    pthread_mutex_unlock(&lock);
+    CHECK(!pthread_join(progress, NULL));
+    CHECK(progress_running() == 0);
+    threads = 0;
+}
+
 static void a_helper_forwards(void) {
     struct library library = library_of(8);
     char buffers[RANKS][16] = {{0}};
@@ -263,7 +423,7 @@ static void a_helper_forwards(void) {
     progress_allow_helper();
     for (int rank = RANKS - 1; rank >= 0; rank--) {
         ranks[rank] = chain_link(&library, rank, buffers[rank], 1);
-        CHECK(progress_begin(ranks[rank]) == DONE);
+        CHECK(progress_own(ranks[rank]) && progress_begin(ranks[rank]) == DONE);
     }
     for (long round = 0; progress_running() && round < 2000000000L; round++) {
     }
@@ -334,21 +494,23 @@ static void errors(void) {
     letters = 0;
     one->messages[0].count = 8;
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
-    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED && !one->interrupted);
+    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED);
     CHECK(!memcmp(short_one, long_one, 8));
     program_free(one);
 
     one = chain_link(&library, 1, long_one, 0);
     put(0, 1, 7, long_one, 16);
     failing_sends = 1; /* after a message was received */
-    CHECK(program_run(one) == FAILED && one->error == 117 && one->interrupted);
-    CHECK(program_step(one, 4) == FAILED && program_finish(one) == FAILED);
+    CHECK(progress_own(one) && progress_run(one) == BROKE && one->error == 117);
+    CHECK(one->state == BROKEN && !progress_own(one));
+    CHECK(progress_finish(one) == BROKE && progress_test(one) == BROKE);
+    CHECK(progress_give_up(one) == 0);
     program_free(one);
 
     one = chain_link(&library, 0, long_one, 0);
     failing_sends = 1; /* the very first message */
-    CHECK(program_run(one) == FAILED && !one->interrupted);
-    CHECK(progress_begin(one) == DONE && progress_finish(one) == DONE);
+    CHECK(progress_own(one) && progress_run(one) == FAILED && one->state == IDLE);
+    CHECK(progress_own(one) && progress_begin(one) == DONE && progress_finish(one) == DONE);
     program_free(one);
 }
 
@@ -378,6 +540,8 @@ int main(void) {
     loops();
     errors();
     bad_numbers();
+    threads_of_all_kinds(4, 1);
+    threads_of_all_kinds(8, 0);
     a_helper_forwards();
     return 0;
 }

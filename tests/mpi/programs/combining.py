@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import BrokenCommunicator, InvalidArgument
-from collwise.mpi.bench.workloads import RACED
-from collwise.mpi.buffers.mpi_operators import OPERATORS, exact_types
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.collectives import COLLECTIVES
@@ -230,31 +228,6 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
     op.Free()
     spread.Free()
     private.free()
-
-
-@check
-def ufuncs_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
-    if comm.rank:
-        return  # nothing is sent
-    for name, ufunc in RACED.items():
-        op = OPERATORS[name]
-        assert exact_types(name)
-        for code in exact_types(name):
-            dtype = np.dtype(code)
-            if code == "?":
-                edge = np.array([False, True])
-            else:
-                low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-                near = [low, low + 1, low // 2, 0, 1, 2, 3, high // 3, high // 2, high - 1, high]
-                edge = np.array(near, dtype)
-            every = np.tile(np.array(np.meshgrid(edge, edge)).reshape(2, -1), 10)
-            for count in (1, 7, 40, every.shape[1]):
-                for offset in range(3):
-                    left, right = np.roll(every, offset, axis=1)[:, :count].copy()
-                    spare = np.empty(len(left) + offset, dtype)[offset:]
-                    ufunc(left, right, out=spare)
-                    op.Reduce_local(left, right)
-                    assert spare.tobytes() == right.tobytes(), (ufunc, code, count)
 
 
 @check

@@ -25,8 +25,14 @@ NBYTES = 384
 BLOCKS = tuple(Block(0, offset, 64) for offset in range(0, NBYTES, 64))
 
 
-def random_lists(ranks: int, chance: random.Random) -> list[list[Operation]]:
-    """Operations of every rank, in one order in which they could happen one after another."""
+def random_lists(
+    ranks: int, chance: random.Random
+) -> tuple[list[list[Operation]], list[list[int]]]:
+    """Operations of every rank, in one order in which they could happen one after another.
+
+    With the slots of every rank that are read later, or could be; a combine may use up its right
+    operand.
+    """
     lists: list[list[Operation]] = [[] for _ in range(ranks)]
     held: list[list[int]] = [[Slot.INPUT] for _ in range(ranks)]  # slots that can be read
     slots = [0] * ranks
@@ -56,7 +62,7 @@ def random_lists(ranks: int, chance: random.Random) -> list[list[Operation]]:
             lists[rank].append(Copy(chance.choice(held[rank]), new, blocks))
             held[rank].append(new)
             slots[rank] += 1
-    return lists
+    return lists, held
 
 
 class Case(NamedTuple):
@@ -96,7 +102,7 @@ def bind(
         memory.append(np.zeros(NBYTES // array.itemsize * step, array))
         slots[slot] = Memory(memory[-1].ctypes.data, unit)
     has_loop = COMPILED.has_loop if compiled and COMPILED is not None else None
-    operator = BoundOperator.of(op, unit, slots.values(), has_loop)
+    operator = BoundOperator.of(op, unit, has_loop)
     wanted = operations if operator.separate_output else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
@@ -125,7 +131,7 @@ def random_programs_leave_the_same_bytes_on_both_engines(comm: MPI.Intracomm) ->
     user = MPI.Op.Create(_left_minus_twice_right, commute=False)
     for seed in range(24):
         chance = random.Random(seed)
-        lists = random_lists(comm.size, chance)
+        lists, held = random_lists(comm.size, chance)
         dtype, step = chance.choice(("int64", "float64", "uint32")), chance.choice((1, 1, 3))
         op = user if step > 1 else chance.choice((MPI.SUM, MPI.MAX, MPI.PROD, user))
         rebindable = bool(seed % 2)
@@ -141,7 +147,7 @@ def random_programs_leave_the_same_bytes_on_both_engines(comm: MPI.Intracomm) ->
             for again in range(2):
                 case.fill(seed + 100 * comm.rank + again)
                 execute(case, rebindable=rebindable, testing=bool(seed // 2 % 2))
-            left.append([array.tobytes() for array in case.memory])
+            left.append([case.memory[slot].tobytes() for slot in held[comm.rank]])
         for case in cases.values():
             case.bound.Free()
         assert left[0] == left[1] == left[2], (seed, dtype, step, lists[comm.rank])
@@ -199,7 +205,7 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
             dtype = np.dtype(code)
             op, datatype = OPERATORS[name], MPI.Datatype.fromcode(code)
             for left, right in _edges(dtype):
-                loop = BoundOperator.of(op, ElementType.of(datatype), (), COMPILED.has_loop).loop
+                loop = BoundOperator.of(op, ElementType.of(datatype), COMPILED.has_loop).loop
                 assert COMPILED.has_loop(*loop), (name, code)
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
@@ -221,7 +227,8 @@ def _edges(dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndar
     edge = np.array([False, True])
     if dtype.kind != "b":
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-        edge = np.array([low, low + 1, 0, 1, 2, 3, high // 3, high - 1, high], dtype)
+        near = [low, low + 1, low // 2, 0, 1, 2, 3, high // 3, high // 2, high - 1, high]
+        edge = np.array(near, dtype)
     every = np.tile(np.array(np.meshgrid(edge, edge)).reshape(2, -1), 3)
     for count in (1, 7, every.shape[1]):
         left, right = every[:, :count].copy()

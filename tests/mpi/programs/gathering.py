@@ -9,7 +9,6 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.mpi.bench.bare_sends import BareSends
-from collwise.mpi.execution.combine_executor import SHORT
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -111,8 +110,8 @@ def buffers_that_come_again(comm: MPI.Intracomm) -> None:
 def long_contributions(comm: MPI.Intracomm) -> None:
     """Every algorithm blocking or persistent, in turn; on other numbers of ranks the other one."""
     private, types = PrivateCommunicator(comm), Types()
-    pairs = [SHORT // 4 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]
-    pairs[-1] += SHORT // PAIR
+    pairs = [8192 * (rank % 2 == comm.size % 2) + 3 * rank for rank in range(comm.size)]
+    pairs[-1] += 32768 // PAIR
     right = the_library(comm, pairs)
     for number, schedule in enumerate(schedules(comm, pairs)):
         into = received(types, pairs, (number + comm.rank) % KINDS, number)

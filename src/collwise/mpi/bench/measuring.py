@@ -134,7 +134,7 @@ class _Run:
         unit = ElementType.of(MPI.Datatype.fromcode(dtype.char))
         slots = {slot: Memory(array.ctypes.data, unit) for slot, array in enumerate(operands)}
         has_loop = None if COMPILED is None else COMPILED.has_loop
-        operator = BoundOperator.of(OPERATORS[cell.op], unit, slots.values(), has_loop)
+        operator = BoundOperator.of(OPERATORS[cell.op], unit, has_loop)
         plan = RankPlan((), (Combine(0, 1, 1, (block,)),), 0)
         self._bound = _bound(plan, slots, MPI.COMM_SELF, operator, keep=operands)
         self.calls = 1

@@ -5,9 +5,8 @@ whole units.  A unit is a byte if the bytes are in the order in which they are s
 element of the user's type, with its gaps.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -15,18 +14,11 @@ from numpy.typing import NDArray
 
 from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
-Action: TypeAlias = Callable[[], Any]
-"""A call without arguments."""
 _ALIGNMENT = 64
-UFUNC_COPY_FROM = 1024
-"""Bytes from which on a ufunc copies as fast as memcpy: some processors take 10 times as long for
-the string instructions that memcpy uses for kilobytes."""
 USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
 USER_INPUT = USER + 1
 """The same for INPUT."""
-_WORD = np.dtype(np.uint64)
-_ALL = slice(None)
 PREDEFINED: "dict[int, ElementType]" = {}
 """Predefined types that were used before, by their handles."""
 _NOWHERE = bytearray(1)
@@ -150,32 +142,8 @@ class Memory:
         address = self.address + offset
         return [_fromaddress(address, max(span, 0)) if address else MPI.BOTTOM, elements, datatype]
 
-    def aligned(self, dtype: np.dtype[Any]) -> bool:
-        """Whether elements of a NumPy type are aligned."""
-        return self.address % dtype.alignment == 0
 
-
-def copy_action(
-    contiguous: bool, comm: MPI.Intracomm, tag: int, source: Any, target: Any
-) -> Action:
-    """An act that copies one buffer to another, as mpi4py takes them.
-
-    contiguous: whether both buffers are.  Otherwise MPI packs and unpacks, or, for types of odd
-    extents, this rank sends to itself, with comm and tag.
-    """
-    if not contiguous:
-        me, ends = comm.Get_rank(), (source, target)
-        if all(data is not MPI.BOTTOM and datatype.extent > 0 for data, _, datatype in ends):
-            return partial(_repack, comm, source, target)
-        return partial(comm.Sendrecv, source, me, tag, target, me, tag)
-    memory, into = source[0], target[0]
-    nbytes, size = len(into), _WORD.itemsize
-    if nbytes < UFUNC_COPY_FROM or memory.address % size or into.address % size or nbytes % size:
-        return partial(memoryview(into).__setitem__, _ALL, memory)
-    return partial(np.positive, np.frombuffer(memory, _WORD), np.frombuffer(into, _WORD))
-
-
-def _repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
+def repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
     """Copy elements with gaps.  MPICH 5.0 refuses some such messages of a rank to itself."""
     (memory, elements, datatype), (into, _, into_type) = source, target
     between = bytearray(datatype.Pack_size(elements, comm))

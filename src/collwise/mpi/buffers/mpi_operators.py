@@ -1,17 +1,16 @@
 """MPI's operators by the names of `schedule.operators`, and how they combine two blocks.
 
-Blocks are combined by `MPI_Reduce_local`, or by a ufunc where that gives the same bits.
+Blocks are combined by `MPI_Reduce_local`, or by a loop in C where that gives the same bits.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Action, ElementType, Memory
+from collwise.mpi.buffers.memory import ElementType
 from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.operators import Kind
 
@@ -28,10 +27,10 @@ _FITTING: dict[tuple[int, int], bool] = {}
 
 
 def exact_types(name: str) -> str:
-    """NumPy's codes of the types for which the ufunc gives the same bits as `MPI_Reduce_local`.
+    """NumPy's codes of the types for which a loop in C gives the same bits as `MPI_Reduce_local`.
 
     Tested on MPICH and Open MPI.  No floating type is among them: of two NaNs the libraries keep
-    the right operand's bits, and NumPy keeps the left's or the right's, depending on the position.
+    the right operand's bits, and a compiler may let a loop keep either's.
     """
     if name == "sum":  # where Open MPI vectorises, one- and two-byte integers saturate
         return _WIDE
@@ -81,55 +80,40 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
-    ufunc: NumPy's, if it can be used on this memory.   loop: the name of the compiled engine's own
-    loop; blank if there is none.   user_type: the user's own type, where the elements have a
-    duplicate of it.  A user's operator gets the user's own, unless it was freed.
+    loop: the name of the compiled engine's own loop; blank if there is none.   user_type: the
+    user's own type, where the elements have a duplicate of it.  A user's operator gets the user's
+    own, unless it was freed.
     """
 
     op: MPI.Op
-    ufunc: np.ufunc | None
-    dtype: np.dtype[Any]
     loop: tuple[str, str] = ("", " ")
     user_type: MPI.Datatype | None = None
 
     @property
     def separate_output(self) -> bool:
         """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
-        return self.ufunc is not None or bool(self.loop[0])
+        return bool(self.loop[0])
 
     @staticmethod
     def of(
-        op: MPI.Op,
-        unit: ElementType,
-        memory: Iterable[Memory],
-        has_loop: Callable[[str, str], bool] | None = None,
+        op: MPI.Op, unit: ElementType, has_loop: Callable[[str, str], bool] | None = None
     ) -> "BoundOperator":
         """The operator for a type.
 
-        memory: of the slots; a user's may not be aligned for a ufunc.   has_loop: of the compiled
-        engine, whether it has a loop for an operator and an element; None if Python combines.
+        has_loop: of the compiled engine, whether it has a loop for an operator and an element; None
+        if Python combines.
         """
         name, datatype = _NAMES.get(op.handle), unit.datatype
-        if name is not None and datatype.is_predefined and datatype.typechar in exact_types(name):
-            dtype = np.dtype(datatype.typechar)
-            if has_loop is not None:
-                loop = name, "?" if dtype.kind == "b" else _LETTERS[dtype.kind, dtype.itemsize]
-                if has_loop(*loop):
-                    return BoundOperator(op, None, dtype, loop)
-            elif all(m.aligned(dtype) for m in memory):
-                return BoundOperator(op, KNOWN[name].ufunc, dtype)
-        return BoundOperator(op, None, np.dtype("V1"))
+        if name is None or has_loop is None or not datatype.is_predefined:
+            return BoundOperator(op)
+        if datatype.typechar not in exact_types(name):
+            return BoundOperator(op)
+        dtype = np.dtype(datatype.typechar)
+        loop = name, "?" if dtype.kind == "b" else _LETTERS[dtype.kind, dtype.itemsize]
+        return BoundOperator(op, loop) if has_loop(*loop) else BoundOperator(op)
 
-    def act(self, left: Any, right: Any, into: Any) -> Action:
-        """A call that combines two buffers into a third, which without a ufunc is the right one."""
-        if self.user_type is not None:
-            return partial(self._reduce_user_type, left, right, self.user_type)
-        if self.ufunc is None:
-            return partial(self.op.Reduce_local, left, right)
-        one, other, out = (np.frombuffer(spec[0], self.dtype) for spec in (left, right, into))
-        return partial(self.ufunc, one, other, out=out)
-
-    def _reduce_user_type(self, left: Any, right: Any, datatype: MPI.Datatype) -> None:
-        if datatype != MPI.DATATYPE_NULL:
-            left, right = ((*spec[:2], datatype) for spec in (left, right))
+    def combine(self, left: Any, right: Any) -> None:
+        """Combine two buffers, as mpi4py takes them, into the right one."""
+        if self.user_type is not None and self.user_type != MPI.DATATYPE_NULL:
+            left, right = ((*spec[:2], self.user_type) for spec in (left, right))
         self.op.Reduce_local(left, right)

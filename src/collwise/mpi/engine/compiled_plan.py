@@ -19,6 +19,10 @@ _Place: TypeAlias = tuple[int, int]
 """A buffer's number in the program's table, and bytes from its address."""
 
 
+_READ: list[Any] = []
+"""Memory of plans that were given up while a send still read it."""
+
+
 class FastCall(NamedTuple):
     """What the compiled engine serves by itself from the second call on.
 
@@ -57,6 +61,22 @@ class CompiledPlan:
         self._requests: list[MPI.Prequest] = []
         self._fast_call: FastCall | None = None
         self.over: Callable[[], None] | None = None
+        given = len(self.types)
+        try:
+            self.program = self._made(plan, comm, tag, rebindable=rebindable)
+        except BaseException as problem:  # where counts are too large, Python takes the types
+            self._release(given if isinstance(problem, OverflowError) else 0)
+            raise
+        for slot, memory in slots.items():
+            self.program.set_address(self._numbers[slot], memory.address)
+        self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
+        self.complete: Callable[[], bool] = self.program.test
+
+    def _made(
+        self, plan: RankPlan, comm: MPI.Intracomm, tag: int, *, rebindable: bool
+    ) -> "Program":
+        assert COMPILED is not None
+        slots, operator = self._slots, self._operator
         regions = [self._message(op) for op in plan.messages]
         if not rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
@@ -69,7 +89,7 @@ class CompiledPlan:
             instructions += self._instructions(instruction)
             if number == plan.forwarding:
                 forwarding = len(instructions)
-        self.program: Program = COMPILED.Program(
+        made: Program = COMPILED.Program(
             comm.handle,
             MPI.OP_NULL.handle if operator is None else operator.op.handle,
             comm.Get_rank(),
@@ -83,10 +103,7 @@ class CompiledPlan:
             forwarding,
             None if rebindable else tuple(request.handle for request in self._requests),
         )
-        for slot, memory in slots.items():
-            self.program.set_address(self._numbers[slot], memory.address)
-        self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
-        self.complete: Callable[[], bool] = self.program.test
+        return made
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
         """Set the addresses of slots for the next execution, of a rebindable plan."""
@@ -146,14 +163,19 @@ class CompiledPlan:
 
     def Free(self) -> None:  # noqa: N802
         """Give requests and types back to MPI; nothing can be executed afterwards."""
-        self.program.give_back()
+        if not self.program.give_back():
+            _READ.append(self._keep)
+        self._release()
+        self._keep = self.over = None
+
+    def _release(self, kept: int = 0) -> None:
+        """Free requests and types, but for those that somebody else frees."""
         for request in self._requests:
             if request != MPI.REQUEST_NULL:
                 request.Free()
         self._requests.clear()
-        while self.types:
+        while len(self.types) > kept:
             self.types.pop().Free()
-        self._keep = self.over = None
 
     # -- binding --------------------------------------------------------------------------------
 

@@ -3,15 +3,10 @@
 from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
-
 from collwise.mpi.buffers.memory import PACKED, USER, Memory
-from collwise.mpi.engine.compiled_plan import FastCall
-from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
-from collwise.mpi.execution.interpreter import BoundPlan
-from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Copy, Slot
 from collwise.schedule.program import Schedule
 
@@ -27,31 +22,6 @@ class BroadcastExecutor(Executor):
         super().__init__(schedule, private)
         self._is_root = private.rank == self.problem.root
         self._unsegmented = all(op.blocks == (self.problem.whole,) for op in self._operations)
-        self._unread: BoundPlan | None = None
-
-    def run(self, *buffers: Any) -> FastCall | None:  # noqa: D102
-        array = buffers[0]
-        if COMPILED is not None or not self._unsegmented or type(array) is not np.ndarray:
-            return super().run(*buffers)
-        if array.nbytes != self.problem.nbytes:  # a schedule that is run by hand
-            return super().run(*buffers)
-        # mpi4py reads the array for every message: faster, and what it took once, it takes again.
-        if self.private.broken:
-            self.private.check()
-        if self._unread is None:
-            call_buffers = CallBuffers({Slot.OUTPUT: Memory(0)}, "direct")
-            unread = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
-            assert isinstance(unread, BoundPlan)
-            self._unread = unread
-        self._unread.set_buffer(array)
-        try:
-            self._unread.run()
-        except BaseException as problem:
-            self.private.judge(self._unread, problem)
-            raise
-        finally:
-            self._unread.set_buffer(None)
-        return None
 
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         (spec,) = buffers

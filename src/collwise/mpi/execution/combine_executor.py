@@ -3,33 +3,25 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import check_apart, is_in_place
 from collwise.mpi.buffers.memory import (
     IN_SCRATCH,
-    UFUNC_COPY_FROM,
     USER,
     USER_INPUT,
     ElementType,
     Memory,
-    allocate,
 )
 from collwise.mpi.buffers.mpi_operators import BoundOperator
-from collwise.mpi.engine.compiled_plan import FastCall
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.executor import Bound, BoundedCache, CallBuffers, Executor
+from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
-from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
 
-SHORT = 32768
-"""Vectors of up to so many bytes are copied to and from memory with persistent requests, which is
-cheaper than new requests."""
 _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.items()}
 """The slots of user's memory that the host cannot access."""
 
@@ -47,28 +39,6 @@ class _Variant(NamedTuple):
     on_host: bool
 
 
-class _Staging(NamedTuple):
-    """Memory of ours for short vectors of one type, and the plan bound to it.
-
-    words: unsigned integers of the elements' size, if vectors are long enough for a ufunc to copy
-    them (see `UFUNC_COPY_FROM`).
-    """
-
-    vector: NDArray[Any]
-    result: NDArray[Any]
-    bound: Bound
-    words: np.dtype[Any] | None
-
-    def copy(self, source: NDArray[Any], target: NDArray[Any]) -> None:
-        """Copy a contiguous array to another of as many elements."""
-        if source.ndim != target.ndim:
-            source, target = source.reshape(-1), target.reshape(-1)
-        if self.words is None:
-            target[...] = source
-        else:
-            np.positive(source.view(self.words), target.view(self.words))
-
-
 class CombineExecutor(Executor):
     """Executes one rank's part of a collective that combines.
 
@@ -84,54 +54,6 @@ class CombineExecutor(Executor):
         self._is_part = self._owed and self._result != self.problem.whole
         # The operations for an input in the output's place, if that is possible.
         self._in_place = None if self._is_part else in_place(self._operations)
-        self._staged: BoundedCache[np.dtype[Any], _Staging] = BoundedCache(16)
-
-    def run(self, *buffers: Any) -> FastCall | None:  # noqa: D102
-        sendbuf, recvbuf = buffers
-        staged = COMPILED is None and self.problem.nbytes <= SHORT
-        if staged and self._run_staged(sendbuf, recvbuf):
-            return None
-        return super().run(sendbuf, recvbuf)
-
-    def _run_staged(self, sendbuf: Any, recvbuf: Any) -> bool:
-        """Run it in buffers of our own; False unless these are ordinary arrays of its size."""
-        owed = self._owed
-        shared = owed and is_in_place(sendbuf)
-        vector = recvbuf if shared else sendbuf
-        if type(vector) is not np.ndarray or vector.nbytes != self.problem.nbytes:
-            return False
-        dtype, flags = vector.dtype, vector.flags
-        if not flags.c_contiguous:
-            return False
-        if owed:
-            if not shared:
-                if type(recvbuf) is not np.ndarray or recvbuf.dtype != dtype:
-                    return False
-                flags = recvbuf.flags
-                if recvbuf.nbytes != self._result.length or not flags.c_contiguous:
-                    return False
-                if np.may_share_memory(vector, recvbuf):
-                    return False
-            if not flags.writeable:
-                return False
-        private = self.private
-        if private.broken:
-            private.check()
-        staging = self._staged.get(dtype) or self._stage(dtype)
-        staging.copy(vector, staging.vector)
-        staging.bound.run()
-        if owed:
-            if shared and self._is_part:
-                recvbuf = recvbuf.reshape(-1)[: len(staging.result)]
-            staging.copy(staging.result, recvbuf)
-        return True
-
-    def _stage(self, dtype: np.dtype[Any]) -> _Staging:
-        nbytes, size = self.problem.nbytes, dtype.itemsize
-        vector, result = allocate(nbytes).view(dtype), allocate(self._result.length).view(dtype)
-        bound = self._bind(self._read_buffers(vector, result), BLOCKING_TAG)
-        words = np.dtype(f"u{size}") if nbytes >= UFUNC_COPY_FROM and size in (1, 2, 4, 8) else None
-        return self._staged.remember(dtype, _Staging(vector, result, bound, words))
 
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
@@ -165,7 +87,7 @@ class CombineExecutor(Executor):
                 "plan with the size of the elements",
             )
         has_loop = None if COMPILED is None else COMPILED.has_loop
-        operator = BoundOperator.of(self._op, unit, slots.values(), has_loop)
+        operator = BoundOperator.of(self._op, unit, has_loop)
         variant = _Variant(shared and on_host, operator.separate_output, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None
         displacements: dict[int, tuple[bool, int]] = {Slot.INPUT: (shared, 0)}
@@ -188,9 +110,3 @@ class CombineExecutor(Executor):
         if not variant.separate_output:
             operations = tuple(reduce_local_form(operations))
         return rank_plan(operations, after)
-
-    def Free(self) -> None:  # noqa: N802, D102
-        super().Free()
-        for staging in self._staged.values():
-            staging.bound.Free()
-        self._staged.clear()

@@ -177,8 +177,9 @@ class Executor(ABC):
         self.private.check()
         call_buffers = self._read_buffers(*buffers)
         call_buffers.own_types()
-        bound = self._bind(call_buffers, self.private.take_tag())
-        return request_of(self.private, bound)
+        request = request_of(self.private, self._bind(call_buffers, self.private.next_tag))
+        self.private.use_tag()
+        return request
 
     def nonblocking(self, *buffers: Any) -> Started:
         """Start it on these buffers.  All ranks, in the same order.
@@ -187,50 +188,52 @@ class Executor(ABC):
         cannot be called there, so a user's operator needs a request of ours.   Raises as `run`.
         """
         self.private.check()
-        call_buffers = self._read_buffers(*buffers)
-        operator, tag = call_buffers.operator, self.private.take_tag()
+        started = self._start(self._read_buffers(*buffers))
+        self.private.use_tag()
+        return started
+
+    def _start(self, call_buffers: CallBuffers) -> Started:
+        operator, tag = call_buffers.operator, self.private.next_tag
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
             key = (
                 None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
             )
-            bound = self._idle_plan(key, call_buffers, tag)
+            idle = self._idle.setdefault(key, [])
+            bound = self._idle_plan(idle, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    keep = partial(self._completed, bound, key)
+                    keep = partial(self._completed, bound, key, idle)
                     request = bound.start_request(self.private, keep)
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
+                    bound.Free()
                     raise
                 if key is None:
                     return request, None
-                again = self._idle.setdefault(key, []), self.private.take_tag
+                again = idle, self.private
                 return request, (*bound.fast_call(call_buffers.displacements), None, *again)
             bound.Free()
         call_buffers.own_types()
         return request_of(self.private, self._bind(call_buffers, tag), once=True), None
 
-    def _idle_plan(self, key: Hashable, call_buffers: CallBuffers, tag: int) -> Bound:
+    def _idle_plan(self, idle: list[CompiledPlan], call_buffers: CallBuffers, tag: int) -> Bound:
         """A plan with memory of its own that is not running: an earlier call's, or a new one."""
-        if idle := self._idle.get(key):
+        if idle:
             bound = idle.pop()
             bound.reuse(call_buffers.slots, call_buffers.keep, tag)
             return bound
         call_buffers.own_types()
         return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
-    def _completed(self, bound: CompiledPlan, key: Hashable) -> None:
+    def _completed(self, bound: CompiledPlan, key: Hashable, idle: list[CompiledPlan]) -> None:
         """Keep a plan for the next call of its kind, if it is small and not many are kept."""
         count = sum(map(len, self._idle.values()))
-        if (
-            key is None
-            or count >= IDLE
-            or bound.scratch_bytes > IDLE_BYTES
-            or self.private.comm == MPI.COMM_NULL
-        ):
+        forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
+        if key is None or forgotten or count >= IDLE or bound.scratch_bytes > IDLE_BYTES:
             bound.Free()
         else:
-            self._idle.setdefault(key, []).append(bound)
+            idle.append(bound)
 
     def _execute(self, call_buffers: CallBuffers) -> FastCall | None:
         key = None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)

@@ -60,6 +60,7 @@ class PersistentCollective:
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:  # noqa: N802
         """Return when this rank's part is complete; at once if it is not active."""
         if self._active:
+            self._private.check()
             try:
                 self._end()
             except BaseException as problem:
@@ -75,11 +76,11 @@ class PersistentCollective:
     def Get_status(self, status: MPI.Status | None = None) -> bool:  # noqa: N802
         """Whether `Wait` would return at once."""
         advance()
-        try:
-            return not self._active or self._bound.complete()
-        except BaseException as problem:
-            self._failed(problem)
-            raise
+        if self._active:
+            self._private.check()
+        return not self._active or self._bound.complete()
+
+    complete = Get_status
 
     def Free(self) -> None:  # noqa: N802
         """Free MPI's requests; a running collective is completed first.
@@ -163,6 +164,7 @@ if COMPILED is not None:
         """The same, with `Start`, `Wait` and `Test` in C."""
 
         _freed = False
+        get_status = complete = _Persistent.Get_status
 
         def __new__(cls, _: PrivateCommunicator, bound: CompiledPlan) -> Self:  # noqa: D102
             made: Self = super().__new__(cls, bound.program)

@@ -4,10 +4,12 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
+import atexit
 import logging
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,6 +52,8 @@ NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for o
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
 _FIRST_PERSISTENT_TAG = 1
+END_LIMIT_S = 5.0
+"""So long MPI_Finalize waits for collectives that nobody completed."""
 
 
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
@@ -65,7 +69,8 @@ class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
     broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
-    called then.
+    called then.   next_tag: for the next persistent or non-blocking collective; all ranks make
+    these in the same order.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -75,39 +80,36 @@ class PrivateCommunicator:
         self.broken = ""
         self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
-        self._next_tag = _FIRST_PERSISTENT_TAG
+        self.next_tag = _FIRST_PERSISTENT_TAG
         self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
         self._left: list[Executable] = []
         _open.add(self)
         _free_before_mpi_ends()
 
-    def take_tag(self) -> int:
-        """A tag for one persistent collective; all ranks make these in the same order."""
-        tag = self._next_tag
-        self._next_tag = tag + 1 if tag < self._last_tag else _FIRST_PERSISTENT_TAG
-        return tag
+    def use_tag(self) -> None:
+        """Keep `next_tag` for a collective that was made; one that raised leaves it to the next."""
+        tag = self.next_tag
+        self.next_tag = tag + 1 if tag < self._last_tag else _FIRST_PERSISTENT_TAG
 
     def own(self, holder: Freeable) -> None:
         """Have an object freed with this communicator, or before MPI ends, if it is not earlier."""
         self._owned.add(holder)
-        self._sweep()
+        for private in (self, *_lingering):
+            private._sweep()
 
     def leave(self, holder: Executable, *, running: bool) -> None:
         """Free an object that nothing refers to any more, as soon as it is complete."""
-        if running:
+        if running and not self.broken:
             self._left.append(holder)
         else:
             holder.Free()
 
     def _sweep(self) -> None:
         for holder in self._left.copy():
-            with suppress(MPI.Exception):  # nobody is there to hear of it
-                if not holder.complete():
-                    continue
-                holder.end()
-            self._left.remove(holder)
-            holder.Free()
+            if _is_over(holder):
+                self._left.remove(holder)
+                holder.Free()
 
     def check(self) -> None:
         """Raise BrokenCommunicator if a collective on this communicator was interrupted."""
@@ -132,39 +134,68 @@ class PrivateCommunicator:
         if bound.interrupted:
             self.mark_broken(problem)
 
-    def free_owned(self) -> None:
-        """Free the requests and executors that were made on it."""
-        self._sweep()
-        for holder in [*self._owned, *self._left]:
-            holder.Free()
-
     def free(self) -> None:
         """Free everything, the duplicate included.  Collective.
 
-        A broken one is kept: MPI libraries reuse the numbers of freed communicators, and its
-        pending messages would match those of another.
+        A running request is completed first, if somebody still has it; otherwise it continues, and
+        the duplicate is kept for it.  So is a broken one: MPI libraries reuse the numbers of freed
+        communicators, and its pending messages would match those of another.
         """
-        self.free_owned()
+        self._sweep()
+        for holder in list(self._owned):
+            holder.Free()
+        if self._left and not self.broken:
+            _lingering.append(self)
+            return
+        self._give_up()
         if self.comm != MPI.COMM_NULL and not self.broken:
             self.comm.Free()
         _open.discard(self)
 
+    def end(self, limit_s: float) -> None:
+        """Free all before MPI ends; after a time also what is still running."""
+        under_way = [one for one in self._owned if getattr(one, "active", False)] + self._left
+        latest = monotonic() + limit_s
+        if MPI.Is_finalized():
+            return
+        while not self.broken and (under_way := [one for one in under_way if not _is_over(one)]):
+            if monotonic() > latest:
+                self.mark_broken(TimeoutError("MPI ends, and a collective is not complete"))
+        self._give_up()
+
+    def _give_up(self) -> None:
+        for holder in [*self._owned, *self._left]:
+            holder.Free()
+        self._left.clear()
+
+
+def _is_over(holder: Executable) -> bool:
+    with suppress(MPI.Exception):  # `Wait` raises it, if anybody does that
+        return holder.complete()
+    return True
+
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
+_lingering: list[PrivateCommunicator] = []
+"""Those that were freed while requests that nobody has were still running."""
 _watching = False
 
 
 def _free_before_mpi_ends() -> None:
-    """Free everything in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
+    """Free everything when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
+
+    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
+    """
     global _watching
     if _watching:
         return
     _watching = True
 
-    def delete(_comm: MPI.Comm, _keyval: int, _value: object) -> None:
+    def delete(*_: object) -> None:
         for private in list(_open):
-            private.free_owned()
+            private.end(END_LIMIT_S)
 
+    atexit.register(delete)
     keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, _open)
 

@@ -18,8 +18,6 @@ from mpi4py import MPI
 from collwise.mpi.engine.loading import COMPILED
 
 PATIENCE_S = 0.001
-FEW_REQUESTS = 3
-"""Up to so many requests are started or completed faster one by one than as a list."""
 _IDLE_ROUNDS = 100
 
 
@@ -60,14 +58,9 @@ class ProgressEngine:
     def advance(self) -> None:
         """Advance everything that is running, without blocking."""
         with self.lock:
-            self.running[:] = [one for one in self.running if not one.advance()]
-
-    def take_back(self, schedule: Running) -> bool:
-        """Remove a schedule if it is the only one running; return whether it was."""
-        with self.lock:
-            if alone := self.running == [schedule]:
-                self.running.clear()
-            return alone
+            for one in self.running.copy():
+                if one.advance():
+                    self.remove(one)
 
     def remove(self, schedule: Running) -> None:
         """Remove a schedule that is complete or has failed."""

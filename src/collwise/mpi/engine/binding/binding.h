@@ -26,9 +26,13 @@ void set_handle_of(PyObject *object, handle value);
 
 typedef struct {
     PyObject_HEAD
-    struct program *program; /* NULL once freed */
-    int busy;                /* a thread is executing it */
+    struct program *program;
+    int freed; /* its owner gave it back */
 } Program;
+
+/* Execute a part of a program without the GIL.   begins: it has to be IDLE.   A negative outcome: an
+   exception is raised, but for BROKE and FAILED, of which the caller tells. */
+enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);
 
 extern PyTypeObject *program_type;
 extern PyType_Spec program_spec, calls_spec, persistent_spec;
@@ -70,5 +74,6 @@ PyObject *program_start_request(Program *self, PyObject *completed, const struct
 
 /* An operator whose handle means the same for ever; 0 for all others. */
 int read_operator(PyObject *object, handle *op);
+int is_predefined(handle op);
 
 #endif

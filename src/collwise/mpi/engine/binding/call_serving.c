@@ -171,18 +171,20 @@ static int apart(const struct call *call) {
 static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
     Program *owner = entry->program;
     struct program *program = owner->program;
+    if (!progress_own(program)) {
+        call_release(call);
+        Py_RETURN_NONE;
+    }
     set_addresses(call, entry, program);
     Py_INCREF((PyObject *)owner); /* another thread may let the table forget it */
-    owner->busy = 1;
     enum outcome outcome;
     Py_BEGIN_ALLOW_THREADS
     outcome = progress_run(program);
     Py_END_ALLOW_THREADS
-    owner->busy = 0;
     PyObject *result = NULL;
-    if (outcome != FAILED) {
+    if (outcome >= PENDING) {
         result = Py_NewRef(Py_True);
-    } else if (program->interrupted) {
+    } else if (outcome == BROKE) {
         program_failed(program, self->failed, "__call__");
     } else {
         mpi_error(program->error);
@@ -192,24 +194,20 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     return result;
 }
 
-/* Start the call on an idle plan; None if there is none.  Tags are taken for calls that are made. */
+/* Start the call on an idle plan.  A tag is used up by a call that was made. */
 static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
     const struct entry known = *place, *entry = &known; /* Python may let the table forget it */
     Py_ssize_t last = PyList_Size(entry->idle) - 1;
-    if (last < 0) {
-        call_release(call);
-        Py_RETURN_NONE;
-    }
     PyObject *plan = Py_NewRef(PyList_GetItem(entry->idle, last)), *request = NULL;
     if (PyList_SetSlice(entry->idle, last, last + 1, NULL) < 0) {
         Py_DECREF(plan);
         call_release(call);
         return NULL;
     }
-    PyObject *take_tag = Py_NewRef(entry->take_tag), *tag = NULL;
+    PyObject *private = Py_NewRef(entry->private), *tag = NULL, *used = NULL;
     PyObject *owner = PyObject_GetAttrString(plan, "program");
     PyObject *over = PyObject_GetAttrString(plan, "over");
-    if (owner && over && (tag = PyObject_CallNoArgs(take_tag))) {
+    if (owner && over && (tag = PyObject_GetAttrString(private, "next_tag"))) {
         struct program *program = ((Program *)owner)->program;
         struct reading held[2];
         int number = 0;
@@ -224,15 +222,19 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
         request = program_start_request((Program *)owner, over, held, number);
         if (request) { /* the buffers are held until it is complete */
             call->sent.view.obj = call->received.view.obj = NULL;
-        } else if (program->interrupted) {
+            used = PyObject_CallMethod(private, "use_tag", NULL);
+        } else if (program->state == BROKEN) {
             PyErr_Clear();
             program_failed(program, self->failed, "__call__");
+        } else { /* the call was not made, and the next one can use the plan */
+            PyList_Append(entry->idle, plan);
         }
     }
     Py_XDECREF(tag);
     Py_XDECREF(over);
     Py_XDECREF(owner);
-    Py_DECREF(take_tag);
+    Py_XDECREF(used);
+    Py_DECREF(private);
     Py_DECREF(plan);
     call_release(call);
     if (request) {
@@ -285,7 +287,8 @@ PyObject *call_serve(Calls *self, struct call *call) {
     PyObject *tally = entry && entry->key ? entry->tally : NULL;
     int64_t begin = tally ? tally_now() : 0;
     Py_XINCREF(tally); /* the table may forget it meanwhile */
-    if (!entry || !entry->key || (entry->program && !entry->program->program) ||
+    if (!entry || !entry->key || (entry->program && entry->program->freed) ||
+        (entry->idle && PyList_Size(entry->idle) <= 0) ||
         (tally && tally_numbers(tally)[TIMES] >= entry->until)) {
         call_release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
@@ -296,9 +299,6 @@ PyObject *call_serve(Calls *self, struct call *call) {
         result = by_request(self, call, entry);
     } else if (!entry->program) {
         result = by_library(call);
-    } else if (entry->program->busy) {
-        call_release(call);
-        result = Py_NewRef(Py_None);
     } else {
         result = by_program(self, call, entry);
     }

@@ -41,7 +41,7 @@ void table_forget(Calls *self) {
         Py_XDECREF((PyObject *)entries[n].program);
         Py_XDECREF(entries[n].tally);
         Py_XDECREF(entries[n].idle);
-        Py_XDECREF(entries[n].take_tag);
+        Py_XDECREF(entries[n].private);
     }
     free(entries);
 }
@@ -116,19 +116,19 @@ static int read_locations(PyObject *locations, const struct program *program, st
     return 1;
 }
 
-/* remember(key, program, locations, tally, idle, take_tag): the program serves calls of this key from
+/* remember(key, program, locations, tally, idle, private): the program serves calls of this key from
    now on; if it is None, the library's own collective does.
    locations: (slot, whether it lies in the receive buffer, displacement in bytes) of each slot.
    tally: the memory in which calls are counted, or None.
-   idle, take_tag: for non-blocking and persistent calls, the list of idle plans to start them on, and
-   the function that returns the next tag. */
+   idle, private: for non-blocking and persistent calls, the list of idle plans to start them on, and
+   the private communicator, which has the next tag. */
 PyObject *calls_remember(Calls *self, PyObject *args) {
-    PyObject *key, *program, *locations, *tally = Py_None, *idle = NULL, *take_tag = NULL;
+    PyObject *key, *program, *locations, *tally = Py_None, *idle = NULL, *private = NULL;
     struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
     if (!PyArg_ParseTuple(args, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
-                          &locations, &tally, &PyList_Type, &idle, &take_tag) ||
+                          &locations, &tally, &PyList_Type, &idle, &private) ||
         PyBytes_AsStringAndSize(key, &text, &length) < 0) {
         return NULL;
     }
@@ -166,11 +166,11 @@ PyObject *calls_remember(Calls *self, PyObject *args) {
     Py_XINCREF(entry.tally);
     entry.key = key;
     entry.idle = Py_XNewRef(idle);
-    entry.take_tag = Py_XNewRef(take_tag);
+    entry.private = Py_XNewRef(private);
     *place = entry;
     Py_XDECREF(old.tally);
     Py_XDECREF(old.idle);
-    Py_XDECREF(old.take_tag);
+    Py_XDECREF(old.private);
     Py_XDECREF(old.key);
     Py_XDECREF((PyObject *)old.program);
     Py_RETURN_NONE;

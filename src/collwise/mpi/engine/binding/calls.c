@@ -308,7 +308,7 @@ static int calls_traverse(Calls *self, visitproc visit, void *arg) {
     Py_VISIT(self->slow);
     for (unsigned n = 0; n < self->size; n++) {
         Py_VISIT(self->entries[n].idle);
-        Py_VISIT(self->entries[n].take_tag);
+        Py_VISIT(self->entries[n].private);
     }
     return 0;
 }

@@ -26,7 +26,7 @@ struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */
     uint64_t hash;
     Program *program; /* NULL: the library's own serves, or plans that are started */
-    PyObject *idle, *take_tag; /* these: a list, and what gives the next tag */
+    PyObject *idle, *private; /* these: a list, and the communicator that gives tags */
     PyObject *tally;  /* a bytearray where calls are counted; or NULL */
     int64_t until;    /* how many calls it may have counted when this entry serves */
     int locations_number;

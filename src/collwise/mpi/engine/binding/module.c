@@ -50,14 +50,15 @@ static function look_up(void *library, const char *prefix, const char *name) {
     return result;
 }
 
-/* connect(path, width, status_size, too_long, byte): look up MPI's functions in a library that is
+/* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library that is
    loaded, and in those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *args) {
     const char *path;
-    int width, status_size, too_long;
+    int width, status_size, too_long, no_memory;
     unsigned long long byte;
     (void)module;
-    if (!PyArg_ParseTuple(args, "siiiK", &path, &width, &status_size, &too_long, &byte)) {
+    if (!PyArg_ParseTuple(args, "siiiiK", &path, &width, &status_size, &too_long, &no_memory,
+                          &byte)) {
         return NULL;
     }
     if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
@@ -69,7 +70,7 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
         return PyErr_Format(PyExc_OSError, "%s is not loaded", path);
     }
     struct library candidate = {
-        .width = width, .status_size = status_size, .too_long = too_long};
+        .width = width, .status_size = status_size, .too_long = too_long, .no_memory = no_memory};
     PyObject *missing = PyList_New(0);
 #define LOOK_UP(name, args) \
     candidate.name##_c = look_up(library, "MPI_", #name "_c"); \
@@ -199,7 +200,7 @@ static PyObject *has_loop(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {
-    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, byte)"},
+    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
     {"requests", requests, METH_VARARGS, "requests(what mpi4py's requests are like)"},
     {"arrays", arrays, METH_VARARGS, "arrays(class, dtypes)"},

@@ -2,12 +2,13 @@
    does what is not done often. */
 #include "binding.h"
 
-enum state { IDLE, ACTIVE, REFUSED };
+/* LOST: it was active when its communicator broke. */
+enum request_state { INACTIVE, ACTIVE, REFUSED, LOST };
 
 typedef struct {
     PyObject_HEAD
     Program *program;
-    enum state state;
+    enum request_state state;
 } Persistent;
 
 /* Call a method of the Python class that inherits this one. */
@@ -17,37 +18,32 @@ static int call_method(Persistent *self, const char *method, PyObject *argument)
     return answer != NULL;
 }
 
-/* Execute a part of the program; an error of MPI breaks the communicator. */
+/* Execute a part of the program; an error of MPI may break the communicator. */
 static enum outcome executed(Persistent *self, enum outcome (*act)(struct program *)) {
-    Program *owner = self->program;
-    struct program *program = owner->program;
-    enum outcome outcome;
-    if (!program || owner->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "this collective was freed, or another thread is at it");
-        return FAILED;
-    }
-    owner->busy = 1;
-    Py_BEGIN_ALLOW_THREADS
-    outcome = act(program);
-    Py_END_ALLOW_THREADS
-    owner->busy = 0;
-    if (outcome == FAILED) {
-        self->state = self->state == ACTIVE ? IDLE : self->state;
-        program_failed(program, (PyObject *)self, "_failed");
+    enum outcome outcome = program_execute(self->program, act, act == progress_begin);
+    if (outcome == BROKE || outcome == FAILED) {
+        self->state = self->state == ACTIVE ? INACTIVE : self->state;
+        program_failed(self->program->program, (PyObject *)self, "_failed");
     }
     return outcome;
 }
 
+/* Let Python raise why a request can be neither started nor completed. */
+static PyObject *refused(Persistent *self) {
+    if (call_method(self, "_refuse", NULL)) {
+        PyErr_SetString(PyExc_SystemError, "a refusal that raised nothing");
+    }
+    return NULL;
+}
+
 static PyObject *persistent_start(Persistent *self, PyObject *unused) {
     (void)unused;
-    if (self->state != IDLE) {
-        if (call_method(self, "_refuse", NULL)) {
-            PyErr_SetString(PyExc_SystemError, "a refusal that raised nothing");
-        }
-        return NULL;
+    if (self->state != INACTIVE) {
+        return refused(self);
     }
     self->state = ACTIVE;
-    if (executed(self, progress_begin) == FAILED) {
+    if (executed(self, progress_begin) < PENDING) {
+        self->state = self->state == ACTIVE ? INACTIVE : self->state;
         return NULL;
     }
     Py_RETURN_NONE;
@@ -71,46 +67,59 @@ static PyObject *persistent_wait(Persistent *self, PyObject *const *args, Py_ssi
         return NULL;
     }
     if (self->state == ACTIVE) {
-        if (executed(self, progress_finish) == FAILED) {
+        if (executed(self, progress_finish) < PENDING) {
             return NULL;
         }
-        self->state = IDLE;
+        self->state = INACTIVE;
     }
-    Py_RETURN_TRUE;
+    return self->state == LOST ? refused(self) : Py_NewRef(Py_True);
+}
+
+/* then: the state of one that is done. */
+static PyObject *tested(Persistent *self, Py_ssize_t number, PyObject *names,
+                        enum request_state then) {
+    enum outcome outcome = DONE;
+    if (!at_most_a_status(number, names)) {
+        return NULL;
+    }
+    if (self->state == ACTIVE) {
+        outcome = executed(self, progress_test);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        progress_advance();
+        Py_END_ALLOW_THREADS
+    }
+    if (self->state == LOST) {
+        return refused(self);
+    }
+    if (outcome == DONE && self->state == ACTIVE) {
+        self->state = then;
+    }
+    return outcome < PENDING ? NULL : PyBool_FromLong(outcome == DONE);
 }
 
 static PyObject *persistent_test(Persistent *self, PyObject *const *args, Py_ssize_t number,
                                  PyObject *names) {
     (void)args;
-    if (!at_most_a_status(number, names)) {
-        return NULL;
-    }
-    if (self->state != ACTIVE) {
-        Py_BEGIN_ALLOW_THREADS
-        progress_advance();
-        Py_END_ALLOW_THREADS
-        Py_RETURN_TRUE;
-    }
-    switch (executed(self, progress_test)) {
-    case FAILED:
-        return NULL;
-    case PENDING:
-        Py_RETURN_FALSE;
-    default:
-        self->state = IDLE;
-        Py_RETURN_TRUE;
-    }
+    return tested(self, number, names, INACTIVE);
+}
+
+static PyObject *persistent_get_status(Persistent *self, PyObject *const *args, Py_ssize_t number,
+                                       PyObject *names) {
+    (void)args;
+    return tested(self, number, names, ACTIVE);
 }
 
 static PyObject *persistent_refuse(Persistent *self, PyObject *unused) {
     (void)unused;
-    self->state = REFUSED;
+    int lost = (self->state == ACTIVE || self->state == LOST) && !self->program->freed;
+    self->state = lost ? LOST : REFUSED;
     Py_RETURN_NONE;
 }
 
 static PyObject *persistent_active(Persistent *self, void *unused) {
     (void)unused;
-    return PyBool_FromLong(self->state == ACTIVE);
+    return PyBool_FromLong(self->state == ACTIVE || self->state == LOST);
 }
 
 static PyObject *persistent_new(PyTypeObject *type, PyObject *args, PyObject *named) {
@@ -142,6 +151,8 @@ static PyMethodDef methods[] = {
      "Return when this rank's part is complete."},
     {"Test", (PyCFunction)(void (*)(void))persistent_test, METH_FASTCALL | METH_KEYWORDS,
      "Whether this rank's part is complete; completes it if so."},
+    {"Get_status", (PyCFunction)(void (*)(void))persistent_get_status,
+     METH_FASTCALL | METH_KEYWORDS, "Whether Wait would return at once."},
     {"refuse", (PyCFunction)persistent_refuse, METH_NOARGS, "Refuse to start from now on."},
     {NULL, NULL, 0, NULL},
 };

@@ -183,6 +183,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     }
     self->program->comm = comm;
     self->program->op = op;
+    self->program->users_op = !is_predefined(op);
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
@@ -193,39 +194,46 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     return (PyObject *)self;
 }
 
-static void give_back(Program *self) {
-    if (self->program) {
-        progress_remove(self->program);
-        program_free(self->program);
-        self->program = NULL;
-    }
-}
-
 static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    give_back(self);
+    if (self->program) {
+        progress_free(self->program);
+    }
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);
 }
 
-static int usable(Program *self) {
-    if (!self->program) {
-        PyErr_SetString(PyExc_ValueError, "this program was freed");
-        return 0;
+static PyObject *busy(void) {
+    PyErr_SetString(PyExc_RuntimeError, "this collective is being executed");
+    return NULL;
+}
+
+enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins) {
+    enum outcome outcome = BUSY;
+    if (self->freed) {
+        PyErr_SetString(PyExc_ValueError, "this collective was freed");
+        return BUSY;
     }
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is executing this program");
-        return 0;
+    if (!begins || progress_own(self->program)) {
+        Py_BEGIN_ALLOW_THREADS
+        outcome = act(self->program);
+        Py_END_ALLOW_THREADS
     }
-    return 1;
+    if (outcome == BUSY) {
+        busy();
+    }
+    return outcome;
 }
 
 static PyObject *program_set_address(Program *self, PyObject *args) {
     int slot;
     PyObject *address;
-    if (!PyArg_ParseTuple(args, "iO", &slot, &address) || !usable(self)) {
+    if (!PyArg_ParseTuple(args, "iO", &slot, &address)) {
         return NULL;
+    }
+    if (self->program->state != IDLE) {
+        return busy();
     }
     /* It may be where position 0 would be, before any memory: a negative number, or a large one. */
     unsigned long long value = PyLong_AsUnsignedLongLongMask(address);
@@ -242,56 +250,55 @@ static PyObject *program_set_address(Program *self, PyObject *args) {
 
 static PyObject *program_retag(Program *self, PyObject *object) {
     long tag = PyLong_AsLong(object);
-    if ((tag == -1 && PyErr_Occurred()) || !usable(self)) {
+    if (tag == -1 && PyErr_Occurred()) {
         return NULL;
+    }
+    if (self->program->state != IDLE) {
+        return busy();
     }
     self->program->tag = (int)tag;
     Py_RETURN_NONE;
 }
 
-static PyObject *executed(Program *self, enum outcome (*act)(struct program *)) {
-    if (!usable(self)) {
-        return NULL;
-    }
-    enum outcome outcome;
-    self->busy = 1;
-    Py_BEGIN_ALLOW_THREADS
-    outcome = act(self->program);
-    Py_END_ALLOW_THREADS
-    self->busy = 0;
-    if (outcome == FAILED) {
-        return mpi_error(self->program->error);
+static PyObject *executed(Program *self, enum outcome (*act)(struct program *), int begins) {
+    enum outcome outcome = program_execute(self, act, begins);
+    if (outcome < PENDING) {
+        return outcome == BUSY ? NULL : mpi_error(self->program->error);
     }
     return PyBool_FromLong(outcome == DONE);
 }
 
 static PyObject *program_run_object(Program *self, PyObject *unused) {
     (void)unused;
-    return executed(self, progress_run);
+    return executed(self, progress_run, 1);
 }
 
 static PyObject *program_start(Program *self, PyObject *unused) {
     (void)unused;
-    return executed(self, progress_begin);
+    return executed(self, progress_begin, 1);
 }
 
 static PyObject *program_wait(Program *self, PyObject *unused) {
     (void)unused;
-    return executed(self, progress_finish);
+    return executed(self, progress_finish, 0);
 }
 
 static PyObject *program_test(Program *self, PyObject *unused) {
     (void)unused;
-    return executed(self, progress_test);
+    return executed(self, progress_test, 0);
 }
 
 static PyObject *program_give_back(Program *self, PyObject *unused) {
+    int pending = 0;
     (void)unused;
-    if (self->program && !usable(self)) {
-        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    pending = progress_give_up(self->program);
+    Py_END_ALLOW_THREADS
+    if (pending < 0) {
+        return busy();
     }
-    give_back(self);
-    Py_RETURN_NONE;
+    self->freed = 1;
+    return PyBool_FromLong(pending == 0);
 }
 
 /* --- as a request of MPI's ---------------------------------------------------------------------- */
@@ -316,7 +323,6 @@ static int give_back_completed(void *unused) {
         Py_BEGIN_ALLOW_THREADS
         progress_complete(one->program->program);
         Py_END_ALLOW_THREADS
-        one->program->busy = 0;
         for (int n = 0; n < one->held_number; n++) {
             release_buffer(&one->held[n]);
         }
@@ -333,7 +339,7 @@ static int give_back_completed(void *unused) {
     return 0;
 }
 
-static void completed(void *owner) {
+static void was_freed(void *owner) {
     struct completion *one = owner, *first = atomic_load(&completions);
     do {
         one->next = first;
@@ -347,12 +353,13 @@ static void completed(void *owner) {
 PyObject *program_start_request(Program *self, PyObject *callback, const struct reading *held,
                                 int number) {
     give_back_completed(NULL);
-    if (!usable(self)) {
-        return NULL;
+    if (self->freed || !progress_own(self->program)) {
+        return busy();
     }
     struct completion *completion = malloc(sizeof *completion);
     if (!completion || !mpi.hooks) {
         free(completion);
+        self->program->state = IDLE;
         return mpi.hooks ? PyErr_NoMemory()
                          : PyErr_Format(PyExc_NotImplementedError, "this library has no hooks");
     }
@@ -364,12 +371,10 @@ PyObject *program_start_request(Program *self, PyObject *callback, const struct 
     for (int n = 0; n < number; n++) {
         completion->held[n] = held[n];
     }
-    self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
-    outcome = progress_start_request(self->program, &request, completed, completion);
+    outcome = progress_start_request(self->program, &request, was_freed, completion);
     Py_END_ALLOW_THREADS
-    if (outcome == FAILED) {
-        self->busy = 0;
+    if (outcome < PENDING) {
         Py_DECREF(callback);
         Py_DECREF((PyObject *)self);
         free(completion);
@@ -384,7 +389,7 @@ static PyObject *program_start_request_alone(Program *self, PyObject *callback) 
 
 static PyObject *program_interrupted(Program *self, PyObject *unused) {
     (void)unused;
-    return PyBool_FromLong(self->program && self->program->interrupted);
+    return PyBool_FromLong(self->program->state == BROKEN);
 }
 
 static PyMethodDef methods[] = {

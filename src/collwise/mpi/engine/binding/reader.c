@@ -91,8 +91,9 @@ int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, 
         if (!PyArg_ParseTuple(PyList_GetItem(types, n), "KLs", &type, &size, &format)) {
             return 0;
         }
-        struct known_type one = {type, size};
-        *entry_of(type) = one;
+        /* Python extends the sign of a narrow handle. */
+        struct known_type one = {mpi.width == 4 ? (uint32_t)type : type, size};
+        *entry_of(one.type) = one;
         struct known_type *place = *format ? format_entry(format) : NULL;
         if (place) {
             *place = one;
@@ -108,17 +109,17 @@ int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, 
     return !PyErr_Occurred();
 }
 
-int read_operator(PyObject *object, handle *op) {
-    if (Py_TYPE(object) != op_class) {
-        return 0;
-    }
-    *op = handle_of(object);
+int is_predefined(handle op) {
     for (int n = 0; n < operators_number; n++) {
-        if (operators[n] == *op) {
+        if (operators[n] == op) {
             return 1;
         }
     }
     return 0;
+}
+
+int read_operator(PyObject *object, handle *op) {
+    return Py_TYPE(object) == op_class && (*op = handle_of(object), is_predefined(*op));
 }
 
 static int read_type(PyObject *object, struct reading *reading) {
@@ -180,14 +181,18 @@ static void read_dtype(PyObject *data, struct reading *reading) {
     PyErr_Clear();
 }
 
-/* Take hold of an object's memory; its own format says what the elements are if no type does. */
-static int hold(PyObject *data, int writable, struct reading *reading) {
+/* Take hold of an object's memory; its own format says what the elements are if no type does.  It
+   may call Python (`__buffer__`), which may change the list that holds the object. */
+static int hold(PyObject *borrowed, int writable, struct reading *reading) {
+    PyObject *data = Py_NewRef(borrowed);
     if (!reading->size && Py_TYPE(data) == array_class) {
         read_dtype(data, reading);
     }
     int flags = PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0) |
                 (reading->size ? 0 : PyBUF_FORMAT);
-    if (PyObject_GetBuffer(data, &reading->view, flags) < 0) {
+    int held = PyObject_GetBuffer(data, &reading->view, flags) == 0;
+    Py_DECREF(data);
+    if (!held) {
         PyErr_Clear();
         reading->view.obj = NULL;
         return 0;
@@ -294,7 +299,10 @@ int read_vector(PyObject *object, int ranks, int *counts, int *displacements,
     }
     for (int n = 0; n < ranks; n++) {
         if (!where || where == Py_None) {
-            displacements[n] = next > INT_MAX ? 0 : (int)next;
+            if (next > INT_MAX) {
+                return no_buffer(reading);
+            }
+            displacements[n] = (int)next;
             next += counts[n];
         }
         if (next > elements || (int64_t)displacements[n] + counts[n] > elements) {

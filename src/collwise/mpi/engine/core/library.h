@@ -16,6 +16,7 @@ typedef uint64_t handle;
 #define START_ARGS(H, N) (void *)
 #define WAIT_ARGS(H, N) (void *, void *)
 #define TEST_ARGS(H, N) (void *, int *, void *)
+#define CANCEL_ARGS(H, N) (void *)
 #define IRECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
 #define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
 #define SENDRECV_ARGS(H, N) (const void *, N, H, int, int, void *, N, H, int, int, H, void *)
@@ -48,7 +49,7 @@ typedef uint64_t handle;
 
 /* Every function that is called: its name in MPI, and its parameters. */
 #define MPI_FUNCTIONS(_) \
-    _(Start, START) _(Wait, WAIT) _(Test, TEST) \
+    _(Start, START) _(Wait, WAIT) _(Test, TEST) _(Cancel, CANCEL) \
     _(Isend, ISEND) _(Irecv, IRECV) _(Sendrecv, SENDRECV) \
     _(Pack_size, PACK_SIZE) _(Pack, PACK) _(Unpack, UNPACK) \
     _(Reduce_local, REDUCE_LOCAL) \
@@ -84,6 +85,7 @@ struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
     int too_long;    /* the class of the error that a message was too long for its buffer */
+    int no_memory;   /* the error that memory is short */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)
 #undef FIELD

@@ -11,7 +11,7 @@ struct program *program_new(const struct library *library, int messages, int ord
     program->library = library;
     program->messages_number = messages;
     program->order_number = order;
-    program->instructions_number = instructions;
+    program->instructions_number = program->at = program->settled = instructions;
     program->slots_number = slots;
     /* One more than needed, since calloc may return NULL for nothing. */
     program->messages = calloc((size_t)messages + 1, sizeof *program->messages);

@@ -3,6 +3,9 @@
 #ifndef COLLWISE_PROGRAM_H
 #define COLLWISE_PROGRAM_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "kernels.h"
 #include "library.h"
 
@@ -40,9 +43,13 @@ struct instruction {
     handle into_type;
 };
 
+/* Who may touch a program; `progress.h` has the rules. */
+enum state { IDLE, OWNED, RUNNING, STEPPED, RESTING, LIBRARYS, BROKEN, LEFT };
+
 struct program {
     const struct library *library;
     handle comm, op;
+    int users_op;     /* the operator is the user's: it may do anything, so no hook calls it */
     int rank, tag;
     int persistent;   /* its requests were made beforehand */
     int messages_number, order_number, instructions_number, slots_number;
@@ -54,14 +61,15 @@ struct program {
     char *requests;   /* a handle for every message, in the library's width */
     char *status;     /* room for one */
     int at;           /* the next instruction */
-    int begun;        /* a message was started */
-    int polled;       /* messages were found complete that have still to be completed */
+    int settled;      /* up to here messages were completed; polling only looks at them */
+    int started;      /* messages started, in the order of instructions; 0 once all are over */
     int error;        /* what the first call to MPI returned that failed */
-    int interrupted;  /* the rest cannot be executed */
-    struct program *next; /* among the running ones, see `progress.h` */
+    _Atomic int state;     /* an `enum state` */
+    pthread_t stepper;     /* of one that is STEPPED: the thread */
+    struct program *next;  /* of one that is RUNNING or STEPPED */
 };
 
-/* Make a program without instructions; NULL where memory is short.   Everything is zero. */
+/* Make a program without instructions, IDLE; NULL where memory is short.   Its tables are zero. */
 struct program *program_new(const struct library *library, int messages, int order,
                             int instructions, int slots);
 void program_free(struct program *program);

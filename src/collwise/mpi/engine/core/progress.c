@@ -1,8 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,49 +10,113 @@
 #define PATIENCE_NS 1000000
 #define IDLE_ROUNDS 100 /* after which the helper waits until it is woken */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is running */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct program *running;
-static atomic_int number;
+static atomic_int linked; /* programs in `running`; threads look at it and at what they set themselves
+                             (`hooked`, `asleep`) in turn, so the order of both counts */
 static const struct library *progress_library; /* the hooks are called with a state only */
 
-static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static pthread_t helper;
-static atomic_int helper_allowed, helper_here, asleep, end;
+int progress_running(void) { return linked; }
 
-int progress_running(void) { return atomic_load_explicit(&number, memory_order_acquire); }
+/* --- the states ------------------------------------------------------------------------------- */
 
-static void link_program(struct program *program) {
-    pthread_mutex_lock(&lock);
-    program->next = running;
-    running = program;
-    atomic_fetch_add(&number, 1);
-    pthread_mutex_unlock(&lock);
+static int change(struct program *program, int from, int to) {
+    return atomic_compare_exchange_strong(&program->state, &from, to);
 }
+
+int progress_own(struct program *program) { return change(program, IDLE, OWNED); }
 
 /* The lock is held. */
 static void unlink_program(struct program *program) {
-    for (struct program **link = &running; *link; link = &(*link)->next) {
-        if (*link == program) {
-            *link = program->next;
-            program->next = NULL;
-            atomic_fetch_sub(&number, 1);
-            return;
-        }
+    struct program **link = &running;
+    while (*link && *link != program) {
+        link = &(*link)->next;
+    }
+    if (*link) { /* after a fork the child's list is empty */
+        *link = program->next;
+        linked--;
     }
 }
 
-/* Advance everything in a way, unless another thread does so now.  A program that failed is left to
-   its owner, who meets the error in the end. */
+/* Where a program is that nobody executes any more. */
+static enum outcome put_down(struct program *program, enum outcome outcome) {
+    int over = program->settled == program->instructions_number;
+    program->state = outcome == BROKE ? BROKEN : over ? IDLE : RESTING;
+    return outcome;
+}
+
+/* Take a program for its owner, who waits for another thread's step.   mine: what becomes of one that
+   is linked, OWNED or STEPPED.   Returns its new state; otherwise BROKEN, or another that forbids it. */
+static int take(struct program *program, int mine) {
+    if (change(program, RESTING, OWNED) || change(program, IDLE, OWNED)) {
+        return OWNED;
+    }
+    pthread_mutex_lock(&lock);
+    while (program->state == STEPPED && !pthread_equal(program->stepper, pthread_self())) {
+        pthread_mutex_unlock(&lock);
+        sched_yield();
+        pthread_mutex_lock(&lock);
+    }
+    int state = program->state;
+    if (state == RUNNING) {
+        if (mine == OWNED) {
+            unlink_program(program);
+        }
+        program->stepper = pthread_self();
+        program->state = state = mine;
+    } else if (state == RESTING || state == IDLE) { /* since that step */
+        program->state = state = OWNED;
+    } else if (state == OWNED || state == STEPPED) {
+        state = LEFT; /* nobody's to take */
+    }
+    pthread_mutex_unlock(&lock);
+    return state;
+}
+
+static enum outcome refusal(struct program *program, int state) {
+    if (state != BROKEN) {
+        return BUSY;
+    }
+    if (change(program, BROKEN, OWNED)) { /* it may have broken in a hook */
+        program_abandon(program);
+        put_down(program, BROKE);
+    }
+    return BROKE;
+}
+
+/* The end of a step; the lock is held. */
+static void stepped(struct program *program, enum outcome outcome) {
+    if (program->state == LEFT) {
+        unlink_program(program);
+        program_free(program);
+    } else if (outcome == PENDING && program->at < program->forwarding) {
+        program->state = RUNNING;
+    } else {
+        unlink_program(program);
+        put_down(program, outcome);
+    }
+}
+
+/* Advance everything in a way.  A program that failed is left to its owner, who meets the error in the
+   end. */
 static void advance_all(enum outcome (*step)(struct program *, int)) {
-    if (!progress_running() || pthread_mutex_trylock(&lock)) {
+    if (!progress_running()) {
         return;
     }
-    for (struct program *one = running, *next; one; one = next) {
-        next = one->next;
-        if (step(one, one->forwarding) != PENDING) {
-            unlink_program(one);
+    pthread_mutex_lock(&lock);
+    for (struct program *program = running, *next; program; program = next) {
+        enum outcome outcome = PENDING;
+        if (program->state != RUNNING) {
+            next = program->next;
+            continue;
         }
+        program->state = STEPPED;
+        program->stepper = pthread_self();
+        pthread_mutex_unlock(&lock);
+        outcome = step(program, program->forwarding);
+        pthread_mutex_lock(&lock);
+        next = program->next; /* it is linked as long as it is STEPPED or LEFT */
+        stepped(program, outcome);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -85,7 +149,7 @@ static int start_hook(const struct library *library, int (*poll)(void *), void *
 struct grequest {
     struct program *program;
     uint64_t request; /* in the library's width */
-    void (*completed)(void *);
+    void (*freed)(void *);
     void *owner;
 };
 
@@ -93,8 +157,15 @@ static int poll_grequest(void *thing) {
     const struct library *library = progress_library;
     struct grequest *grequest =
         ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
-    if (program_poll(grequest->program, grequest->program->instructions_number) == PENDING) {
+    struct program *program = grequest->program;
+    switch (program_poll(program, program->instructions_number)) {
+    case PENDING:
         return NO_PROGRESS;
+    case BROKE:
+        program->state = BROKEN;
+        break;
+    default:
+        break;
     }
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
          (handle_at(library, &grequest->request)));
@@ -104,16 +175,19 @@ static int poll_grequest(void *thing) {
 /* Somebody completes the request, outside of the library's progress. */
 static int query_grequest(void *extra, void *status) {
     struct grequest *grequest = extra;
-    const struct library *library = grequest->program->library;
-    progress_complete(grequest->program);
+    struct program *program = grequest->program;
+    const struct library *library = program->library;
+    if (program->state != BROKEN && program_settle(program) == BROKE) {
+        program->state = BROKEN;
+    }
     CALL(MPI_Status_set_elements, SET_ELEMENTS, library, (status, library->byte, 0));
     CALL(MPI_Status_set_cancelled, SET_CANCELLED, library, (status, 0));
-    return grequest->program->error;
+    return program->error;
 }
 
 static int free_grequest(void *extra) {
     struct grequest *grequest = extra;
-    grequest->completed(grequest->owner);
+    grequest->freed(grequest->owner);
     free(grequest);
     return 0;
 }
@@ -124,50 +198,63 @@ static int cancel_grequest(void *extra, int complete) {
 }
 
 void progress_complete(struct program *program) {
-    if (!program->interrupted) {
-        program_complete(program);
+    if (program->state == BROKEN || program_settle(program) == BROKE) {
+        put_down(program, BROKE);
+        program_abandon(program);
+    } else {
+        program->started = 0;
+        put_down(program, DONE);
     }
 }
 
 enum outcome progress_start_request(struct program *program, void *request,
-                                    void (*completed)(void *owner), void *owner) {
+                                    void (*freed)(void *owner), void *owner) {
     const struct library *library = progress_library = program->library;
     struct grequest *grequest = malloc(sizeof *grequest);
-    if (!grequest || program_begin(program) == FAILED) {
-        free(grequest);
-        return FAILED;
+    program->error = library->no_memory;
+    enum outcome outcome = grequest ? program_begin(program) : FAILED;
+    if (outcome >= PENDING) {
+        *grequest = (struct grequest){program, 0, freed, owner};
+        program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
+                              (query_grequest, free_grequest, cancel_grequest, grequest,
+                               &grequest->request));
+        if (program->error) {
+            program_abandon(program);
+            outcome = BROKE;
+        }
     }
-    *grequest = (struct grequest){program, 0, completed, owner};
-    program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
-                          (query_grequest, free_grequest, cancel_grequest, grequest,
-                           &grequest->request));
-    if (program->error) {
+    if (outcome < PENDING) {
         free(grequest);
-        program->interrupted = 1;
-        return FAILED;
+        return put_down(program, outcome);
     }
     memcpy(request, &grequest->request, (size_t)library->width);
+    program->state = LIBRARYS;
     program->error = start_hook(library, poll_grequest, grequest);
     if (program->error) { /* nobody would move it on */
-        program->interrupted = 1;
-        return FAILED;
+        program_abandon(program);
+        return put_down(program, BROKE);
     }
     return DONE;
 }
 
-/* --- where it has none: a helper thread -------------------------------------------------------- */
+/* --- a helper thread --------------------------------------------------------------------------- */
+
+static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_t helper;
+static atomic_int helper_allowed, helper_here, asleep, ending;
 
 static void *help(void *unused) {
     const struct timespec patience = {0, PATIENCE_NS};
     int idle = 0;
-    while (!end) {
+    while (!ending) {
         if (progress_running()) {
             idle = 0;
             progress_advance();
         } else if (++idle > IDLE_ROUNDS) {
             pthread_mutex_lock(&helper_lock);
             asleep = 1;
-            while (!progress_running() && !end) {
+            while (!progress_running() && !ending) {
                 pthread_cond_wait(&wake, &helper_lock);
             }
             asleep = 0;
@@ -179,22 +266,33 @@ static void *help(void *unused) {
     return unused;
 }
 
-/* Let somebody advance what was started just now. */
-static void call_for_help(const struct library *library) {
+static void start_helper(void) {
+    sigset_t every, before;
+    sigfillset(&every); /* signals are for Python's threads */
+    pthread_mutex_lock(&helper_lock);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    if (!helper_here && !ending && pthread_create(&helper, NULL, help, NULL) == 0) {
+        helper_here = 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_unlock(&helper_lock);
+}
+
+/* Let somebody advance what was linked just now. */
+static void call_for_help(const struct program *program) {
+    const struct library *library = program->library;
     if (library->hooks) {
         int none = 0;
         if (atomic_compare_exchange_strong(&hooked, &none, 1) &&
             start_hook(library, hook, NULL)) {
             hooked = 0; /* then only our own calls advance it */
         }
+    }
+    if (library->hooks && !program->users_op) {
         return;
     }
     if (!helper_here && helper_allowed) {
-        pthread_mutex_lock(&helper_lock);
-        if (!helper_here && !end && pthread_create(&helper, NULL, help, NULL) == 0) {
-            helper_here = 1;
-        }
-        pthread_mutex_unlock(&helper_lock);
+        start_helper();
     } else if (asleep) {
         pthread_mutex_lock(&helper_lock);
         pthread_cond_signal(&wake);
@@ -202,62 +300,23 @@ static void call_for_help(const struct library *library) {
     }
 }
 
-enum outcome progress_begin(struct program *program) {
-    progress_advance();
-    if (program_begin(program) == FAILED) {
-        return FAILED;
-    }
-    if (program->at < program->forwarding) {
-        link_program(program);
-        call_for_help(program->library);
-    }
-    return DONE;
+/* A child has the memory of its parent, but none of its threads. */
+static void in_child(void) {
+    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&helper_lock, NULL);
+    running = NULL;
+    linked = helper_here = helper_allowed = 0;
 }
 
-void progress_remove(struct program *program) {
-    if (progress_running()) {
-        pthread_mutex_lock(&lock);
-        unlink_program(program);
-        pthread_mutex_unlock(&lock);
-    }
+void progress_allow_helper(void) {
+    helper_allowed = 1;
+    pthread_atfork(NULL, NULL, in_child);
 }
-
-enum outcome progress_finish(struct program *program) {
-    progress_remove(program);
-    while (progress_running()) { /* somebody may wait for those while we wait for him */
-        enum outcome outcome = program_step(program, program->instructions_number);
-        if (outcome != PENDING) {
-            return outcome;
-        }
-        progress_advance();
-    }
-    return program_finish(program);
-}
-
-enum outcome progress_test(struct program *program) {
-    progress_remove(program);
-    progress_advance();
-    enum outcome outcome = program_step(program, program->instructions_number);
-    if (outcome == PENDING && program->at < program->forwarding) {
-        link_program(program);
-    }
-    return outcome;
-}
-
-enum outcome progress_run(struct program *program) {
-    if (!progress_running()) {
-        return program_run(program);
-    }
-    enum outcome outcome = progress_begin(program);
-    return outcome == FAILED ? outcome : progress_finish(program);
-}
-
-void progress_allow_helper(void) { helper_allowed = 1; }
 
 void progress_stop(void) {
     pthread_mutex_lock(&helper_lock);
     int here = helper_here;
-    end = 1;
+    ending = 1;
     helper_here = 0;
     helper_allowed = 0;
     pthread_cond_signal(&wake);
@@ -265,4 +324,87 @@ void progress_stop(void) {
     if (here) {
         pthread_join(helper, NULL);
     }
+}
+
+/* --- what owners do ----------------------------------------------------------------------------- */
+
+enum outcome progress_begin(struct program *program) {
+    progress_advance();
+    enum outcome outcome = program_begin(program);
+    if (outcome < PENDING || program->at >= program->forwarding) {
+        return put_down(program, outcome);
+    }
+    pthread_mutex_lock(&lock);
+    program->next = running;
+    running = program;
+    linked++;
+    program->state = RUNNING;
+    pthread_mutex_unlock(&lock);
+    call_for_help(program);
+    return DONE;
+}
+
+static enum outcome finish(struct program *program) {
+    while (progress_running()) { /* somebody may wait for those while we wait for him */
+        enum outcome outcome = program_step(program, program->instructions_number);
+        if (outcome != PENDING) {
+            return outcome;
+        }
+        progress_advance();
+        if (!program->library->patience) {
+            sched_yield();
+        }
+    }
+    return program_finish(program);
+}
+
+enum outcome progress_finish(struct program *program) {
+    int state = take(program, OWNED);
+    return state == OWNED ? put_down(program, finish(program)) : refusal(program, state);
+}
+
+enum outcome progress_test(struct program *program) {
+    progress_advance();
+    int state = take(program, STEPPED);
+    if (state != OWNED && state != STEPPED) {
+        return refusal(program, state);
+    }
+    enum outcome outcome = program_step(program, program->instructions_number);
+    if (state == OWNED) {
+        return put_down(program, outcome);
+    }
+    pthread_mutex_lock(&lock);
+    stepped(program, outcome);
+    pthread_mutex_unlock(&lock);
+    return outcome;
+}
+
+enum outcome progress_run(struct program *program) {
+    if (!progress_running()) {
+        return put_down(program, program_run(program));
+    }
+    enum outcome outcome = progress_begin(program);
+    return outcome < PENDING ? outcome : progress_finish(program);
+}
+
+int progress_give_up(struct program *program) {
+    int state = take(program, OWNED);
+    if (state != OWNED && state != BROKEN) {
+        return -1;
+    }
+    int pending = program_abandon(program);
+    put_down(program, state == BROKEN ? BROKE : DONE);
+    return pending;
+}
+
+void progress_free(struct program *program) {
+    pthread_mutex_lock(&lock);
+    if (program->state == STEPPED) {
+        program->state = LEFT;
+        program = NULL;
+    } else if (program->state == RUNNING) {
+        unlink_program(program);
+    }
+    pthread_mutex_unlock(&lock);
+    program_free(program);
 }

@@ -21,23 +21,6 @@ static int started(struct program *program, int number) {
                       (at, m->count, m->type, m->peer, program->tag, program->comm, request));
 }
 
-/* Complete a message that was started.  In Wait, MPICH gives up its core whenever it looks for a
-   message in vain (sched_yield, one to three microseconds, when the message itself takes half a
-   one); in Test it does not.  A rank that has to wait long still blocks in Wait; where ranks
-   share cores, all do so at once, so that the others get on. */
-static int completed(struct program *program, int number, int *patience) {
-    const struct library *library = program->library;
-    void *request = program_request(program, number);
-    for (; *patience > 0; --*patience) {
-        int complete = 0;
-        int error = CALL(Test, TEST, library, (request, &complete, program->status));
-        if (complete || error) {
-            return error;
-        }
-    }
-    return CALL(Wait, WAIT, library, (request, program->status));
-}
-
 static int combined(struct program *program, const struct instruction *one) {
     void *left = program_place(program, one->left), *right = program_place(program, one->right);
     if (one->loop) {
@@ -58,7 +41,7 @@ static int packed(const struct program *program, const struct instruction *one, 
                         (one->count, one->type, program->comm, &room));
     void *between = malloc((size_t)room + 1);
     if (!between) {
-        return library->too_long;
+        return library->no_memory;
     }
     if (!error) {
         error = CALL_AS(Pack_c, PACK_ARGS, int64_t, library,
@@ -90,156 +73,181 @@ static int copied(struct program *program, const struct instruction *one) {
                        program->comm, program->status));
 }
 
-/* Execute an instruction that waits for nothing. */
-static int executed(struct program *program, const struct instruction *one) {
-    switch (one->kind) {
-    case START:
-        for (int n = 0; n < one->number; n++) {
-            int error = started(program, OF(n));
-            if (error) {
-                return error;
-            }
-            program->begun = 1;
-        }
-        return 0;
-    case COMBINE:
-        return combined(program, one);
-    default:
-        return copied(program, one);
-    }
-}
+/* --- waiting -------------------------------------------------------------------------------- */
 
-/* Whether the rest can be executed after a call to MPI.   begun: messages were started before it. */
-static int goes_on(struct program *program, int error, int begun) {
+/* What the error means that the library completed a message with. */
+static enum outcome over(struct program *program, int error) {
     int class = error;
     if (!error) {
-        return 1;
+        return DONE;
     }
     program->error = program->error ? program->error : error;
     int known = !CALL(Error_class, ERROR_CLASS, program->library, (error, &class));
-    if (known && class == program->library->too_long) {
-        return 1;
+    return known && class == program->library->too_long ? DONE : BROKE;
+}
+
+typedef enum outcome waiting(struct program *program, const struct instruction *one);
+
+static enum outcome tested(struct program *program, const struct instruction *one) {
+    for (int n = 0; n < one->number; n++) { /* those that were complete are so at once */
+        int complete = 0;
+        int error = CALL(Test, TEST, program->library,
+                         (program_request(program, OF(n)), &complete, program->status));
+        if (over(program, error) == BROKE) {
+            return BROKE;
+        }
+        if (!complete && !error) {
+            return PENDING;
+        }
     }
-    program->interrupted = begun;
-    return 0;
+    return DONE;
 }
 
-static enum outcome at_end(const struct program *program) {
-    return program->error ? FAILED : DONE;
+static enum outcome looked_at(struct program *program, const struct instruction *one) {
+    for (int n = 0; n < one->number; n++) {
+        if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
+                  (handle_at(program->library, program_request(program, OF(n)))))) {
+            return PENDING;
+        }
+    }
+    return DONE;
 }
 
-/* Execute what waits for nothing, and move on. */
-static int passes(struct program *program, const struct instruction *one) {
-    int error = executed(program, one);
-    return goes_on(program, error, program->begun);
+/* Complete a message that was started.  In Wait, MPICH gives up its core whenever it looks for a
+   message in vain (sched_yield, one to three microseconds, when the message itself takes half a
+   one); in Test it does not.  A rank that has to wait long still blocks in Wait; where ranks
+   share cores, all do so at once, so that the others get on. */
+static int wait_for(struct program *program, int number, int *patience) {
+    const struct library *library = program->library;
+    void *request = program_request(program, number);
+    for (; *patience > 0; --*patience) {
+        int complete = 0;
+        int error = CALL(Test, TEST, library, (request, &complete, program->status));
+        if (complete || error) {
+            return error;
+        }
+    }
+    return CALL(Wait, WAIT, library, (request, program->status));
+}
+
+static enum outcome waited_for(struct program *program, const struct instruction *one) {
+    int patience = program->library->patience;
+    for (int n = 0; n < one->number; n++) {
+        if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
+            return BROKE;
+        }
+    }
+    return DONE;
+}
+
+/* --- walking -------------------------------------------------------------------------------- */
+
+/* Execute an instruction that waits for nothing. */
+static enum outcome executed(struct program *program, const struct instruction *one) {
+    int error = 0;
+    if (one->kind == START) {
+        for (int n = 0; n < one->number && !error; n++) {
+            error = started(program, OF(n));
+            program->started += !error;
+        }
+    } else {
+        error = one->kind == COMBINE ? combined(program, one) : copied(program, one);
+    }
+    if (!error) {
+        return DONE;
+    }
+    program->error = program->error ? program->error : error;
+    return program->started ? BROKE : FAILED;
+}
+
+static enum outcome walk(struct program *program, int end, waiting *await) {
+    for (; program->at < end; program->at++) {
+        const struct instruction *one = &program->instructions[program->at];
+        int users = program->users_op && one->kind == COMBINE && !one->loop;
+        enum outcome outcome = one->kind == AWAIT                ? await(program, one)
+                               : users && await == looked_at ? PENDING
+                                                             : executed(program, one);
+        if (outcome != DONE) {
+            return outcome;
+        }
+    }
+    return end == program->instructions_number && program->error ? FAILED : DONE;
+}
+
+/* The same outside of the library's progress. */
+static enum outcome walk_outside(struct program *program, int end, waiting *await) {
+    enum outcome outcome = program_settle(program);
+    if (outcome == DONE) {
+        outcome = walk(program, end, await);
+        program->settled = program->at;
+    }
+    if (outcome == BROKE || outcome == FAILED) {
+        program_abandon(program);
+    } else if (program->at == program->instructions_number) {
+        program->started = 0;
+    }
+    return outcome;
 }
 
 enum outcome program_poll(struct program *program, int end) {
-    if (program->interrupted) {
-        return FAILED;
-    }
-    for (; program->at < end; program->at++) {
-        const struct instruction *one = &program->instructions[program->at];
-        if (one->kind != AWAIT) {
-            if (!passes(program, one)) {
-                return FAILED;
-            }
-            continue;
-        }
-        for (int n = 0; n < one->number; n++) {
-            if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
-                      (handle_at(program->library, program_request(program, OF(n)))))) {
-                return PENDING;
-            }
-        }
-        program->polled = 1;
-    }
-    return DONE;
+    return walk(program, end, looked_at);
 }
 
-void program_complete(struct program *program) {
-    for (int at = 0; program->polled && at < program->at; at++) {
-        const struct instruction *one = &program->instructions[at];
-        for (int n = 0; one->kind == AWAIT && n < one->number; n++) {
-            goes_on(program,
-                    CALL(Wait, WAIT, program->library,
-                         (program_request(program, OF(n)), program->status)),
-                    1);
+enum outcome program_settle(struct program *program) {
+    for (; program->settled < program->at; program->settled++) {
+        const struct instruction *one = &program->instructions[program->settled];
+        if (one->kind == AWAIT && waited_for(program, one) == BROKE) {
+            return BROKE;
         }
     }
-    program->polled = 0;
+    return DONE;
 }
 
 enum outcome program_step(struct program *program, int end) {
-    program_complete(program);
-    if (program->interrupted) {
-        return FAILED;
-    }
-    for (; program->at < end; program->at++) {
-        const struct instruction *one = &program->instructions[program->at];
-        if (one->kind != AWAIT) {
-            if (!passes(program, one)) {
-                return FAILED;
-            }
-            continue;
-        }
-        for (int n = 0; n < one->number; n++) { /* those that were complete are so at once */
-            int complete = 0;
-            int error = CALL(Test, TEST, program->library,
-                             (program_request(program, OF(n)), &complete, program->status));
-            if (!goes_on(program, error, 1)) {
-                return FAILED;
-            }
-            if (!complete && !error) {
-                return PENDING;
-            }
-        }
-    }
-    return end < program->instructions_number ? DONE : at_end(program);
+    return walk_outside(program, end, tested);
 }
 
 enum outcome program_finish(struct program *program) {
-    program_complete(program);
-    if (program->interrupted) {
-        return FAILED;
-    }
-    for (; program->at < program->instructions_number; program->at++) {
-        const struct instruction *one = &program->instructions[program->at];
-        if (one->kind != AWAIT) {
-            if (!passes(program, one)) {
-                return FAILED;
-            }
-            continue;
-        }
-        int patience = program->library->patience;
-        for (int n = 0; n < one->number; n++) {
-            if (!goes_on(program, completed(program, OF(n), &patience), 1)) {
-                return FAILED;
-            }
-        }
-    }
-    return at_end(program);
+    return walk_outside(program, program->instructions_number, waited_for);
 }
 
 static void reset(struct program *program) {
-    program->at = program->begun = program->polled = program->error = program->interrupted = 0;
+    program->at = program->settled = program->started = program->error = 0;
 }
 
 enum outcome program_begin(struct program *program) {
-    reset(program);
-    for (; program->at < program->instructions_number; program->at++) {
-        const struct instruction *one = &program->instructions[program->at];
-        if (one->kind == AWAIT) {
-            break;
-        }
-        if (!passes(program, one)) {
-            return FAILED;
-        }
+    int end = 0;
+    while (end < program->instructions_number && program->instructions[end].kind != AWAIT) {
+        end++;
     }
-    return DONE;
+    reset(program);
+    return walk_outside(program, end, tested);
 }
 
 enum outcome program_run(struct program *program) {
     reset(program);
     return program_finish(program);
+}
+
+int program_abandon(struct program *program) {
+    const struct library *library = program->library;
+    int pending = 0, left = program->started;
+    for (int at = 0; left; at++) {
+        const struct instruction *one = &program->instructions[at];
+        for (int n = 0; one->kind == START && n < one->number && left; n++, left--) {
+            void *request = program_request(program, OF(n));
+            int complete = 0; /* one that is over is found complete again */
+            if (CALL(Test, TEST, library, (request, &complete, program->status)) || complete) {
+                continue;
+            }
+            if (program->messages[OF(n)].sends) {
+                pending++;
+            } else if (!CALL(Cancel, CANCEL, library, (request))) {
+                CALL(Wait, WAIT, library, (request, program->status));
+            }
+        }
+    }
+    program->started = pending ? program->started : 0;
+    program->at = program->settled = program->instructions_number;
+    return pending;
 }

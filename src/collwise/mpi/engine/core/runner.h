@@ -1,24 +1,30 @@
-/* Walking a program: a stepper that never blocks, and a runner that does. */
+/* Walking a program: a stepper that never blocks, and a runner that does.  Whoever calls in here has
+   taken the program (`progress.h`). */
 #ifndef COLLWISE_RUNNER_H
 #define COLLWISE_RUNNER_H
 
 #include "program.h"
 
-enum outcome { FAILED = -1, PENDING = 0, DONE = 1 };
+enum outcome {
+    BUSY = -3,   /* a thread is at it already; nothing was done */
+    BROKE = -2,  /* the rest cannot be executed: an error came after the first message */
+    FAILED = -1, /* an error before the first message, or a message that was too long */
+    PENDING = 0,
+    DONE = 1
+};
 
 /* A message that was too long for its buffer is over, and others wait for the rest, which is executed
-   all the same; the outcome is FAILED in the end.  Any other error breaks the program, unless no
-   message was started before.  FAILED leaves the library's error code in the program. */
+   all the same; the outcome is FAILED in the end.  The library's error code is in the program. */
 
 /* Execute instructions from where the program is to `end`, as far as nothing has to be waited for. */
 enum outcome program_step(struct program *program, int end);
 
-/* The same inside of the library's progress, where nothing may be completed: messages are looked at,
-   and are left to `program_complete`. */
+/* The same inside of the library's progress, where nothing may be completed, and no operator of the
+   user's be called: messages are looked at, and are left to `program_settle`. */
 enum outcome program_poll(struct program *program, int end);
 
 /* Complete the messages that polling found complete. */
-void program_complete(struct program *program);
+enum outcome program_settle(struct program *program);
 
 /* Execute the rest; MPI may block. */
 enum outcome program_finish(struct program *program);
@@ -28,5 +34,8 @@ enum outcome program_begin(struct program *program);
 
 /* Execute everything. */
 enum outcome program_run(struct program *program);
+
+/* End it: cancel what is still to be received.  Returns how many sends still read their memory. */
+int program_abandon(struct program *program);
 
 #endif

@@ -1,0 +1,215 @@
+"""Generated programs: started collectives in all states, and plain MPI between their calls.
+
+All ranks have the same list of points: a collective is started there, or blocks, or plain messages
+are exchanged.  Where a rank tests, waits, drops, collects or frees in between is its own matter.
+What the rank at the earliest point waits for was started by all others or will be, so every such
+program ends if started collectives are driven.
+"""
+
+import gc
+import random
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.errors import BrokenCommunicator
+from tests.mpi.programs.checks import check, main, raises
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+ALGORITHMS = (
+    {"broadcast": "chain", "allreduce": "reduce_broadcast", "s_to_p": "ring"},
+    {"broadcast": "binomial", "allreduce": "recursive_doubling", "s_to_p": "bruck"},
+)
+PROGRAMS = 40
+"""For each start of ranks, of which there are several."""
+
+
+class Call:
+    """One collective: its buffers, what has to be in them in the end, and its request."""
+
+    def __init__(self, comm: MPI.Intracomm, chance: random.Random) -> None:
+        """Equal on all ranks, but for the buffers."""
+        self.kind = chance.choice(("Bcast", "Allreduce", "Allgather", "user"))
+        self.form = chance.choice(("persistent", "persistent", "nonblocking", "blocking"))
+        self.starts = chance.randint(1, 3) if self.form == "persistent" else 1
+        self.root, self.count = chance.randrange(comm.size), chance.choice((1, 100, 3000))
+        self.comm, self.turn = comm, 0
+        self.request: Any = None
+        self.given: Any = np.zeros(self.count, "i4")
+        parts = comm.size if self.kind == "Allgather" else 1
+        self.result: Any = np.zeros(self.count * parts, "i4")
+
+    def fill(self) -> None:
+        rank, self.turn = self.comm.rank, self.turn + 1
+        self.given[:] = np.arange(self.count) + 1000 * self.turn + rank
+        self.result[:] = self.given if (self.kind, rank) == ("Bcast", self.root) else -1
+
+    def check(self) -> None:
+        ranks = range(self.comm.size)
+        every = [np.arange(self.count) + 1000 * self.turn + rank for rank in ranks]
+        right = {"Bcast": every[self.root], "Allgather": np.concatenate(every)}
+        assert np.array_equal(self.result, right.get(self.kind, sum(every))), (self.kind, self.form)
+
+    def make(self, ours: cw.Comm, op: MPI.Op) -> Any:
+        """The request, started if it is not persistent; None of a blocking call."""
+        name = "Allreduce" if self.kind == "user" else self.kind
+        name = {"persistent": f"{name}_init", "blocking": name}.get(self.form, f"I{name.lower()}")
+        buffers = [self.result] if self.kind == "Bcast" else [self.given, self.result]
+        more: dict[str, list[Any]] = {"Bcast": [self.root], "Allreduce": [MPI.SUM], "user": [op]}
+        return getattr(ours, name)(*buffers, *more.get(self.kind, []))
+
+
+class Program:
+    """One generated program on one rank.   mine: what only this rank decides."""
+
+    def __init__(self, comm: MPI.Intracomm, seed: int) -> None:
+        self.comm, self.seed = comm, seed
+        self.common, self.mine = random.Random(seed), random.Random(seed * 1009 + comm.rank)
+        self.bucket: list[Any] = []
+        self.active: list[Call] = []
+        self.others: list[Any] = []  # likely where buffers were that were dropped
+
+    def run(self) -> None:
+        comm, common = self.comm, self.common
+        ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=common.choice(ALGORITHMS))
+        op = MPI.Op.Create(self.add, commute=True)
+        calls = [Call(comm, common) for _ in range(common.randint(1, 4))]
+        for call in calls:
+            if call.form == "persistent":
+                call.request = call.make(ours, op)
+        points: list[Call | None] = [call for call in calls for _ in range(call.starts)]
+        points += [None] * common.randint(0, 4)
+        common.shuffle(points)
+        for point in points:
+            if point is None:
+                self.plain()
+            else:
+                self.start(point, ours, op)
+            self.between(ours)
+        broken = common.random() < 0.1
+        if broken:
+            self.break_off(ours)
+        while self.active and not broken:
+            self.end(self.mine.choice(self.active))
+        self.bucket.clear()
+        if self.mine.random() < 0.5:
+            for call in calls:
+                if call.form == "persistent" and call.request is not None:
+                    call.request.Free()
+        ours.Free()
+        comm.Barrier()
+        assert all((other == 7).all() for other in self.others)
+        op.Free()
+
+    def add(self, left: Any, right: Any, _: MPI.Datatype) -> None:
+        total = np.frombuffer(right, "i4")
+        total += np.frombuffer(left, "i4")
+        act = self.mine.randrange(6)
+        if act == 0:
+            self.bucket.clear()
+        elif act == 1:
+            gc.collect(0)
+        elif act == 2:
+            MPI.COMM_SELF.Sendrecv(np.zeros(9), 0, 0, np.zeros(9), 0, 0)
+        elif act == 3:
+            for request in self.bucket:
+                request.Test()
+        elif act == 4:
+            time.sleep(0.001)
+
+    def start(self, call: Call, ours: cw.Comm, op: MPI.Op) -> None:
+        if call in self.active:
+            self.end(call)
+        call.fill()
+        if call.form == "persistent":
+            call.request.Start()
+            call.starts -= 1
+        else:
+            call.request = call.make(ours, op)
+        if call.form == "blocking":
+            call.check()
+        else:
+            self.active.append(call)
+
+    def end(self, call: Call) -> None:
+        while self.mine.random() < 0.3:
+            if call.request.Test():
+                break
+        call.request.Wait()
+        self.active.remove(call)
+        call.check()
+
+    def plain(self) -> None:
+        """Messages of the user's, which come only from ranks that got here."""
+        comm, kind = self.comm, self.common.randrange(3)
+        source, target = self.common.randrange(comm.size), self.common.randrange(comm.size)
+        if kind == 0:
+            comm.Barrier()
+        elif kind == 1 and source != target:
+            if comm.rank == source:
+                comm.Send(np.zeros(1), target, 3)
+            elif comm.rank == target:
+                comm.Recv(np.zeros(1), source, 3)
+        else:
+            right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+            comm.Sendrecv(np.zeros(5000), right, 4, np.zeros(5000), left, 4)
+
+    def between(self, ours: cw.Comm) -> None:
+        for _ in range(self.mine.randrange(3)):
+            act = self.mine.randrange(7)
+            call = self.mine.choice(self.active) if self.active else None
+            if act == 0:
+                self.comm.Iprobe()
+            elif act == 1:
+                gc.collect(0)
+            elif act == 2 and call is not None:
+                self.end(call)
+            elif act == 3 and call is not None and call.form == "persistent" and not call.starts:
+                self.active.remove(call)  # dropped while it is running, with its buffers
+                self.others.append(np.full(call.result.size, 7, "i4"))
+                call.request = call.given = call.result = None
+                self.others.append(np.full_like(self.others[-1], 7))
+            elif call is not None:
+                for look in self.mine.choices(("Test", "Get_status"), k=self.mine.randrange(3)):
+                    if getattr(call.request, look)() and look == "Test":
+                        self.active.remove(call)
+                        call.check()
+                        break
+
+    def break_off(self, ours: cw.Comm) -> None:
+        """All ranks are interrupted at the same point; generalized requests are MPI's, and end."""
+        for call in [one for one in self.active if isinstance(one.request, MPI.Request)]:
+            self.end(call)
+        self.comm.Barrier()
+        private = ours._dispatch.duplicate.made
+        if private is not None:
+            private.mark_broken(MPI.Exception(MPI.ERR_OTHER))
+            for call in self.active:
+                for act in (call.request.Test, call.request.Wait):
+                    if call.form == "persistent":
+                        with raises(BrokenCommunicator):
+                            act()
+        self.active.clear()
+
+
+def run(comm: MPI.Intracomm, seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        try:
+            Program(comm, seed).run()
+        except BaseException as problem:
+            problem.add_note(f"program {seed} on {comm.size} ranks")
+            raise
+
+
+@check
+def generated_programs_end_and_are_right(comm: MPI.Intracomm) -> None:
+    first = 1000 * comm.size
+    run(comm, range(first, first + PROGRAMS))
+
+
+if __name__ == "__main__":
+    main()

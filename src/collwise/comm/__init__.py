@@ -17,8 +17,7 @@
 
 All ranks decide alike, so a setting is rank 0's.  A constructor of communicators is a name in
 `_CONSTRUCTORS` of `family` (with a request: `_NONBLOCKING_CONSTRUCTORS`); one that only a topology
-has, or a class, is in `topologies`.  It inherits plans without communication.  A method that the
-library serves has a function in `_MAKERS` of `handing_over`, for Python.
+has, or a class, is in `topologies`.  It inherits plans without communication.
 """
 
 import collwise.comm.topologies  # noqa: F401

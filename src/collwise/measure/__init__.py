@@ -7,6 +7,6 @@ that takes), `stability` (the verdict), `profile_building`.
 
 Machines with levels: `clustering` finds the groups, `level_probes` says what to time and on which
 ranks, `level_campaign` measures level by level, and `port_campaign` the ports that ranks share.
-Apart from these, `race` compares collectives, and `combine_cost` measures γ.  The simulator must be able to supply the clock
-of whatever is measured (`simulator/simulated_prober.py`).
+Apart from these, `race` compares collectives, and `combine_cost` measures γ.  The simulator
+must be able to supply the clock of whatever is measured (`simulator/simulated_prober.py`).
 """

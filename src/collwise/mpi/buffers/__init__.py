@@ -3,6 +3,6 @@
 `memory` says where the bytes of a slot are, `buffer` reads a user's buffer, `vector_layout` reads
 one with a part for every rank, and `mpi_operators` combines elements.
 
-NumPy's ufunc combines the types that `mpi_operators` lists in `_EXACT`; to be fast in C, an
-operator needs a loop in `engine/core/kernels.c`.
+`MPI_Reduce_local` combines every type.  An operator is fast if it has a loop in
+`engine/core/kernels.c`, for the types that `mpi_operators` lists for its kind (`_EXACT`).
 """

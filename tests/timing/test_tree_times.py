@@ -13,7 +13,7 @@ from collwise.schedule.program import Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.schedule.trees import HeapTree
 from collwise.timing import completion, ideal
-from collwise.timing.tree_times import goes_by_shapes, tree_completion, tree_time, up_tree_time
+from collwise.timing.tree_times import about_shapes, tree_completion, tree_time, up_tree_time
 
 
 def schedule_of(algorithm: Algorithm, ranks: int, nbytes: int, segment: int) -> Schedule:
@@ -25,7 +25,7 @@ BY_SHAPES = [
     a
     for a in ALGORITHMS.values()
     if a.collective in ("broadcast", "reduce", "allreduce")
-    and goes_by_shapes(schedule_of(a, 9, 72, 100).program)
+    and about_shapes(schedule_of(a, 9, 72, 100).program) is not None
 ]
 
 
@@ -49,7 +49,7 @@ def test_the_recurrence_and_the_loop(algorithm: Algorithm) -> None:
         for machine in random.sample(MACHINES, 4):
             with in_case(schedule.algorithm, ranks, nbytes, machine.describe()):
                 time = ideal(schedule, machine).completion
-                if goes_by_shapes(schedule.program):
+                if about_shapes(schedule.program) is not None:
                     assert tree_completion(schedule.program, machine) == time
                 assert completion(schedule, machine) == time
                 if time:

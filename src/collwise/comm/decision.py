@@ -319,7 +319,7 @@ class Decision:
         if decided is not None and decided.algorithm == LIBRARY:
             return None, f"{unsuited}{decided}{self._unlike(decided)}"
         named = None if decided is None else decided.algorithm
-        asks = timed or not problem.kind.has_sources or named is None
+        asks = timed or named is None
         if machine is None:
             assert by_hand is not None, "without a machine the algorithm was chosen by hand"
             if find(by_hand.algorithm).parameters and not by_hand.settings:

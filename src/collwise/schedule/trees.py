@@ -57,6 +57,10 @@ class Tree(ABC):
     def root_shape(self) -> Shape:
         """The shape of the whole tree."""
 
+    def about_shapes(self) -> int:
+        """About how many shapes its subtrees have, or children a rank: what timing it takes."""
+        return self.size
+
     @abstractmethod
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
         """The shapes of the subtrees under the root of `shape`, in the order served."""
@@ -171,6 +175,9 @@ class SplitTree(Tree):
         table = np.array(halves, dtype=np.int64)
         return parts, table[:, 0], table[:, 1]
 
+    def about_shapes(self) -> int:  # noqa: D102
+        return min(self.size, self.size.bit_length() ** 2)
+
     @property
     def root_shape(self) -> Shape:  # noqa: D102
         return self.start
@@ -244,6 +251,9 @@ class HeapTree(Tree):
         if self.k == 1:
             return (shape - 1,) if shape > 1 else ()
         return tuple(self._below(child, shape) for child in range(1, min(self.k + 1, shape)))
+
+    def about_shapes(self) -> int:  # noqa: D102
+        return self.size if self.k == 1 else min(self.size, self.k * self.size.bit_length() ** 2)
 
     def _below(self, rank: int, size: int) -> int:
         """How many ranks the subtree of `rank` has in a heap of `size` ranks, level by level."""

@@ -19,7 +19,7 @@ from collwise.system.integers import Ints
 from collwise.timing.event_loop import NEVER, Columns, PastLimit, play
 from collwise.timing.law import law_of, only_own_ports, receives_in_order, with_links
 from collwise.timing.times import Passage, Timing, Transfer
-from collwise.timing.tree_times import goes_by_shapes, tree_completion
+from collwise.timing.tree_times import about_shapes, tree_completion
 
 
 def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
@@ -144,8 +144,8 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     """
     messages = schedule.about_messages()
     if only_own_ports(machine, topology):
-        if goes_by_shapes(schedule.program):
-            return 0
+        if (shapes := about_shapes(schedule.program)) is not None:
+            return shapes
         if schedule.program.is_alike():
             return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))

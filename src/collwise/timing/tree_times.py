@@ -32,10 +32,13 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
     return None
 
 
-def goes_by_shapes(program: Program) -> bool:
-    """Whether `tree_completion` knows its time."""
-    whole = isinstance(program, UpTree) and program.is_whole()
-    return isinstance(program, DownTree) or whole or up_and_down(program) is not None
+def about_shapes(program: Program) -> int | None:
+    """About how many shapes `tree_completion` looks at; None for what it does not know."""
+    if both := up_and_down(program):
+        return both[0].tree.about_shapes() + both[1].tree.about_shapes()
+    if isinstance(program, DownTree) or (isinstance(program, UpTree) and program.is_whole()):
+        return program.tree.about_shapes()
+    return None
 
 
 class _Ticks(NamedTuple):

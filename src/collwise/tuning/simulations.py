@@ -15,8 +15,10 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Topology
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for
+from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem, placed
 from collwise.schedule.program import Schedule
+from collwise.schedule.reduction import UpTree
 from collwise.simulator import Trace, simulate
 from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
@@ -209,13 +211,16 @@ class _Simulator:
 
     def _check_size(self, schedule: Schedule) -> None:
         """Refuse what would take the machine's memory, or hours."""
-        about = messages_played(schedule, self.machine, self.topology) or schedule.about_messages()
+        about = messages_played(schedule, self.machine, self.topology)
+        if isinstance(schedule.program, DownTree | UpTree):  # the planner counts their shapes only
+            about = schedule.about_messages()
         if about > (most := MAX_SIMULATED // self.share):
             raise InvalidArgument(
                 f"a simulation of {schedule.algorithm}",
                 f"these are about {about:,} messages, and at most {most:,} are simulated"
                 + " beside other algorithms" * (self.share > 1),
-                "choose fewer ranks, larger segments or another algorithm",
+                f"choose fewer ranks{', larger segments' * ('segment=' in schedule.algorithm)}"
+                " or another algorithm",
             )
 
     def _score(

@@ -66,7 +66,7 @@ def test_sources_of_many_kinds(sources: Any) -> None:
         ({"nbytes": [1, 2, 2.5]}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 2.5; give an inte"),
         ({"nbytes": 1.5}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 1.5; give an integer of"),
         ({"nbytes": True}, "s_to_p over 10 ranks, of `nbytes`: nbytes = True; give an integer of"),
-        ({"nbytes": {0: 1, 3: 2, 4: 3}}, "s_to_p over 10 ranks, of `nbytes`: nbytes = {0: 1"),
+        ({"nbytes": {0: 1, 3: 2, 4: 3}}, "s_to_p over 10 ranks, of `nbytes`: nbytes = a dict"),
         ({"nbytes": [1, 2]}, "s_to_p over 10 ranks: 3 sources, and bytes for 2; give one number"),
         ({"nbytes": []}, "s_to_p over 10 ranks: 3 sources, and bytes for 0; give one number for"),
         ({"ranks": 0}, "s_to_p over `ranks`: ranks = 0; give an integer of at least 1"),

@@ -147,7 +147,7 @@ def test_messages_of_several_blocks_count_once() -> None:
 def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> None:
     """Of 8 sources xor sends 152, by the lists of a few ranks 260; br_lin sends fewer."""
     problem = Problem.of("s_to_p", 20, 4096, sources=range(0, 16, 2), shape=(4, 5))
-    monkeypatch.setattr(module, "MAX_PLAYED", 8 * 200)
+    monkeypatch.setattr(module, "MAX_SIMULATED", 8 * 200)
     if compared:
         found, excluded = simulations(problem, HOCKNEY, Mesh(4, 5))
         assert "s_to_p/br_lin" in {one.name for one in found}
@@ -155,7 +155,7 @@ def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> N
         assert seen.endswith("at most 200 are simulated beside other algorithms")
     else:
         simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
-        monkeypatch.setattr(module, "MAX_PLAYED", 200)
+        monkeypatch.setattr(module, "MAX_SIMULATED", 200)
         with pytest.raises(InvalidArgument, match="messages, and at most 200 are simulated"):
             simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
 

@@ -32,6 +32,8 @@ MAX_GATHERED = 1 << 20
 """Bytes of all vectors together, beyond those ranks, that everybody may gather (RING_RANKS)."""
 SCATTERED_RANKS = 1 << 18
 """Ranks up to which a reduce-scatter is tried whose messages name the block of every rank."""
+COLLECTED_STEPS = 1 << 20
+"""Steps of one rank after a scatter: with more it is refused."""
 SEGMENTED_RANKS = 1 << 16
 """Ranks beyond which no segment of a tree is searched for."""
 ORDERED_RANKS = 1 << 14

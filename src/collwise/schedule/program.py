@@ -160,7 +160,7 @@ class Schedule:
         their lists.
         """
         program, ranks, root = self.program, self.ranks, self.problem.root
-        rows = None
+        rows, combines, in_order = None, combines is True, in_order is True
         if in_order and ranks >= FEW and self.problem.nbytes <= LARGEST_IN_COLUMNS:
             rows = program.rows(combines=combines)
             if rows is None and not self.problem.kind.combines:
@@ -187,7 +187,7 @@ class Schedule:
         """Whether `rows` are made of arrays, and not of every rank's list."""
         kind = type(self.program)
         known = kind.rows is not Program.rows or kind.columns is not Program.columns
-        return in_order and (known or self.program.classes() is not None)
+        return in_order is True and (known or self.program.classes() is not None)
 
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
         """The same of one rank that stands for all, and by rank its number, 0.
@@ -197,7 +197,8 @@ class Schedule:
         """
         if not self.program.is_alike():
             return self.rows(combines=combines), None
-        listed = rows_of_lists([self.program.one_for_all()], combines=combines, last_only=True)
+        own = [self.program.one_for_all()]
+        listed = rows_of_lists(own, combines=combines is True, last_only=True)
         rows = matched(listed._replace(peer=np.zeros_like(listed.peer)))
         return rows, np.zeros(self.ranks, np.int64)
 

@@ -17,6 +17,8 @@ MAX_PLAYED = 1 << 19
 """Work for the time of one schedule: some seconds."""
 MAX_SIMULATED = 1 << 24
 """Work of one simulation that somebody asked for: half a minute, and some gigabytes."""
+LISTED_RANKS = 1 << 20
+"""Ranks beyond which only trees are timed, by their shapes: a rank's list may be as long."""
 SEARCHED_RANKS = 4096
 """Ranks up to which settings are searched for, and schedules compared message by message."""
 MAX_INSIDE = 1024

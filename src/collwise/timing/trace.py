@@ -9,6 +9,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.levels import Levels
+from collwise.model.limits import LISTED_RANKS
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
@@ -142,12 +143,14 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
 
     Those for which every rank's list is written out count `AS_LISTS` times.
     """
+    alone = only_own_ports(machine, topology)
+    if alone and (shapes := about_shapes(schedule.program)) is not None:
+        return shapes
+    if schedule.ranks > LISTED_RANKS:  # as if every rank had one: even a few lists may be too long
+        return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
-    if only_own_ports(machine, topology):
-        if (shapes := about_shapes(schedule.program)) is not None:
-            return shapes
-        if schedule.program.is_alike():
-            return messages // schedule.ranks * AS_LISTS
+    if alone and schedule.program.is_alike():
+        return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
     return messages if in_arrays else messages * AS_LISTS
 

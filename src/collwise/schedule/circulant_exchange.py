@@ -16,13 +16,10 @@ from heapq import heappop, heappush
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from collwise.schedule.exchange import Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
 from collwise.schedule.rows import Class
-from collwise.system.integers import Ints
 
 _PARTS = scratch(0)
 """Where a rank's parts of all blocks are, as far as they have been combined."""
@@ -179,22 +176,10 @@ class CirculantExchange(Circular):
         """What every rank does, in order."""
         return events(self.rounds(), self.pieces, self.latency)
 
-    def gathering(self) -> dict[Step, tuple[Ints, Ints]]:
-        """Of a gather at rank 0: by step, the first part of all those who send, how many parts."""
-        senders, heads = dict[Step, tuple[Ints, Ints]](), np.zeros(1, np.int64)
-        need = heads + self.parts
-        for steps in reversed(self._back):
-            left, among, before = steps[0].distance, heads, need
-            need = np.minimum(need, left)
-            for step in steps:
-                far = before > step.distance
-                sent = among[far] + step.distance, np.minimum(left, before[far] - step.distance)
-                senders[step] = sent
-                heads, need = np.append(heads, sent[0]), np.append(need, sent[1])
-        return senders
-
     def _gathered(self, part: int) -> dict[int, tuple[bool, int]]:
-        """The same for one part: by distance, whether it is sent, or others come, and how many."""
+        """Of a gather at rank 0, for one part: by distance, whether it is sent, or others come, and
+        how many parts.
+        """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
         for steps in reversed(self._back):
             left = steps[0].distance
@@ -206,15 +191,6 @@ class CirculantExchange(Circular):
             moves |= {distance: (False, min(left, need - distance)) for distance in far}
             need = min(left, need)
         return moves
-
-    def bytes_before(self, piece: int, kind: Any) -> Any:
-        """The bytes of a piece before each block, twice around the circle, in numbers of a kind."""
-        problem, blocks = self.problem, np.arange(2 * self.problem.ranks + 1).astype(kind)
-        (part,) = self._pieces[piece] or (Block(0, 0, 0),)
-        if self._cuts_blocks:
-            return blocks * part.length
-        items, parts = part.length // problem.itemsize, self.parts_before(problem.ranks)
-        return -(-items * self.parts_before(blocks) // parts) * problem.itemsize
 
     @cached_property
     def _pieces(self) -> list[Blocks]:

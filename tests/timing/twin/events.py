@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from math import lcm
-from typing import NamedTuple, TypeAlias, overload
+from typing import TypeAlias, overload
 
 from tests.timing.twin.laws import message_costs, simulate_loggp, simulate_postal, times_in_order
 from tests.timing.twin.level_law import LevelNetwork, level_costs
@@ -17,7 +17,6 @@ from tests.timing.twin.port_order import Event, port_order, sizes_of
 from tests.timing.twin.rank_state import Costs, PastLimit, RankState, TickTransfer
 from tests.timing.twin.wormhole import SimulatedNetwork, network_costs
 
-from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import (
@@ -25,61 +24,15 @@ from collwise.model.machine import (
     LogGP,
     Machine,
     Wormhole,
-    checked_machine,
 )
 from collwise.model.topology import Topology
-from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
-
-
-class Transfer(NamedTuple):
-    """One message in time (exact seconds): its send starts, the sender is free, it is received."""
-
-    source: int
-    target: int
-    place_at_source: int
-    place_at_target: int
-    nbytes: int
-    start: Fraction
-    sent: Fraction
-    received: Fraction
-
-
-class Combining(NamedTuple):
-    """One combine in time (exact seconds), on a machine where it takes any."""
-
-    rank: int
-    place: int
-    nbytes: int
-    start: Fraction
-    end: Fraction
-
-
-class LinkWait(NamedTuple):
-    """The link that a transfer waited for longest, and which transfer of the timing held it."""
-
-    link: int
-    transfer: int
-
-
-class Passage(NamedTuple):
-    """One message's passage through the network (exact seconds).
-
-    ready: when both ranks had come to it and its data was there.   start: of the send.
-    It held the links of its `route` from `entry` to `end`; its header was through at `header`.
-    waited: the link for which it started later than it was ready, None if it did not wait.
-    """
-
-    ready: Fraction
-    start: Fraction
-    entry: Fraction
-    header: Fraction
-    end: Fraction
-    route: tuple[int, ...]
-    waited: LinkWait | None
+from collwise.timing.law import with_links
+from collwise.timing.times import Combining, LinkWait, Passage, Transfer
+from collwise.timing.trace import check_simulable
 
 
 @dataclass(frozen=True)
@@ -119,27 +72,6 @@ class Timing:
         return {link: Fraction(held, grid) for link, held in sorted(busy.items())}
 
 
-def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
-    """Raise InvalidArgument unless these are a schedule, a machine, and a topology or None.
-
-    asked: what they are for.
-    """
-    if not isinstance(schedule, Schedule):
-        seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
-        raise InvalidArgument(asked, seen, f"{remedy}, such as plan.schedule")
-    machine = checked_machine(machine, asked)
-    if isinstance(machine, Levels) and machine.placement.ranks != schedule.ranks:
-        seen = f"it places {machine.placement.ranks} ranks, and the schedule has {schedule.ranks}"
-        raise InvalidArgument(asked, seen, "give machine.placed(…) as many ranks")
-    if machine.ports_block and schedule.program.needs_posted_receives:
-        seen = (
-            f"{schedule.algorithm or 'it'} sends early what is received late, and ports block here"
-        )
-        raise InvalidArgument(asked, seen, "choose another algorithm, or a machine of another law")
-    if topology is not None:
-        checked_topology(topology, schedule.ranks, asked)
-
-
 def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Timing:
     """Exact as-early-as-possible times of a schedule: O(messages), for up to some thousand ranks.
 
@@ -149,7 +81,7 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     (finish, transfers, combines), grid = _played(schedule, machine, topology)
-    linked = isinstance(machine, Wormhole) or _with_links(machine, topology) is not None
+    linked = isinstance(machine, Wormhole) or with_links(machine, topology) is not None
 
     @cache
     def time(ticks: int) -> Fraction:
@@ -221,7 +153,7 @@ def _played(
     record: whether messages and combines are asked for, too.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
-    topology = _with_links(machine, topology)
+    topology = with_links(machine, topology)
     events = _known_order(schedule, machine, topology)
     waits_for_links = isinstance(machine, Hockney | Wormhole) and events is None
     costs, grid = _costs_in_ticks(machine, schedule, waits_for_links)
@@ -269,19 +201,6 @@ def _simulated(
         (number, *combine) for number, rank in enumerate(ranks) for combine in rank.combined
     ]
     return finish, transfers, combines
-
-
-def _with_links(machine: Machine, topology: Topology | None) -> Topology | None:
-    """The topology if its links count; raises InvalidArgument if the machine knows no links."""
-    if topology is None or isinstance(machine, Hockney | Wormhole):
-        return topology
-    if topology.kind == "complete":
-        return None
-    raise InvalidArgument(
-        f"the time of a schedule on a {topology.describe()}",
-        f"the law of the machine knows no links ({machine.kind})",
-        "take a Hockney or a wormhole machine, such as the presets, or leave the topology out",
-    )
 
 
 def _known_order(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import Algorithm, algorithms_for, describe, find
-from collwise.errors import InvalidArgument
+from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.bounds import Bound
 from collwise.model.limits import MAX_SIMULATED, SEARCHED_RANKS
 from collwise.model.machine import Machine
@@ -234,9 +234,10 @@ class _Simulator:
         settings: Mapping[str, Any],
         topology: Topology | None,
     ) -> Fraction:
-        """The planner's own score where it is a formula; else the simulated time."""
+        """The planner's own score where ranks' own ports count; else the simulated time."""
         if topology is None and machine.independent_ports:
-            return predicted(algorithm, problem, machine, settings, topology)
+            with suppress(BeyondLimits):  # which are lower for planning than for simulating
+                return predicted(algorithm, problem, machine, settings, topology)
         return self.run_with(algorithm.name, settings).trace.completion
 
 

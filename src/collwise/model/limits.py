@@ -2,9 +2,12 @@
 
 A limit is low enough for all that use it.  All ranks must choose the same plan, so limits count
 messages, pieces or ranks, never seconds.  Limits of a picture, a file or a table stay beside it.
-*Work* is what `timing.messages_played` counts: messages, those from written-out lists eight times.
+*Work* is what `timing.messages_played` counts: messages, those from written-out lists AS_LISTS
+times.
 """
 
+AS_LISTS = 8
+"""How many times longer a message takes if all ranks' lists are written out, not made as arrays."""
 BUDGET = 1 << 20
 """Work of a search where only ranks' own ports count: a second or two."""
 BUDGET_ELSEWHERE = 1 << 21

@@ -9,7 +9,7 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.levels import Levels
-from collwise.model.limits import LISTED_RANKS
+from collwise.model.limits import AS_LISTS, LISTED_RANKS
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
@@ -146,17 +146,13 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
         return shapes
-    if schedule.ranks > LISTED_RANKS:  # as if every rank had one: even a few lists may be too long
+    if schedule.ranks > LISTED_RANKS:  # even a few lists may be too long: at least one for each
         return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
     if alone and schedule.program.is_alike():
         return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
     return messages if in_arrays else messages * AS_LISTS
-
-
-AS_LISTS = 8
-"""How much longer it takes to write out the lists of all ranks than to make arrays of them."""
 
 
 @dataclass(frozen=True)

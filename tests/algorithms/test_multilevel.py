@@ -9,7 +9,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.composition import part
+from collwise.algorithms.parts import part
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel

@@ -10,8 +10,8 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
-from collwise.algorithms.broadcast import send_order
-from collwise.algorithms.broadcast.send_order import LevelCost, best_order
+from collwise.algorithms.levels import send_order
+from collwise.algorithms.levels.send_order import LevelCost, best_order
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine

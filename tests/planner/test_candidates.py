@@ -156,7 +156,7 @@ def test_rough_times_are_near(shape: str) -> None:
                 continue
             for settings in algorithm.choices(problem, machine):
                 schedule = algorithm.solve(problem, settings)
-                rough, near = about(algorithm, schedule, schedule.sampled(), machine, settings)
+                rough, near = about(algorithm, schedule, schedule.sampled(), machine)
                 assert near
                 exact = completion(schedule, machine)
                 ratios.append(float(rough / exact))
@@ -223,7 +223,8 @@ def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     every = cw.plan(collective, **given)
     for name, most in (("MAX_INSIDE", 0), ("RUNNERS_UP", 0), ("BUDGET_ELSEWHERE", 600)):
         monkeypatch.setattr(candidates, name, most)
-    monkeypatch.setattr(relaxed, "QUICK", 16)
+    if collective != "s_to_p":  # whose contributions are joined, and not in parts
+        monkeypatch.setattr(relaxed, "QUICK", 16)
     few = cw.plan(collective, **{**given, "nbytes": 72})
     assert few.choice.predicted <= every.choice.predicted * Fraction(3, 2)
     assert few.algorithm == every.algorithm

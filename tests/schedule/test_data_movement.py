@@ -3,10 +3,10 @@
 import pytest
 
 from collwise.algorithms.broadcast import binomial
+from collwise.schedule.combinators import Then
 from collwise.schedule.data_movement import (
     Collect,
     DownTree,
-    ProgramSequence,
     Scatter,
     Step,
     pieces,
@@ -77,5 +77,5 @@ def test_collect() -> None:
 
 def test_one_after_another() -> None:
     down, up = DownTree(HeapTree(3, 1), 4, 4), DownTree(HeapTree(3, 2), 4, 2)
-    chained = operations(ProgramSequence((down, up), 3), 3)
+    chained = operations(Then((down, up), 3), 3)
     assert chained == [down.operations(rank) + up.operations(rank) for rank in range(3)]

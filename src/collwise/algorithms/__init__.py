@@ -5,9 +5,8 @@
 `in_rounds`    what broadcasts and reduces in rounds share
 `circulant_pieces`  reduce-scatters and allreduces around a circle, in pieces
 `exchanges`    allreduces, reduces and reduce-scatters in groups: a table of names, one search
-`level_rounds` what broadcasts and reduces in rounds over several levels share
-`composition`  algorithms for machines with levels, made of those for one level
-`in_lanes`     what those share in which every rank of a node sends a part of its own
+`parts`        algorithms as parts of others
+`levels`       algorithms for machines with levels
 
 Importing this package registers all of them, and those of other packages that name a module of
 theirs as an entry point of the group "collwise.algorithms".
@@ -23,8 +22,8 @@ from collwise.schedule.collectives import COLLECTIVES
 
 __all__ = ["ALGORITHMS", "Algorithm", "register"]
 
-for _collective in COLLECTIVES:
-    _package = import_module(f"{__name__}.{_collective}")
+for _folder in (*COLLECTIVES, "levels"):
+    _package = import_module(f"{__name__}.{_folder}")
     for _module in iter_modules(_package.__path__):
         import_module(f"{_package.__name__}.{_module.name}")
 

@@ -59,8 +59,6 @@ class Algorithm:
     """In which order it combines, if it does."""
     levels: bool = False
     """True if it is made for machines with levels: it goes by the problem's placement."""
-    by_level: Callable[[Problem, Any, Settings], Fraction] | None = None
-    """About its time on a machine with levels: the sum of its parts' times."""
     usual: bool = False
     """Whether MPI libraries commonly choose it; plans then show it, to be compared with."""
     searched: bool = True

@@ -280,6 +280,6 @@ def _tries(
                 least = max(least, alone)
                 yield _Try(least, number, algorithm, settings, schedule, work)
                 continue
-            time, estimate = about(algorithm, schedule, lists, levels, settings)
+            time, estimate = about(algorithm, schedule, lists, levels)
             least = max(bound.time, time, Fraction(0) if estimate else load(lists, machine))
             yield _Try(least, number, algorithm, settings, schedule, work, estimate)

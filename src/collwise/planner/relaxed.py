@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
-from collwise.algorithms.registry import Algorithm
+from collwise.algorithms.registry import Algorithm, program_time
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.limits import MAX_INSIDE, QUICK
 from collwise.model.machine import Machine
+from collwise.schedule.combinators import On, Task, Then
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
-from collwise.schedule.program import Schedule
+from collwise.schedule.overlapped import Overlapped
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program, Schedule
+from collwise.schedule.reduction import UpTree
 from collwise.timing.trace import completion, messages_played
 
 
@@ -38,30 +41,92 @@ def about(
     schedule: Schedule,
     lists: Mapping[int, Sequence[Operation]],
     machine: Levels,
-    settings: Mapping[str, Any],
 ) -> tuple[Fraction, bool]:
     """Roughly the seconds on a machine with levels; whether that is near enough to choose by it.
 
-    What is made of parts takes as long as they do one after another.  Where all ranks do the same,
-    what leaves a group at the same time passes its port one by one, and so do messages, unless many
-    are under way.  For others it is the time if all messages went across, and all ranks of a group
-    sent whenever one of them does.
+    A program made of parts takes as long as they do one after another.  Where all ranks do the
+    same, what leaves a group at the same time passes its port one by one, and so do messages,
+    unless many are under way.  For others it is the time if all messages went across, and all ranks
+    of a group sent whenever one of them does.
     """
-    problem, read = schedule.problem, algorithm.settings(settings)
-    if algorithm.by_level is not None:
-        return algorithm.by_level(problem, machine, read), True
+    problem, program = schedule.problem, schedule.program
+    if algorithm.levels:
+        time = by_parts(program, problem, machine)
+        if time is None and messages_played(schedule, machine) <= QUICK:
+            time = completion(schedule, machine)
+        if time is not None:
+            return time, True
     plain = replace(problem, placement=None)
-    alike = algorithm.kind.combines and not algorithm.levels and schedule.program.is_alike()
+    alike = algorithm.kind.combines and not algorithm.levels and program.is_alike()
     placement = machine.placement
     inner = placement.members[placement.depth - 2] if placement.depth > 1 and not alike else [[0]]
     law = OneLevel(machine, placement.depth, crowd=max(map(len, inner)))
     flat = replace(schedule, problem=plain)
-    slow = algorithm.levels or messages_played(flat, law) > QUICK
+    slow = messages_played(flat, law) > QUICK
     across = Fraction(0) if slow else completion(flat, law)
     if alike:
         alone, crowds = max(_one_by_one(rank, own, machine) for rank, own in lists.items())
         return (across + crowds, False) if 0 < across < alone else (alone + crowds, True)
     return across, not slow and problem.ranks > MAX_INSIDE
+
+
+FEW = 3
+"""Segments that are timed of many: those that follow come at the pace of the last of these."""
+
+
+def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
+    """The sum of the parts' times, each on its own level; None for what is not made of parts.
+
+    Segments down or up a tree over levels are timed by their first ones and their pace.
+    """
+    match program:
+        case Then():
+            every = [by_parts(part, problem, machine) for part in program.parts]
+            known = [time for time in every if time is not None]
+            return sum(known, Fraction(0)) if len(known) == len(every) else None
+        case On():
+            times = (_in_team(program, *task, problem, machine) for task in program.tasks())
+            return max(times, default=Fraction(0))
+        case DownTree() | UpTree():
+            segment = program.segment or program.nbytes
+            count = -(-program.nbytes // segment)
+            few = [
+                completion(Schedule(problem, replace(program, nbytes=n * segment)), machine)
+                for n in {min(count, FEW), min(count, FEW + 1)}
+            ]
+            return min(few) + (max(few) - min(few)) * max(count - FEW, 0)
+        case Overlapped():
+            piece = max(program.pieces, key=lambda one: len(one.program.operations(0))).program
+            if (alone := by_parts(piece, problem, machine)) is not None:
+                return alone + (len(program.pieces) - 1) * _pace(piece, problem, machine)
+    return None
+
+
+def _in_team(
+    program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
+) -> Fraction:
+    """Seconds of what a team runs, as if others were not there."""
+    team = program.teams[numbers[0]]
+    inner = Problem("broadcast", len(team), problem.nbytes)
+    if program.level is not None:
+        law = OneLevel(machine, program.level, crowd=program.crowd)
+        return program_time(inner, task.program, law)
+    placement = machine.placement.from_rank(problem.root).part(team)
+    return completion(Schedule(inner, task.program), machine.placed(placement))
+
+
+def _pace(piece: Program, problem: Problem, machine: Levels) -> Fraction:
+    """For how long one piece of several keeps the first rank's port busy, and that of its node."""
+    placement = machine.placement.from_rank(problem.root)
+    across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
+    own = shared = Fraction(0)
+    for op in piece.operations(0):
+        if isinstance(op, Send):
+            level, nbytes = placement.meeting(0, op.peer), size_of(op)
+            own += machine.at(level, nbytes).gap
+            if level > 1:
+                shared += across.message(nbytes).gap
+    return max(own, shared)
 
 
 def _one_by_one(

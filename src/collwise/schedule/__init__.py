@@ -12,8 +12,8 @@ Programs are made of these:
 `rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
                                `cyclic_trees` or `two_trees`, or freely (`free_rounds`)
 `grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
-`hierarchy`                    programs across the leaders of groups, then inside the groups
-`lanes`                        parts that all ranks of a node send at once
+`hierarchy`                    teams of ranks: the nodes, the leaders of nodes, and so on
+`combinators`                  programs made of programs: one after another, and on teams
 `overlapped`                   pieces side by side: while one crosses a level, others go on
 
 `dependencies` says what an operation waits for (`_dependencies.c` says the same of all ranks'

@@ -70,22 +70,6 @@ class AllRounds(Program):
             heard[number + 1] = heard[number] + hears
         return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        p, lists = self.problem.ranks, [list[Operation]() for _ in ranks]
-        (starts, which), bytes_of = self._sources, self._bytes_of
-        virtual = np.subtract.outer(np.array(ranks), starts) % p
-        for source, target, piece in self.rounds.every():
-            sent, received = np.zeros(p, np.int64), np.zeros(p, np.int64)
-            sent[source], received[target] = piece + 1, piece + 1
-            step = int(target[0] - source[0]) % p if len(source) else 0
-            sizes = (bytes_of[which, row[virtual]].sum(axis=1).tolist() for row in (sent, received))
-            for rank, outline, out, got in zip(ranks, lists, *sizes, strict=True):
-                if out:
-                    outline.append(Send((rank + step) % p, (Block(rank, 0, out),)))
-                if got:
-                    outline.append(Recv((rank - step) % p, (Block(rank, 0, got),)))
-        return lists
-
     @property
     def _sources(self) -> tuple[Ints, Ints]:
         """The sources' ranks, and to which of `lengths` each belongs."""

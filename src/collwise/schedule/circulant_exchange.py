@@ -9,7 +9,6 @@ message has its partner at the same place of the other rank's list.
 In a reduce the parts are then gathered at the root.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
@@ -214,27 +213,7 @@ class CirculantExchange(Circular):
             return tuple(part._replace(offset=o % ranks * block + part.offset) for o in others)
         return ()
 
-    def _in_a_row(self, piece: int, first: int, number: int) -> Blocks:
-        """The same bytes, as if all blocks of a piece lay side by side."""
-        if not self._cuts_blocks:
-            return self.blocks(piece, first, number)
-        ranks, itemsize = self.problem.ranks, self.problem.itemsize
-        for part in self._pieces[piece]:
-            every = Block(0, part.offset * ranks, part.length * ranks)
-            return run_of_parts(every, first, number, ranks, itemsize)
-        return ()
-
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return self._list(rank, self.blocks)
-
-    def one_for_all(self) -> list[Operation]:  # noqa: D102
-        return self._list(0, self._in_a_row)
-
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        return [self._list(rank, self._in_a_row) for rank in ranks]
-
-    def _list(self, rank: int, blocks_of: Callable[[int, int, int], Blocks]) -> list[Operation]:
-        """What a rank does, its blocks as a function of pieces and runs of blocks has them."""
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
         result: int = Slot.OUTPUT
         if self.to_root and rank:
@@ -242,7 +221,7 @@ class CirculantExchange(Circular):
         part = self.parts_before(rank)
         moves = self._gathered(part) if self.to_root and self.block_of(part) == rank else {}
         for _, sends, piece, step in self.events if self.problem.nbytes else ():
-            if piece not in begun and (vector := blocks_of(piece, 0, p)):
+            if piece not in begun and (vector := self.blocks(piece, 0, p)):
                 operations.append(Copy(Slot.INPUT, _PARTS, vector))
             begun.add(piece)
             ahead, behind = (rank + step.distance) % p, (rank - step.distance) % p
@@ -252,7 +231,7 @@ class CirculantExchange(Circular):
                 ahead, behind = (self.block_of(part + d) for d in (step.distance, -step.distance))
                 end = self.block_of(part + number + (0 if sends else step.distance))
                 width = (end - (rank if sends else ahead)) * (sends_it == sends and number > 0)
-            blocks = blocks_of(piece, rank if sends == step.gathers else ahead, width)
+            blocks = self.blocks(piece, rank if sends == step.gathers else ahead, width)
             if not blocks:
                 continue
             if step.gathers:

@@ -1,16 +1,16 @@
-"""The building blocks of programs: down a tree, scatter, collect, one after another.
+"""The building blocks of programs that only send and receive: down a tree, scatter, collect.
 
 Each is one definition read twice: `operations` for one rank, `columns` for all of them.
 """
 
-from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sized
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
+from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.program import Program
 from collwise.schedule.rows import Columns, Rows
 from collwise.schedule.trees import SplitTree, Tree
@@ -44,38 +44,21 @@ class DownTree(Program):
             operations.extend(Send(child, (piece,)) for child in children)
         return operations
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        every, lists = pieces(self.nbytes, self.segment), list[list[Operation]]()
-        if not every:
-            return [[] for _ in ranks]
-        for rank in ranks:
-            first, last = (
-                replace(self, nbytes=piece.length, segment=None).operations(rank)
-                for piece in (every[0], every[-1])
-            )
-            lists.append(first * (len(every) - 1) + last)
-        return lists
-
-    def rows(self, *, combines: bool) -> Rows:  # noqa: D102
-        parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
-        turn = np.bincount(parent, minlength=self.tree.size)  # operations per segment
-        turn[1:] += 1
-        lengths = [piece.length for piece in pieces(self.nbytes, self.segment)]
-        segment = np.repeat(np.arange(len(lengths)), len(child))
-        source, target, at_source = (
-            np.tile(column, len(lengths)) for column in (parent, child, place + (parent > 0))
-        )
-        ends = np.zeros(len(source) + 1, np.int64)
-        np.cumsum(source > 0, out=ends[1:])
+    def rows(self, *, combines: bool) -> Rows:
+        """A message waits for the sender's receipt of the same segment."""
+        sent, count = self.columns(), self.tree.size - 1
+        waits = sent.source > 0
+        ends = np.zeros(len(sent) + 1, np.int64)
+        np.cumsum(waits, out=ends[1:])
+        segment = np.arange(len(sent)) // max(count, 1)
         return Rows(
-            source,
-            target,
-            at_source + segment * turn[source],
-            segment * turn[target],
-            np.repeat(np.array(lengths, np.int64), len(child)),
+            sent.source,
+            sent.target,
+            sent.place_at_source,
+            sent.place_at_target,
+            sent.length,
             ends,
-            (segment * len(child) + source - 1)[source > 0],
+            (segment * count + sent.source - 1)[waits],
         )
 
     def columns(self) -> Columns:  # noqa: D102
@@ -96,7 +79,6 @@ class DownTree(Program):
                 )
                 for s, piece in enumerate(pieces(self.nbytes, self.segment))
             ]
-            or [no_rows()]
         )
 
 
@@ -108,8 +90,6 @@ class Scatter(Program):
     nbytes: int
     piece: int
     """Bytes in the piece of one rank; the last ranks' pieces may be shorter or empty."""
-    slot: int = Slot.OUTPUT
-    """Where the pieces lie on all ranks."""
 
     def _block(self, rank: int) -> Block:
         start = min(rank * self.piece, self.nbytes)
@@ -120,10 +100,10 @@ class Scatter(Program):
         parent, _, children = self.tree.family(rank)
         operations: list[Operation] = []
         if rank and self._block(rank).length:
-            operations.append(Recv(parent, (self._block(rank),), self.slot))
+            operations.append(Recv(parent, (self._block(rank),)))
         for child in children:
             if (block := self._block(child)).length:
-                operations.append(Send(child, (block,), self.slot))
+                operations.append(Send(child, (block,)))
         return operations
 
     def columns(self) -> Columns:  # noqa: D102
@@ -211,7 +191,7 @@ class Collect(Program):
         p, span = self.tree.size, self.tree.spans()
         target = np.arange(p, dtype=np.int64)
         place = np.zeros(p, dtype=np.int64)
-        parts = [no_rows()]
+        parts = list[Columns]()
         for step in self.steps:
             source = (target + step.distance) % p
             ranges = self.received(span, step)
@@ -232,38 +212,3 @@ def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ..
         return (Block(0, first, length),)
     last = Block(0, wrapped, rest)
     return (Block(0, first, length), last) if length else (last,)
-
-
-@dataclass(frozen=True)
-class ProgramSequence(Program):
-    """One program after another on every rank."""
-
-    parts: Sequence[Program]
-    ranks: int
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return [op for part in self.parts for op in part.operations(rank)]
-
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        of_parts = [part.outlines(ranks) for part in self.parts]
-        return [[op for lists in of_parts for op in lists[n]] for n in range(len(ranks))]
-
-    def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # operations; the last of a part is a message
-        stacked = []
-        for part in self.parts:
-            if (columns := part.columns()) is None:
-                return None
-            at_source = columns.place_at_source + done[columns.source]
-            at_target = columns.place_at_target + done[columns.target]
-            stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
-            done = done.copy()
-            done[0] += len(part.operations(0))  # but of a reduce's root, which combines last
-            np.maximum.at(done, columns.source, at_source + 1)
-            np.maximum.at(done, columns.target, at_target + 1)
-        return Columns.stack(stacked or [no_rows()])
-
-
-def no_rows() -> Columns:
-    """The columns of a schedule without messages."""
-    return Columns(*(np.zeros(0, dtype=np.int64) for _ in range(6)))

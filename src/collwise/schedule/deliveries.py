@@ -7,7 +7,7 @@ deliveries that it sends or receives, in this order.
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -56,24 +56,6 @@ class Deliveries(Program):
             else:
                 operations.append(Recv(source, blocks))
         return operations
-
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        return [self._outline(rank) for rank in ranks]
-
-    def _outline(self, rank: int) -> list[Operation]:
-        """The same as `operations`, from the sizes of the contributions."""
-        outline: list[Operation] = []
-        before, whole = None, 0
-        for source, target, blocks in self.deliveries(rank):
-            if source == target or rank not in (source, target):
-                continue
-            if blocks is not before:  # the same often occur several times in a row
-                before, whole = blocks, sum(map(_LENGTH, blocks))
-            own = self.problem.input_of(target)
-            if carried := whole - sum(block.length for block in own if block in blocks):
-                joined = (Block(source, 0, carried),)
-                outline.append(Send(target, joined) if source == rank else Recv(source, joined))
-        return outline
 
     def every(self, ranks: int) -> list[list[Operation]]:  # noqa: D102
         lists: list[list[Operation]] = [[] for _ in range(ranks)]

@@ -15,10 +15,8 @@ import numpy as np
 
 from collwise.errors import NothingApplies
 from collwise.model.placement import Placement
-from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, Slot, reads, scratch
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, tabulate
-from collwise.schedule.rows import Class, Columns
+from collwise.schedule.rows import Class
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 from collwise.system.integers import Ints
 
@@ -31,20 +29,21 @@ class Seat(NamedTuple):
 
 
 class Teams(Sequence[tuple[int, ...]]):
-    """The teams of one level, in the order of their first ranks; each is made when asked for.
+    """Disjoint teams of ranks, numbered by group; each is made when asked for.
 
     members: the ranks of all teams, one team after another.   begins: where each of them begins.
+    places: of every rank in its team, −1 for those in none.
     """
 
-    def __init__(self, leaders: Ints, groups: Ints) -> None:
-        """leaders: who lead groups of the level below, ascending.   groups: of all ranks."""
-        own = groups[leaders]
-        self.members = leaders[np.argsort(own, kind="stable")]
+    def __init__(self, ranks: Ints, groups: Ints) -> None:
+        """ranks: those in a team, in the order of their places.   groups: by rank, its team."""
+        own = groups[ranks]
+        self.members = ranks[np.argsort(own, kind="stable")]
         self.sizes = np.bincount(own)
         self.begins = np.cumsum(self.sizes) - self.sizes
-        self._team, self._place = np.full((2, len(groups)), -1, dtype=np.int64)
-        self._team[leaders] = own
-        self._place[self.members] = np.arange(len(leaders)) - np.repeat(self.begins, self.sizes)
+        self._team, self.places = np.full((2, len(groups)), -1, dtype=np.int64)
+        self._team[ranks] = own
+        self.places[self.members] = np.arange(len(ranks)) - np.repeat(self.begins, self.sizes)
         self._made: dict[int, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
@@ -68,17 +67,22 @@ class Teams(Sequence[tuple[int, ...]]):
 
     def place(self, rank: int) -> int:
         """A rank's place in its team; -1 if it is in none."""
-        return int(self._place[rank])
+        return int(self.places[rank])
 
-    def member(self, number: int, place: int) -> int:
-        """The rank at a place of a team."""
-        return int(self.members[self.begins[number] + place])
+    def leader(self, number: int) -> int:
+        """The first rank of a team."""
+        return int(self.members[self.begins[number]])
+
+    def several(self, numbers: Sequence[int] | Ints) -> Ints:
+        """Teams of equal size, as rows of ranks."""
+        begins = self.begins[numbers][:, np.newaxis]
+        several: Ints = self.members[begins + np.arange(self.sizes[numbers[0]])]
+        return several
 
     def by_size(self) -> Iterator[tuple[int, Ints]]:
         """The numbers of members that occur, each with the teams of so many as rows."""
         for size in np.unique(self.sizes).tolist():
-            begins = self.begins[self.sizes == size]
-            yield size, self.members[begins[:, np.newaxis] + np.arange(size)]
+            yield size, self.several(np.flatnonzero(self.sizes == size))
 
 
 class Hierarchy:
@@ -105,6 +109,7 @@ class Hierarchy:
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
 
+    @cached_property
     def by_seats(self) -> list[Class]:
         """Ranks with equal seats in their teams; their peers are in these teams."""
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
@@ -164,81 +169,6 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
     return hierarchy(problem.placement, problem.root)
 
 
-def within(
-    operations: Sequence[Operation], team: Sequence[int], offset: int = 0
-) -> list[Operation]:
-    """A member's operations, with the team's ranks as peers.
-
-    offset: what to add to that of every block.
-    """
-    known: dict[int, Operation] = {}  # outlines have the same operations over and over
-    renamed: list[Operation] = []
-    for op in operations:
-        if (new := known.get(id(op))) is None:
-            new = op
-            if offset:
-                blocks = tuple(b._replace(offset=b.offset + offset) for b in op.blocks)
-                new = op._replace(blocks=blocks)
-            if isinstance(new, Send | Recv):
-                new = new._replace(peer=team[new.peer])
-            known[id(op)] = new
-        renamed.append(new)
-    return renamed
-
-
-def columns_of(program: Program, ranks: int) -> Columns:
-    """A program's columns, from the lists of all ranks if it cannot make them at once."""
-    columns = program.columns()
-    return tabulate(program.every(ranks)) if columns is None else columns
-
-
-@dataclass(frozen=True)
-class InTeams(Program):
-    """Every team of a level runs a program of its own size.
-
-    program: by the number of members, for two and more.   first: what the first team runs instead.
-    """
-
-    teams: Hierarchy
-    level: int
-    program: Callable[[int], Program]
-    first: Program | None = None
-
-    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return self._of(rank, lambda program, place: program.operations(place))
-
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:  # noqa: D102
-        return [
-            self._of(rank, lambda program, place: program.outlines([place])[0]) for rank in ranks
-        ]
-
-    def _of(self, rank: int, lists: Callable[[Program, int], list[Operation]]) -> list[Operation]:
-        seat = self.teams.seat(self.level, rank)
-        if seat is None or len(seat.team) == 1:
-            return []
-        apart = self.first is not None and not seat.team[0]
-        program = self.first if apart else self.program(len(seat.team))
-        assert program is not None
-        return within(lists(program, seat.place), seat.team)
-
-    def columns(self) -> Columns:  # noqa: D102
-        parts = [tabulate([])]
-        runs = [
-            (self.program(size), teams[1:] if self.first and not teams[0, 0] else teams)
-            for size, teams in self.teams.teams[self.level - 1].by_size()
-            if size > 1
-        ]
-        own = np.array(self.teams.teams[self.level - 1][:1])
-        if self.first is not None and own.size > 1:
-            runs.append((self.first, own))
-        for program, members in runs:
-            one, teams = columns_of(program, members.shape[1]), len(members)
-            source, target = (members[:, ends].ravel() for ends in (one.source, one.target))
-            others = (one.place_at_source, one.place_at_target, one.offset, one.length)
-            parts.append(Columns(source, target, *(np.tile(c, teams) for c in others)))
-        return Columns.stack(parts)
-
-
 @dataclass(frozen=True)
 class TeamTree(Tree):
     """A tree in every team; a leader serves the teams of outer levels first.
@@ -292,44 +222,3 @@ class TeamTree(Tree):
         """A subtree is named by its root."""
         assert isinstance(shape, int)
         return tuple(self.family(shape).children)
-
-
-def moved(
-    operations: Sequence[Operation], value: int, result: int, unused: int
-) -> tuple[list[Operation], int]:
-    """A list that combines, with the input in the slot `value` and the output in `result`.
-
-    unused: the number of the first scratch that it may use; returns the next one after it.
-    What a combine would use up as its right operand, and is read again, is copied first.
-    """
-
-    def at(slot: int) -> int:
-        return value if slot == Slot.INPUT else result if slot == Slot.OUTPUT else slot + unused
-
-    most = max((max(_slots(op)) for op in operations), default=0) - Slot.SCRATCH + 1
-    free = unused + max(most, 0)
-    written: list[Operation] = []
-    for step, op in enumerate(operations):
-        match op:
-            case Send() | Recv():
-                written.append(op._replace(slot=at(op.slot)))
-            case Copy():
-                written.append(op._replace(source=at(op.source), into=at(op.into)))
-            case Combine():
-                right = at(op.right)
-                kept = op.right < Slot.SCRATCH <= right and op.right != op.into
-                if kept and any(op.right in reads(later) for later in operations[step + 1 :]):
-                    written.append(Copy(right, scratch(free), op.blocks))
-                    right, free = scratch(free), free + 1
-                written.append(Combine(at(op.left), right, at(op.into), op.blocks))
-    return written, free
-
-
-def _slots(op: Operation) -> tuple[int, ...]:
-    match op:
-        case Send() | Recv():
-            return (op.slot,)
-        case Copy():
-            return (op.source, op.into)
-        case Combine():
-            return (op.left, op.right, op.into)

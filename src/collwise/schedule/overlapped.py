@@ -20,8 +20,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from collwise.model.placement import Placement
+from collwise.schedule.combinators import on_ranks
 from collwise.schedule.dependencies import awaited_receives, dependencies, matching
-from collwise.schedule.hierarchy import within
 from collwise.schedule.operations import Operation, Recv, Send
 from collwise.schedule.program import Program
 
@@ -88,7 +88,7 @@ class _Member:
     """One piece's list of one rank, as far as it has been played."""
 
     def __init__(self, lists: _Lists, rank: int, offset: int) -> None:
-        self.operations = within(lists.operations[rank], range(len(lists.operations)), offset)
+        self.operations = on_ranks(lists.operations[rank], range(len(lists.operations)), offset)
         self._awaited = lists.awaited[rank]
         steps = range(len(self.operations))
         self._unsent = deque(step for step in steps if isinstance(self.operations[step], Send))

@@ -46,15 +46,11 @@ class Program(ABC):
     def operations(self, rank: int) -> list[Operation]:
         """The ordered list of one virtual rank, peers virtual, owners virtual."""
 
-    def outlines(self, ranks: Sequence[int]) -> list[list[Operation]]:
-        """The lists of some virtual ranks, in which blocks may be others of as many bytes.
-
-        They are for what asks with whom, and of how many bytes, but not of which.
-        """
-        return [self.operations(rank) for rank in ranks]
-
     def columns(self) -> Columns | None:
-        """All messages at once, where that is quicker than going through the lists; or None."""
+        """All messages at once, where that is quicker than going through the lists; or None.
+
+        Only of programs that do nothing but send and receive, in the output.
+        """
         return None
 
     def rows(self, *, combines: bool) -> Rows | None:
@@ -72,14 +68,6 @@ class Program(ABC):
         """Whether all ranks do alike, so that one stands for all."""
         classes = self.classes()
         return classes is not None and len(classes) == 1
-
-    def one_for_all(self) -> list[Operation]:
-        """Rank 0's list where all do alike, for its time: blocks may be others of the same bytes.
-
-        So what lies at different places in memory, and is always sent and received together, can be
-        one block.
-        """
-        return self.operations(0)
 
     def every(self, ranks: int) -> list[list[Operation]]:
         """The lists of all virtual ranks."""
@@ -163,9 +151,8 @@ class Schedule:
         rows, combines, in_order = None, combines is True, in_order is True
         if in_order and ranks >= FEW and self.problem.nbytes <= LARGEST_IN_COLUMNS:
             rows = program.rows(combines=combines)
-            if rows is None and not self.problem.kind.combines:
-                columns = program.columns()
-                rows = None if columns is None else of_columns(columns, ranks)
+            if rows is None and (columns := program.columns()) is not None:
+                rows = of_columns(columns, ranks)
             if rows is None and (classes := program.classes()) is not None:
                 rows = of_classes(classes, program.operations, combines=combines)
         if rows is None:
@@ -173,10 +160,9 @@ class Schedule:
         return rows.renamed(lambda virtual: (virtual + root) % ranks) if root else rows
 
     def sampled(self) -> dict[int, Sequence[Operation]]:
-        """The lists of a few virtual ranks, as `Program.outlines` has them."""
-        p = self.ranks
-        few = sorted({0, 1 % p, p // 2, p - 1})
-        return dict(zip(few, self.program.outlines(few), strict=True))
+        """The lists of a few virtual ranks."""
+        few = {0, 1 % self.ranks, self.ranks // 2, self.ranks - 1}
+        return {rank: self.program.operations(rank) for rank in sorted(few)}
 
     def about_messages(self) -> int:
         """About how many messages there are, by the lists of a few ranks."""
@@ -197,7 +183,7 @@ class Schedule:
         """
         if not self.program.is_alike():
             return self.rows(combines=combines), None
-        own = [self.program.one_for_all()]
+        own = [self.program.operations(0)]
         listed = rows_of_lists(own, combines=combines is True, last_only=True)
         rows = matched(listed._replace(peer=np.zeros_like(listed.peer)))
         return rows, np.zeros(self.ranks, np.int64)

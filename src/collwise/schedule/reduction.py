@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from collwise.schedule.data_movement import DownTree, ProgramSequence, no_rows, pieces
+from collwise.schedule.data_movement import pieces
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.rows import Class, Columns, Rows, around_a_circle
+from collwise.schedule.rows import Class, Rows, around_a_circle
 from collwise.schedule.trees import Tree
 
 Blocks: TypeAlias = tuple[Block, ...]
@@ -93,9 +93,6 @@ def receive_and_combine(
     return operations, value
 
 
-_PLACES = ("source", "target", "place_at_source", "place_at_target")
-
-
 @dataclass(frozen=True)
 class UpTree(Program):
     """Everybody's vectors are combined up the tree, in the order of the ranks, by segments.
@@ -107,8 +104,6 @@ class UpTree(Program):
     tree: Tree
     nbytes: int
     segment: int | None = None
-    result: int = Slot.OUTPUT
-    """Where the root's result lies in the end."""
 
     def is_whole(self) -> bool:
         """Whether every vector goes in one message."""
@@ -119,7 +114,7 @@ class UpTree(Program):
         operations: list[Operation] = []
         for piece in pieces(self.nbytes, self.segment):
             received, value = receive_and_combine(
-                reversed(children), piece, None if rank else self.result
+                reversed(children), piece, None if rank else Slot.OUTPUT
             )
             operations += received
             if rank:
@@ -128,49 +123,21 @@ class UpTree(Program):
 
     def rows(self, *, combines: bool) -> Rows:
         """A send waits for all that its list has before it."""
-        columns = self.columns()
-        source, target, at_source, at_target, nbytes = (
-            getattr(columns, name) for name in (*_PLACES, "length")
-        )
-        if combines:
-            place = at_target + 1
-            adding = (target, target, place, place, nbytes)
-            messages = (source, target, at_source, at_target, nbytes)
-            source, target, at_source, at_target, nbytes = (
-                np.concatenate(both) for both in zip(messages, adding, strict=True)
-            )
-        width = max(int(at.max(initial=0)) for at in (at_source, at_target)) + 1
-        heard = np.sort(target * width + at_target)
-        after = np.searchsorted(heard, source * width + at_source)
-        after -= np.searchsorted(heard, source * width)
-        return Rows.counted(source, target, at_source, at_target, nbytes, after)
-
-    def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
-        heard = 2 * np.bincount(parent, minlength=self.tree.size)  # operations before it sends
-        turn = heard + (np.arange(self.tree.size) > 0)
-        at_target = heard[parent] - 2 * place - 2
-        return Columns.stack(
-            [
-                Columns(
-                    child,
-                    parent,
-                    s * turn[child] + heard[child],
-                    s * turn[parent] + at_target,
-                    np.full_like(child, piece.offset),
-                    np.full_like(child, piece.length),
-                )
-                for s, piece in enumerate(pieces(self.nbytes, self.segment))
-            ]
-            or [no_rows()]
+        lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
+        segment = np.repeat(np.arange(len(lengths)), len(parent))
+        source, target = (
+            np.tile(ends, len(lengths)) for ends in (np.arange(1, self.tree.size), parent)
         )
-
-
-def up_and_down(program: Program) -> tuple[UpTree, DownTree] | None:
-    """The two trees of a program that takes whole vectors up one and then down another."""
-    if isinstance(program, ProgramSequence) and len(program.parts) == 2:
-        up, down = program.parts
-        if isinstance(up, UpTree) and up.is_whole() and isinstance(down, DownTree):
-            return up, down
-    return None
+        heard = np.bincount(parent, minlength=self.tree.size)  # by rank, messages of a segment
+        turn = 2 * heard + (np.arange(self.tree.size) > 0)  # operations
+        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among those heard
+        at_source = segment * turn[source] + 2 * heard[source]
+        at_target = segment * turn[target] + 2 * number
+        nbytes = np.repeat(lengths, len(parent))
+        before = (1 + combines) * (segment + 1) * heard[source]
+        rows = [[source, target, at_source, at_target, nbytes, before]]
+        if combines:
+            before = 2 * (segment * heard[target] + number) + 1
+            rows.append([target, target, at_target + 1, at_target + 1, nbytes, before])
+        return Rows.counted(*map(np.concatenate, zip(*rows, strict=True)))

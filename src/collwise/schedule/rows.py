@@ -234,9 +234,10 @@ class Columns:
 
     @staticmethod
     def stack(parts: Sequence["Columns"]) -> "Columns":
-        """The rows of all parts, one after another."""
+        """The rows of all parts, one after another; none of no parts."""
+        nothing = np.zeros(0, np.int64)
         names = Columns.__dataclass_fields__
-        return Columns(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
+        return Columns(*(np.concatenate([nothing, *(getattr(p, n) for p in parts)]) for n in names))
 
 
 def of_columns(columns: Columns, ranks: int) -> Rows | None:

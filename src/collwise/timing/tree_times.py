@@ -10,9 +10,10 @@ from math import lcm
 from typing import NamedTuple, TypeVar
 
 from collwise.model.machine import Machine
+from collwise.schedule.combinators import Then
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import UpTree, up_and_down
+from collwise.schedule.reduction import UpTree
 from collwise.schedule.trees import Shape, Tree
 
 
@@ -21,23 +22,32 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
 
     None for what does not go down a tree, whole vectors up one, or both one after the other.
     """
-    if isinstance(program, DownTree):
-        return tree_time(program.tree, program.nbytes, machine, program.segment)
-    if isinstance(program, UpTree) and program.is_whole():
-        return up_tree_time(program.tree, program.nbytes, machine)
-    if both := up_and_down(program):
-        up, down = both
-        there = up_tree_time(up.tree, up.nbytes, machine)
-        return there + tree_time(down.tree, down.nbytes, machine, down.segment)
-    return None
+    if (trees := trees_of(program)) is None:
+        return None
+    times = (
+        tree_time(part.tree, part.nbytes, machine, part.segment)
+        if isinstance(part, DownTree)
+        else up_tree_time(part.tree, part.nbytes, machine)
+        for part in trees
+    )
+    return sum(times, Fraction(0))
 
 
 def about_shapes(program: Program) -> int | None:
     """About how many shapes `tree_completion` looks at; None for what it does not know."""
-    if both := up_and_down(program):
-        return both[0].tree.about_shapes() + both[1].tree.about_shapes()
-    if isinstance(program, DownTree) or (isinstance(program, UpTree) and program.is_whole()):
-        return program.tree.about_shapes()
+    trees = trees_of(program)
+    return None if trees is None else sum(part.tree.about_shapes() for part in trees)
+
+
+def trees_of(program: Program) -> Sequence[UpTree | DownTree] | None:
+    """The parts of a program down a tree, or of whole vectors up one and perhaps down another."""
+    match program.parts if isinstance(program, Then) else (program,):
+        case [DownTree() as down]:
+            return [down]
+        case [UpTree() as up] if up.is_whole():
+            return [up]
+        case [UpTree() as up, DownTree() as down] if up.is_whole():
+            return [up, down]
     return None
 
 

@@ -10,7 +10,8 @@ from collwise.algorithms.broadcast import binomial, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import TreeOf
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings
-from collwise.schedule.data_movement import DownTree, ProgramSequence
+from collwise.schedule.combinators import Then
+from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
@@ -19,7 +20,7 @@ from collwise.schedule.reduction import UpTree
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
     def build(problem: Problem, settings: Settings) -> Program:
         shared = tree(problem, settings), problem.nbytes
-        return ProgramSequence((UpTree(*shared), DownTree(*shared)), problem.ranks)
+        return Then((UpTree(*shared), DownTree(*shared)), problem.ranks)
 
     register_combining(f"allreduce/{name}", summary, time, build, **more)
 

@@ -10,7 +10,8 @@ from collwise.algorithms.broadcast import binomial
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.errors import BeyondLimits
 from collwise.model.limits import COLLECTED_STEPS
-from collwise.schedule.data_movement import Collect, ProgramSequence, Scatter, Steps
+from collwise.schedule.combinators import Then
+from collwise.schedule.data_movement import Collect, Scatter, Steps
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
@@ -32,7 +33,7 @@ def register_scatter_collect(
         if (turns := len(steps(problem.ranks))) > COLLECTED_STEPS:
             asked, seen = f"{problem} by {name}", f"a rank would take {turns:,} steps"
             raise BeyondLimits(asked, seen, "choose fewer ranks, or another algorithm")
-        return ProgramSequence(_programs(problem, steps(problem.ranks)), problem.ranks)
+        return Then(_programs(problem, steps(problem.ranks)), problem.ranks)
 
     return register(
         Algorithm(

@@ -7,16 +7,11 @@ broadcast one after another, without interaction.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from collwise.algorithms.composition import (
-    LevelAlgorithm,
-    one_part,
-    part,
-    register_multilevel,
-    tried_labels,
-)
+from collwise.algorithms.levels.composition import register_multilevel
+from collwise.algorithms.parts import one_part, part, tried_labels
 from collwise.algorithms.registry import Algorithm, Settings, algorithms_for, register
 from collwise.model.machine import Machine
-from collwise.schedule.data_movement import ProgramSequence
+from collwise.schedule.combinators import Then
 from collwise.schedule.operations import Operation
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
@@ -49,17 +44,13 @@ def _broadcasts(problem: Problem) -> list[Problem]:
     ]
 
 
-def _part(settings: Settings) -> LevelAlgorithm:
-    return part(settings["algorithm"], "broadcast", levels=True)
-
-
 def _build(problem: Problem, settings: Settings) -> Program:
-    algorithm, own = _part(settings)
+    algorithm = part(settings["algorithm"], "broadcast", levels=True)
     programs = [
-        FromSource(Schedule(one, algorithm.build(one, dict(own))), problem.begins[one.root])
+        FromSource(Schedule(one, algorithm.build(one)), problem.begins[one.root])
         for one in _broadcasts(problem)
     ]
-    return programs[0] if len(programs) == 1 else ProgramSequence(programs, problem.ranks)
+    return programs[0] if len(programs) == 1 else Then(tuple(programs), problem.ranks)
 
 
 def _choices(

@@ -18,7 +18,6 @@ from collwise.algorithms.registry import Settings, integer, program_time
 from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_to_p
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
-from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.rows import Class, Rows, around_a_circle
 
@@ -57,15 +56,6 @@ class Census(Deliveries):
 
     def classes(self) -> list[Class] | None:  # noqa: D102
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
-
-    def one_for_all(self) -> list[Operation]:
-        """Contributions in one row: its own, then those of the next ranks."""
-        ranks, each = self.problem.ranks, self.problem.sources[0].nbytes
-        operations: list[Operation] = []
-        for distance, width in shifts(ranks, self.k):
-            operations.append(Send(ranks - distance, (Block(0, 0, width * each),)))
-            operations.append(Recv(distance, (Block(0, distance * each, width * each),)))
-        return operations
 
     def rows(self, *, combines: bool) -> Rows | None:
         """Of two that are sent in a round, the one of the lower rank comes first in all lists."""

@@ -7,14 +7,13 @@ greedily, by the costs of pairs; here the ranks of a group also share a port.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from collwise.algorithms.broadcast.send_order import LevelCost, best_order
-from collwise.algorithms.composition import register_multilevel
+from collwise.algorithms.levels.composition import register_multilevel
+from collwise.algorithms.levels.send_order import LevelCost, best_order
 from collwise.algorithms.registry import Parameter, Settings
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
@@ -33,11 +32,10 @@ _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: by rank.   ticks: its time."""
+    """The tree of an order of sends.   families: by rank."""
 
     size: int
     families: tuple[Family, ...]
-    ticks: int
 
     def family(self, rank: int) -> Family:  # noqa: D102
         return self.families[rank]
@@ -66,7 +64,7 @@ def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
         above[target] = source, len(children[source])
         children[source].append(target)
     families = (Family(*up, own) for up, own in zip(above, children, strict=True))
-    return OrderedTree(placement.ranks, tuple(families), order.finish)
+    return OrderedTree(placement.ranks, tuple(families))
 
 
 def _parse(text: Any) -> Sequence[LevelCost]:
@@ -100,10 +98,6 @@ def _build(problem: Problem, settings: Settings) -> Program:
     return DownTree(_tree(problem, settings), problem.nbytes)
 
 
-def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    return _tree(problem, settings).ticks * machine.message(problem.nbytes).gap / TICKS
-
-
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     if problem.ranks > ORDERED_RANKS:
         return []
@@ -126,5 +120,4 @@ register_multilevel(
     _choices,
     source=("Bhat2003", "Kielmann1999"),
     parameters={"costs": Parameter(_read, _MEANING)},
-    by_level=_by_level,
 )

@@ -1,27 +1,30 @@
-"""What broadcasts and reduces in rounds over levels share: the rounds, their choice, their time.
+"""Broadcasts and reduces of pieces in rounds that span several levels.
 
-Rounds span several levels where ranks have ports of their own there (the hosts of two sites): each
-message takes as many rounds as those of its level.  Inner levels, whose ranks share a port, have
-algorithms of their own.
+Where every rank has a port of its own and only latencies differ (hosts of two sites), pieces cross
+side by side from many ranks to many, while the root still sends the others.  A message takes as
+many rounds as those of its level.  Inner levels, whose ranks share a port, have algorithms of their
+own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
-from collwise.algorithms.composition import (
+from collwise.algorithms.in_rounds import lengths, pieces_of
+from collwise.algorithms.levels.composition import (
     BEST,
     best_parts,
+    in_all_teams,
     parts_parameter,
     register_multilevel,
     team_problem,
-    time_by_parts,
 )
-from collwise.algorithms.in_rounds import lengths, pieces_of
+from collwise.algorithms.reductions import in_no_order
 from collwise.algorithms.registry import Parameter, Settings
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.levels import Levels, OneLevel
@@ -33,13 +36,13 @@ from collwise.model.limits import (
 )
 from collwise.model.machine import Cost
 from collwise.model.postal import broadcast_time
+from collwise.schedule.combinators import On, Task, Then
 from collwise.schedule.free_rounds import FreeRounds
-from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
-from collwise.schedule.lanes import InTeam
-from collwise.schedule.operations import Block
+from collwise.schedule.hierarchy import Hierarchy, Teams, hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.rounds import highest
+from collwise.schedule.reduction import SingleRank
+from collwise.schedule.rounds import DownRounds, UpRounds, highest
 from collwise.timing.trace import completion
 
 EVEN = 4
@@ -47,8 +50,6 @@ EVEN = 4
 APART, COMPARED = 16, 12
 """How far numbers of pieces are apart that are tried, as parts of each other; and of how many, the
 best by a rough time, the exact time is compared."""
-Leaders: TypeAlias = Callable[[FreeRounds, tuple[Block, ...]], Program]
-"""What the leaders run: of the rounds, and the pieces of the vector."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -109,7 +110,7 @@ class _Pieces(NamedTuple):
     latencies: str
 
 
-def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Settings]:
+def choices(problem: Problem, machine: Levels) -> list[Settings]:
     """The few best lengths of pieces, with the best algorithms inside.
 
     Of those that a rough time favours, the exact time of the leaders' rounds decides.
@@ -141,6 +142,7 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
         leaders = machine.placed(teams.placement.part(members(teams, one.levels)))
         playing = rounds(problem, tuple(map(int, one.latencies.split())), one.segment)
         among = replace(problem, ranks=playing.ranks, root=0, placement=None)
+        program = UpRounds if problem.kind.combines else DownRounds
         schedule = Schedule(among, program(playing, pieces_of(problem, one.segment)))
         return completion(schedule, leaders)
 
@@ -165,48 +167,47 @@ def choices(problem: Problem, machine: Levels, program: Leaders) -> list[Setting
     return made
 
 
-def by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time: that of all rounds, and that of the levels inside."""
-    teams = hierarchy_of(problem)
+def _build(problem: Problem, settings: Settings) -> Program:
+    if problem.kind.combines and problem.ranks == 1:
+        return SingleRank(problem)
+    teams, segment = hierarchy_of(problem), settings["segment"]
     latencies = latencies_of(settings, teams.depth)
-    last = rounds(problem, latencies, settings["segment"]).last
-    costs = _costs(problem, machine, min(settings["segment"], problem.nbytes))
-    inner = teams.depth - len(latencies)
-    inside = time_by_parts(problem, machine, settings["inside"], problem.collective, inner)
-    return last * max(cost.gap for cost in costs[inner:]) + inside
+    leaders = np.array(members(teams, len(latencies)))
+    program = UpRounds if problem.kind.combines else DownRounds
+    task = Task(program(rounds(problem, latencies, segment), pieces_of(problem, segment)))
+    across = On(Teams(leaders, np.zeros(problem.ranks, np.int64)), lambda _: task)
+    collective, inner = problem.collective, teams.depth - len(latencies)
+    inside = in_all_teams(problem, settings["inside"], collective, inner)
+    phases = (*inside, across) if problem.kind.combines else (across, *reversed(inside))
+    return Then(phases, problem.ranks)
 
 
-def register_rounds(
-    collective: str,
-    summary: str,
-    time: str,
-    program: Leaders,
-    build: Callable[[Problem, Settings, InTeam, int], Program],
-    **more: Any,
-) -> None:
-    """Register a collective in rounds over levels.
-
-    program: what the leaders run.   build: of a problem, its settings, that program and the number
-    of levels inside, the whole.
-    """
-
-    def built(problem: Problem, settings: Settings) -> Program:
-        depth = hierarchy_of(problem).depth
-        latencies, segment = latencies_of(settings, depth), settings["segment"]
-        team = members(hierarchy_of(problem), len(latencies))
-        leaders = program(rounds(problem, latencies, segment), pieces_of(problem, segment))
-        return build(problem, settings, InTeam(team, leaders), depth - len(latencies))
-
-    inside = parts_parameter("inside", collective, "binomial | flat")
+def _register(collective: str, summary: str, time: str, **more: Any) -> None:
     register_multilevel(
         f"{collective}/multilevel_rounds",
         summary,
         time,
-        built,
-        partial(choices, program=program),
+        _build,
+        choices,
         source=("BarNoyKipnis1994", "Karonis2002"),
-        parameters={"latencies": LATENCIES, "segment": SEGMENT, "inside": inside},
+        parameters={
+            "latencies": LATENCIES,
+            "segment": SEGMENT,
+            "inside": parts_parameter("inside", collective, "binomial | flat"),
+        },
         segmented=True,
-        by_level=by_level,
         **more,
     )
+
+
+_register(
+    "broadcast",
+    "pieces in rounds that span levels, each crossing early and side by side with others",
+    "about k rounds for k pieces, and the way of the last one; simulated",
+)
+_register(
+    "reduce",
+    "pieces in rounds that span levels, backwards, each crossing side by side with others",
+    "about k rounds for k pieces, and the way of the first one; simulated",
+    order=in_no_order,
+)

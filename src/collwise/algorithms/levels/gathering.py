@@ -1,25 +1,22 @@
 """S-to-p broadcasts over levels: join inside the groups, exchange across, broadcast inside."""
 
 from collections.abc import Iterable
-from fractions import Fraction
 
-from collwise.algorithms.broadcast.multilevel_pipelined import joined_tree
 from collwise.algorithms.broadcast.segmented_tree import TREES
-from collwise.algorithms.composition import (
+from collwise.algorithms.levels.composition import (
     best_parts,
-    part,
-    part_time,
     parts_parameter,
     register_multilevel,
 )
+from collwise.algorithms.levels.joined import Joined, across
+from collwise.algorithms.levels.pipelined import joined_tree
+from collwise.algorithms.parts import part
 from collwise.algorithms.registry import Settings, algorithms_for
-from collwise.algorithms.s_to_p.joined import Joined, across
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.timing.tree_times import tree_time
 
 
 def _build(problem: Problem, settings: Settings) -> Program:
@@ -47,23 +44,6 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     return [{"exchange": exchange, "trees": " | ".join(trees)} for exchange in outer]
 
 
-def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    tree, exchange = joined_tree(problem, settings["trees"]), part(settings["exchange"], "s_to_p")
-    teams, held = tree.teams, Joined(problem, exchange, tree).held
-    total = part_time(exchange.label, across(problem, teams), OneLevel(machine, teams.depth))
-    for level in range(1, teams.depth):
-        joined = [Fraction(0)]
-        for team in teams.teams[level - 1]:
-            lengths = [sum(b.length for b in held[level - 1].get(rank, ())) for rank in team[1:]]
-            costs = [machine.at(level, nbytes) for nbytes in lengths if nbytes]
-            joined.append(
-                sum((c.gap for c in costs), max((c.latency for c in costs), default=Fraction(0)))
-            )
-        down = tree.tree(level, max(teams.largest(level), 2))
-        total += max(joined) + tree_time(down, problem.nbytes, OneLevel(machine, level))
-    return total
-
-
 register_multilevel(
     "s_to_p/multilevel",
     "join what a group's ranks have, exchange it across the groups, broadcast it inside",
@@ -75,5 +55,4 @@ register_multilevel(
         "exchange": parts_parameter("exchange", "s_to_p", "bruck"),
         "trees": parts_parameter("trees", "broadcast", "binomial"),
     },
-    by_level=_by_level,
 )

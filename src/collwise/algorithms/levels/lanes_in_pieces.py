@@ -5,13 +5,11 @@ have to be posted at once.
 """
 
 from dataclasses import replace
-from fractions import Fraction
 
-from collwise.algorithms import in_lanes
-from collwise.algorithms.allreduce import multilane
 from collwise.algorithms.circulant_pieces import PARAMETERS
-from collwise.algorithms.composition import register_multilevel
-from collwise.algorithms.level_rounds import LATENCIES, rounds_under_way
+from collwise.algorithms.levels import lanes
+from collwise.algorithms.levels.composition import register_multilevel
+from collwise.algorithms.levels.rounds_over_levels import LATENCIES, rounds_under_way
 from collwise.algorithms.registry import Settings
 from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
@@ -52,14 +50,14 @@ def _build(problem: Problem, settings: Settings) -> Program:
     latencies = _latencies(settings, teams.depth)
     count = min(settings["pieces"], problem.nbytes // problem.itemsize)
     if count < 2 or problem.ranks == 1:
-        return multilane.build(problem, settings)
+        return lanes.allreduce(problem, settings)
     if (messages := _messages(problem, count)) > LANES_PLAYED:
         asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
         seen = f"about {messages:,} messages would be played"
         raise BeyondLimits(asked, seen, "choose fewer pieces, or another algorithm")
     parts = [part for (part,) in equal_parts(problem.whole, count, problem.itemsize)]
     programs = {
-        nbytes: multilane.build(replace(problem, nbytes=nbytes), settings)
+        nbytes: lanes.allreduce(replace(problem, nbytes=nbytes), settings)
         for nbytes in {part.length for part in parts}
     }
     pieces = tuple(Piece(part.offset, programs[part.length]) for part in parts)
@@ -68,11 +66,11 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     """What is best in one piece, in several; not where a crossing takes no longer than a send."""
-    best, made = in_lanes.choices(problem, machine)[:1], list[Settings]()
+    best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():
         if _messages(problem, count) > LANES_TRIED or count * problem.itemsize > problem.nbytes:
             break
-        nbytes = in_lanes.lanes_of(_longest(problem, count)).parts[0].length
+        nbytes = lanes.Lanes(_longest(problem, count)).parts[0].length
         gap = machine.at(1, nbytes).gap
         levels = range(1, len(machine.by_level) + 1)
         costs = [machine.at(level, nbytes).latency for level in levels]
@@ -85,17 +83,6 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     return made
 
 
-def _by_level(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time: that of one piece, and for every other one what keeps the ports busy."""
-    count: int = min(settings["pieces"], problem.nbytes // problem.itemsize)
-    piece = _longest(problem, count)
-    nbytes = in_lanes.lanes_of(piece).parts[0].length
-    inside: Fraction = 2 * (hierarchy_of(problem).largest(1) - 1) * machine.at(1, nbytes).gap
-    own, shared = in_lanes.busy_across(piece, machine, settings["across"])
-    one: Fraction = multilane.by_level(piece, machine, settings)
-    return one + (count - 1) * max(inside + own, shared)
-
-
 register_multilevel(
     "allreduce/multilane_pieces",
     "in lanes, piece by piece: while one crosses, the next is reduced and scattered in the nodes",
@@ -104,11 +91,10 @@ register_multilevel(
     _choices,
     source=("Traeff2020",),
     parameters={
-        **multilane.PARAMETERS,
+        **lanes.parameters("allreduce", "recursive_doubling"),
         "pieces": PARAMETERS["pieces"],
         "latencies": LATENCIES,
     },
     segmented=True,
-    order=multilane.order,
-    by_level=_by_level,
+    order=lanes.order,
 )

@@ -9,69 +9,27 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
+from collwise.algorithms.parts import Configured, part, tried_labels
 from collwise.algorithms.registry import (
     WRITTEN,
     Algorithm,
     Parameter,
     Settings,
     algorithms_for,
-    parse_label,
     register,
 )
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
+from collwise.schedule.combinators import On, Task
 from collwise.schedule.hierarchy import Hierarchy, hierarchy_of
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 
 BEST = 3
 """The number of algorithms of each level that are combined with those of the other levels."""
-
-
-class LevelAlgorithm(NamedTuple):
-    """An algorithm with its settings."""
-
-    algorithm: Algorithm
-    settings: tuple[tuple[str, Any], ...]
-
-    @property
-    def label(self) -> str:
-        """As it is written."""
-        values = ", ".join(f"{name}={value}" for name, value in self.settings)
-        return self.algorithm.short_name + (f"({values})" if values else "")
-
-    @classmethod
-    def of(cls, algorithm: Algorithm, settings: Settings) -> "LevelAlgorithm":
-        """With these settings, read and checked."""
-        return cls(algorithm, tuple(algorithm.settings(settings).items()))
-
-
-@lru_cache(maxsize=4096)
-def part(label: str, collective: str, *, levels: bool = False) -> LevelAlgorithm:
-    """An algorithm as it is written, such as "chain_segmented(segment=4096)".
-
-    levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
-    """
-    algorithm, values = parse_label(label, collective)
-    if algorithm.levels and not levels:
-        remedy = "name one that knows no levels"
-        raise InvalidArgument(f"{label} in a team", "it needs teams of its own", remedy)
-    return LevelAlgorithm.of(algorithm, values)
-
-
-def one_part(name: str, collective: str, example: str) -> Parameter:
-    """A parameter that names an algorithm of a collective, for levels or not."""
-    meaning = f"an algorithm of {collective}, such as {example}"
-
-    def read(value: Any) -> str:
-        if not isinstance(value, str) or not WRITTEN.fullmatch(value):
-            raise InvalidArgument(f"the parameter {name}", f"it is {value!r}", f"give {meaning}")
-        return part(value, collective, levels=True).label
-
-    return Parameter(read, meaning)
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
@@ -87,7 +45,7 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
     return Parameter(read, meaning)
 
 
-def parts_of(text: str, collective: str, levels: int) -> Sequence[LevelAlgorithm]:
+def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
     """The algorithm of each of so many levels.  Raises InvalidArgument for another number."""
     parts = [part(label, collective) for label in text.split("|")]
     if len(parts) == 1:
@@ -98,19 +56,39 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[LevelAlgorithm
     return parts[:levels]
 
 
-def programs(one: LevelAlgorithm, problem: Problem) -> Callable[[int], Program]:
-    """The program of a part, by the number of ranks in a team, for the problem's bytes."""
-    made: dict[int, Program] = {}
+def in_teams(
+    teams: Hierarchy, level: int, program: Callable[[int], Program], first: Program | None = None
+) -> On:
+    """A program in every team of a level.
 
-    def program(ranks: int) -> Program:
-        if ranks not in made:
-            inner = team_problem(problem, one.algorithm.collective, ranks)
-            if problem.kind.combines and one.algorithm.kind.combines:
-                check_order(one.algorithm, inner)
-            made[ranks] = one.algorithm.build(inner, dict(one.settings))
-        return made[ranks]
+    program: by the number of members, for two and more.   first: what the first team runs instead.
+    """
+    own, made = teams.teams[level - 1], dict[int, Program]()
 
-    return program
+    def task(number: int) -> Task | None:
+        size = int(own.sizes[number])
+        if size == 1:
+            return None
+        if first is not None and not number:
+            return Task(first)
+        if size not in made:
+            made[size] = program(size)
+        return Task(made[size])
+
+    return On(own, task, level, seats=None if first else teams)
+
+
+def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
+    """An algorithm of a collective in the teams of each of so many levels, the innermost first."""
+    teams = hierarchy_of(problem)
+
+    def phase(level: int, one: Configured) -> On:
+        return in_teams(
+            teams, level, lambda ranks: one.build(team_problem(problem, collective, ranks))
+        )
+
+    parts = parts_of(text, collective, levels) if levels else ()
+    return [phase(level, one) for level, one in enumerate(parts, 1)]
 
 
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
@@ -119,37 +97,11 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
-def time_by_parts(
-    problem: Problem, machine: Levels, text: str, collective: str, levels: int
-) -> Fraction:
-    """The sum of the times of the largest team's program at each of so many levels."""
-    parts = parts_of(text, collective, levels) if levels else ()
-    times = (team_time(problem, machine, one, level) for level, one in enumerate(parts, 1))
-    return sum(times, Fraction(0))
-
-
-def team_time(problem: Problem, machine: Levels, one: LevelAlgorithm, level: int) -> Fraction:
-    """The time of an algorithm in the largest team of a level."""
-    largest = max(hierarchy_of(problem).largest(level), 2)
-    inner = team_problem(problem, one.algorithm.collective, largest)
-    return part_time(one.label, inner, OneLevel(machine, level))
-
-
 @lru_cache(maxsize=4096)
 def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
     """The time of an algorithm in a team."""
     one = part(label, problem.collective)
     return one.algorithm.time_of(problem, law, dict(one.settings))
-
-
-def check_order(algorithm: Algorithm, problem: Problem) -> None:
-    """Raise InvalidArgument if it combines in a weaker order than is needed."""
-    if not algorithm.keeps_order(problem):
-        raise InvalidArgument(
-            f"{algorithm.name} as a part, in the order {problem.order!r}",
-            f"it combines in the order {algorithm.order(problem)!r}",
-            "choose an algorithm that keeps the order, or ask for another order",
-        )
 
 
 def in_order_of_placement(problem: Problem) -> Order:
@@ -189,21 +141,11 @@ def register_multilevel(
     )
 
 
-def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine) -> list[str]:
-    """Algorithms with the settings that are worth a try, as they are written."""
-    labels = []
-    for algorithm in among:
-        with suppress(BeyondLimits):
-            choices = algorithm.choices(problem, machine)
-            labels += [LevelAlgorithm.of(algorithm, settings).label for settings in choices]
-    return labels
-
-
 @lru_cache(maxsize=1024)
 def best_parts(
     problem: Problem, machine: OneLevel, among: tuple[str, ...] | None, most: int = BEST
 ) -> tuple[str, ...]:
-    """The best algorithms of a team's problem by their closed forms, the fastest first.
+    """The best algorithms of a team's problem by their times, the fastest first.
 
     among: their short names; None for all.
     """

@@ -1,4 +1,4 @@
-"""Segments down one tree over levels: the trees of all levels joined into one.
+"""Segments down, or up, one tree over levels: the trees of all levels joined into one.
 
 Leaders serve other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
 inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here predicted times decide.
@@ -8,7 +8,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TREES, segment_choices
-from collwise.algorithms.composition import part, parts_of, parts_parameter, register_multilevel
+from collwise.algorithms.levels.composition import (
+    in_order_of_placement,
+    parts_of,
+    parts_parameter,
+    register_multilevel,
+)
+from collwise.algorithms.parts import part
 from collwise.algorithms.registry import Settings
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
@@ -16,11 +22,15 @@ from collwise.model.limits import MOST_PIECES
 from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import TeamTree, hierarchy_of
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import SingleRank, UpTree
 from collwise.schedule.trees import Tree
 from collwise.timing.tree_times import tree_time
 
 TREE_NAMES = ("chain", "binomial", "postal_tree")
 """Trees that are tried for segments; `multilevel` tries all algorithms."""
+UPWARDS = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
+"""Trees whose subtrees are runs of ranks, so that what comes in is the right operand."""
 SLOWER = Fraction(3, 2)
 """An outermost tree is tried unless it takes more than so many times as long as the best."""
 PARAMETERS = {
@@ -88,21 +98,12 @@ def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
     return choices
 
 
-def time_of_segments(problem: Problem, machine: Levels, settings: Settings) -> Fraction:
-    """About the time of segments down the joined tree, or up.
-
-    The first one goes all the way; the others follow at the pace of the root.
-    """
-    tree = joined_tree(problem, settings["trees"])
-    segment: int = min(settings["segment"], problem.nbytes)
-    combining = (machine.combine(segment) or Fraction(0)) * problem.kind.combines
-    way, pace = Fraction(0), Fraction(0)
-    for level in range(1, tree.teams.depth + 1):
-        team = tree.tree(level, max(tree.teams.largest(level), 2))
-        law = OneLevel(machine, level, combining)
-        way += tree_time(team, segment, law)
-        pace += len(team.family(0).children) * law.message(segment).gap
-    return way + ((problem.nbytes - 1) // segment) * pace
+def _reduce(problem: Problem, settings: Settings) -> Program:
+    if problem.ranks == 1:
+        return SingleRank(problem)
+    items = -(-settings["segment"] // problem.itemsize)  # no element is cut
+    tree = joined_tree(problem, settings["trees"], UPWARDS)
+    return UpTree(tree, problem.nbytes, items * problem.itemsize)
 
 
 register_multilevel(
@@ -116,5 +117,15 @@ register_multilevel(
     source=("Karonis2002",),
     parameters=PARAMETERS,
     segmented=True,
-    by_level=time_of_segments,
+)
+register_multilevel(
+    "reduce/multilevel_pipelined",
+    "segments up one tree, joined of the leaders' tree and those of their groups",
+    "the outermost tree's, and the way out of the last group",
+    _reduce,
+    segmented_trees,
+    source=("Karonis2002",),
+    parameters=PARAMETERS,
+    segmented=True,
+    order=in_order_of_placement,
 )

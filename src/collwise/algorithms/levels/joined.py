@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from collwise.algorithms.composition import LevelAlgorithm
+from collwise.algorithms.parts import Configured
 from collwise.algorithms.s_to_p.trees import tree_edges
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, needed
 from collwise.schedule.hierarchy import Hierarchy, TeamTree
@@ -22,7 +22,7 @@ class Joined(Deliveries):
     exchange: the s-to-p broadcast across.   tree: those of the levels inside.
     """
 
-    exchange: LevelAlgorithm
+    exchange: Configured
     tree: TeamTree
 
     @property
@@ -65,7 +65,7 @@ class Joined(Deliveries):
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
         """A member of the team is one source with all that its group has."""
         problem = across(self.problem, self.teams)
-        program = self.exchange.algorithm.build(problem, dict(self.exchange.settings))
+        program = self.exchange.build(problem)
         assert isinstance(program, Deliveries)
         held = self.held[self.teams.depth - 1]
         for source, target, blocks in needed(program.deliveries(place)):
@@ -99,7 +99,7 @@ def across(problem: Problem, teams: Hierarchy) -> Problem:
     for source in problem.sources:
         rank = source.rank
         for level in inner:
-            rank = level.member(level.number(rank), 0)
+            rank = level.leader(level.number(rank))
         joined[outermost.place(rank)] += source.nbytes
     sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(joined) if nbytes)
     return Problem("s_to_p", len(joined), problem.nbytes, sources=sources)

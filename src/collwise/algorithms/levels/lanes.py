@@ -1,0 +1,191 @@
+"""Lanes: the i-th ranks of all nodes are a team, which carries the i-th part of the bytes.
+
+So several ranks of a node send at the same time, where one alone cannot fill the node's card
+[Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across, and collects in
+every node; an allreduce begins with a reduce-scatter in the nodes.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from collwise.algorithms.levels.composition import (
+    BEST,
+    best_parts,
+    in_order_of_placement,
+    in_teams,
+    register_multilevel,
+)
+from collwise.algorithms.parts import one_part, part
+from collwise.algorithms.registry import Parameter, Settings
+from collwise.errors import InvalidArgument
+from collwise.model.levels import Levels, OneLevel
+from collwise.schedule.combinators import On, OneVector, Task, Then
+from collwise.schedule.data_movement import Scatter, pieces
+from collwise.schedule.hierarchy import Teams, hierarchy_of
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Order, Problem, Source
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import SingleRank
+from collwise.schedule.trees import keeping
+
+INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
+"""What is tried for the collection inside a node."""
+
+
+@dataclass(frozen=True)
+class ReduceScatter(Program):
+    """In a node the i-th rank combines the i-th part, which all others send to it."""
+
+    parts: tuple[Block, ...]
+    size: int
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations, value = list[Operation](), int(Slot.INPUT)
+        for step in range(1, self.size):
+            to, source = (rank + step) % self.size, (rank - step) % self.size
+            if to < len(self.parts):
+                operations.append(Send(to, (self.parts[to],), Slot.INPUT))
+            if rank < len(self.parts):
+                part, received = (self.parts[rank],), scratch(step)
+                left, right, into = value, received, received
+                if source < rank:
+                    left, right, into = received, value, scratch(0)
+                if step == self.size - 1:
+                    into = int(Slot.OUTPUT)
+                operations.append(Recv(source, part, received))
+                operations.append(Combine(left, right, into, part))
+                value = into
+        return operations
+
+
+class Lanes:
+    """The lanes of a problem: as many as the smallest node has ranks, as far as there are elements.
+
+    parts: the bytes of every lane.   teams: the ranks of every lane, one of each node.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.hierarchy = problem, hierarchy_of(problem)
+        self.nodes: Teams = self.hierarchy.teams[0]
+        items = -(-problem.nbytes // (problem.itemsize * int(self.nodes.sizes.min())))
+        self.parts = tuple(pieces(problem.nbytes, items * problem.itemsize or None))
+        places, members = self.nodes.places, self.nodes.members
+        self.teams = Teams(members[places[members] < len(self.parts)], places)
+
+    def problem_across(self, nbytes: int) -> Problem:
+        """What the ranks of a lane do."""
+        kind, order = self.problem.collective, self.problem.order
+        ranks = max(len(self.nodes), 2)
+        return Problem(kind, ranks, nbytes, 0, self.problem.itemsize, order)
+
+    def problem_inside(self, ranks: int) -> Problem:
+        """The s-to-p broadcast of all parts in a node of so many ranks."""
+        sources = tuple(Source(number, part.length) for number, part in enumerate(self.parts))
+        return Problem("s_to_p", ranks, self.problem.nbytes, sources=sources)
+
+    def across(self, label: str) -> list[Program]:
+        """An algorithm in every lane, if there are several nodes."""
+        one = part(label, self.problem.collective)
+
+        @cache
+        def program(nbytes: int) -> Program:
+            return one.build(self.problem_across(nbytes))
+
+        def task(number: int) -> Task:
+            lane = self.parts[number]
+            return Task(program(lane.length), lane.offset)
+
+        several = len(self.nodes) > 1
+        return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))] * several
+
+    def collected(self, label: str, *, from_root: bool = False) -> On:
+        """Every rank gets all parts from those of its node.
+
+        from_root: rank 0 had all of them before, and is sent nothing.
+        """
+        one = part(label, "s_to_p")
+        if one.algorithm.segmented:
+            seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
+            raise InvalidArgument(f"{one.label} inside nodes", seen, remedy)
+        begins = tuple(part.offset for part in self.parts)
+
+        def program(ranks: int, *, has_all: bool = False) -> OneVector:
+            return OneVector(one.build(self.problem_inside(ranks)), ranks, begins, has_all)
+
+        first = program(int(self.nodes.sizes[0]), has_all=True) if from_root else None
+        return in_teams(self.hierarchy, 1, program, first)
+
+
+def _broadcast(problem: Problem, settings: Settings) -> Program:
+    if not problem.nbytes:
+        return Then((), problem.ranks)
+    lanes = Lanes(problem)
+    first = Teams(np.array(lanes.nodes[0][: len(lanes.parts)]), np.zeros(problem.ranks, np.int64))
+    flat = keeping(len(lanes.parts), lambda ranks: ranks - 1)
+    scattered = Task(Scatter(flat, problem.nbytes, lanes.parts[0].length))
+    phases: list[Program] = [On(first, lambda _: scattered, 1)]
+    phases += lanes.across(settings["across"])
+    phases.append(lanes.collected(settings["gather"], from_root=True))
+    return Then(tuple(phases), problem.ranks)
+
+
+def allreduce(problem: Problem, settings: Settings) -> Program:
+    """The program of an allreduce in lanes."""
+    if problem.ranks == 1 or not problem.nbytes:
+        return SingleRank(problem)
+    lanes = Lanes(problem)
+    inside = in_teams(lanes.hierarchy, 1, lambda ranks: ReduceScatter(lanes.parts, ranks))
+    phases = (inside, *lanes.across(settings["across"]), lanes.collected(settings["gather"]))
+    return Then(phases, problem.ranks)
+
+
+def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
+    """The best few across, with the best collection inside; none if there is only one lane."""
+    lanes = Lanes(problem)
+    if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
+        return []
+    law = OneLevel(machine, lanes.hierarchy.depth, crowd=len(lanes.parts))
+    outer = best_parts(lanes.problem_across(lanes.parts[0].length), law, None, BEST)
+    inner = lanes.problem_inside(lanes.hierarchy.largest(1))
+    gather = best_parts(inner, OneLevel(machine, 1), INSIDE, 1)
+    return [{"across": one, "gather": gather[0]} for one in outer]
+
+
+def order(problem: Problem) -> Order:
+    """The order of the ranks if every node has one rank, or two neighbours.
+
+    In larger nodes the last ranks are combined first.
+    """
+    in_order = in_order_of_placement(problem) == "rank"
+    return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
+
+
+def parameters(collective: str, example: str) -> dict[str, Parameter]:
+    """The two parts of an algorithm in lanes."""
+    gather = one_part("gather", "s_to_p", "bruck")
+    return {"across": one_part("across", collective, example), "gather": gather}
+
+
+register_multilevel(
+    "broadcast/multilane",
+    "scatter in the root's node, broadcast the parts side by side across, collect in every node",
+    "the sum of the three",
+    _broadcast,
+    choices,
+    source=("Traeff2020",),
+    parameters=parameters("broadcast", "postal_tree(lam=4)"),
+    segmented=True,
+)
+register_multilevel(
+    "allreduce/multilane",
+    "reduce-scatter in the nodes, allreduce the parts side by side across, collect in every node",
+    "the sum of the three",
+    allreduce,
+    choices,
+    source=("Traeff2020",),
+    parameters=parameters("allreduce", "recursive_doubling"),
+    segmented=True,
+    order=order,
+)

@@ -1,0 +1,125 @@
+"""Over levels: any algorithm across the leaders of groups, any inside each group.
+
+A broadcast goes level after level, the outermost first; a reduce the other way.  An allreduce
+reduces inside to the leaders, combines across them, and broadcasts inside.
+"""
+
+from collections.abc import Iterable
+
+from collwise.algorithms.levels.composition import (
+    best_parts,
+    combined_choices,
+    in_all_teams,
+    in_order_of_placement,
+    in_teams,
+    parts_of,
+    parts_parameter,
+    register_multilevel,
+    team_problem,
+)
+from collwise.algorithms.levels.pipelined import UPWARDS, joined_tree
+from collwise.algorithms.parts import part
+from collwise.algorithms.registry import Settings
+from collwise.model.levels import Levels, OneLevel
+from collwise.schedule.combinators import Then
+from collwise.schedule.hierarchy import hierarchy_of
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import SingleRank, UpTree
+
+SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
+"""What is tried for a reduce inside a level; segments are those of `pipelined`."""
+
+
+def _broadcast(problem: Problem, settings: Settings) -> Program:
+    depth = hierarchy_of(problem).depth
+    phases = in_all_teams(problem, settings["algorithms"], "broadcast", depth)
+    return Then(tuple(reversed(phases)), problem.ranks)
+
+
+def _reduce(problem: Problem, settings: Settings) -> Program:
+    if problem.ranks == 1:
+        return SingleRank(problem)
+    depth, text = hierarchy_of(problem).depth, settings["algorithms"]
+    if all(one.algorithm.short_name in UPWARDS for one in parts_of(text, "reduce", depth)):
+        return UpTree(joined_tree(problem, text, UPWARDS), problem.nbytes)
+    return Then(tuple(in_all_teams(problem, text, "reduce", depth)), problem.ranks)
+
+
+def _allreduce(problem: Problem, settings: Settings) -> Program:
+    if problem.ranks == 1:
+        return SingleRank(problem)
+    teams, across = hierarchy_of(problem), part(settings["across"], "allreduce")
+    middle = in_teams(
+        teams,
+        teams.depth,
+        lambda ranks: across.build(team_problem(problem, "allreduce", ranks)),
+    )
+    inwards = in_all_teams(problem, settings["reduces"], "reduce", teams.depth - 1)
+    outwards = in_all_teams(problem, settings["broadcasts"], "broadcast", teams.depth - 1)
+    return Then((*inwards, middle, *reversed(outwards)), problem.ranks)
+
+
+def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
+    """The best few across, and what is best inside."""
+    teams = hierarchy_of(problem)
+
+    def best(
+        collective: str, level: int, among: tuple[str, ...] | None, most: int
+    ) -> tuple[str, ...]:
+        team = team_problem(problem, collective, max(teams.largest(level), 2))
+        return best_parts(team, OneLevel(machine, level), among, most)
+
+    inner = range(1, teams.depth)
+    reduces = " | ".join(best("reduce", level, SHORT, 1)[0] for level in inner)
+    broadcasts = " | ".join(best("broadcast", level, None, 1)[0] for level in inner)
+    return [
+        {"reduces": reduces, "across": across, "broadcasts": broadcasts}
+        for across in (best("allreduce", teams.depth, None, 3) if reduces else ())
+    ]
+
+
+register_multilevel(
+    "broadcast/multilevel",
+    "across the leaders of groups, then inside the groups, each by the best algorithm there",
+    "the sum of the levels' times, at most",
+    _broadcast,
+    lambda problem, machine: [
+        {"algorithms": text} for text in combined_choices(problem, machine, "broadcast")
+    ],
+    source=("Kielmann1999", "Karonis2002"),
+    parameters={
+        "algorithms": parts_parameter("algorithms", "broadcast", "binomial | postal_tree(lam=4)")
+    },
+    segmented=True,
+)
+register_multilevel(
+    "reduce/multilevel",
+    "inside the groups to their leaders, then across these, each by the best algorithm there",
+    "the sum of the levels' times, at most",
+    _reduce,
+    lambda problem, machine: [
+        {"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)
+    ],
+    source=("Kielmann1999", "Karonis2002"),
+    parameters={
+        "algorithms": parts_parameter("algorithms", "reduce", "binomial | postal_tree(lam=4)")
+    },
+    segmented=True,
+    order=in_order_of_placement,
+)
+register_multilevel(
+    "allreduce/multilevel",
+    "reduce inside the groups, allreduce across their leaders, broadcast inside",
+    "the sum of the levels' times, at most",
+    _allreduce,
+    _allreduce_choices,
+    source=("Kielmann1999", "Karonis2002"),
+    parameters={
+        "reduces": parts_parameter("reduces", "reduce", "binomial"),
+        "across": parts_parameter("across", "allreduce", "recursive_doubling"),
+        "broadcasts": parts_parameter("broadcasts", "broadcast", "binomial"),
+    },
+    segmented=True,
+    order=in_order_of_placement,
+)

@@ -1,0 +1,218 @@
+"""Programs made of programs: one after another (`Then`), and side by side on teams (`On`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from collwise.schedule.hierarchy import Hierarchy, Teams
+from collwise.schedule.operations import (
+    Block,
+    Combine,
+    Copy,
+    Operation,
+    Recv,
+    Send,
+    Slot,
+    clobbers,
+    reads,
+    scratch,
+)
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program, tabulate
+from collwise.schedule.rows import Class, Columns
+
+
+@dataclass(frozen=True)
+class Then(Program):
+    """One program after another on every rank.
+
+    A part that reads the input goes on with the value of the last such part before it, which lies
+    in scratch; the last of them writes the output.  Other parts pass on the value as it is by then.
+    """
+
+    parts: tuple[Program, ...]
+    ranks: int
+
+    @property
+    def needs_posted_receives(self) -> bool:  # type: ignore[override]
+        """Whether one of the parts does."""
+        return any(part.needs_posted_receives for part in self.parts)
+
+    def classes(self) -> list[Class] | None:
+        """Those of the parts with messages, if all have the same."""
+        known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
+        return known[0] if known and all(classes is known[0] for classes in known) else None
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        lists = [part.operations(rank) for part in self.parts]
+        takers = [
+            number
+            for number, operations in enumerate(lists)
+            if any(Slot.INPUT in reads(op) for op in operations)
+        ]
+        if len(takers) < 2:
+            return [op for operations in lists for op in operations]
+        threaded: list[Operation] = []
+        value, unused = int(Slot.INPUT), 0
+        for number, operations in enumerate(lists):
+            result = value if takers[0] < number else int(Slot.OUTPUT)
+            if number in takers:
+                last = number == takers[-1]
+                result, unused = (
+                    (int(Slot.OUTPUT), unused) if last else (scratch(unused), unused + 1)
+                )
+            moved, unused = in_slots(operations, value, result, unused)
+            threaded += moved
+            value = result
+        return threaded
+
+    def columns(self) -> Columns | None:  # noqa: D102
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far
+        stacked = list[Columns]()
+        for part in self.parts:
+            if (columns := part.columns()) is None:
+                return None
+            at_source = columns.place_at_source + done[columns.source]
+            at_target = columns.place_at_target + done[columns.target]
+            stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
+            done = done.copy()
+            np.maximum.at(done, columns.source, at_source + 1)
+            np.maximum.at(done, columns.target, at_target + 1)
+        return Columns.stack(stacked)
+
+
+@dataclass(frozen=True)
+class KeepOwn(Program):
+    """Every rank copies what it has to end with, out of a vector that it has whole."""
+
+    problem: Problem
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        own = self.problem.output_of(rank)
+        return [Copy(Slot.INPUT, Slot.OUTPUT, own)] if self.problem.nbytes else []
+
+
+class Task(NamedTuple):
+    """What a team runs: a program of as many ranks, on the bytes from an offset on."""
+
+    program: Program
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class On(Program):
+    """Teams of ranks run programs side by side.
+
+    task: by the number of the team, what it runs, if anything; equal programs are one object.
+    level: that at which the members of a team meet; None where they meet at several.
+    crowd: how many teams there send at once through every shared port.
+    seats: the hierarchy in which ranks with equal seats do alike, if they do.
+    """
+
+    teams: Teams
+    task: Callable[[int], Task | None]
+    level: int | None = None
+    crowd: int = 1
+    seats: Hierarchy | None = None
+
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        return None if self.seats is None else self.seats.by_seats
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        number = self.teams.number(rank)
+        if number < 0 or (task := self.task(number)) is None:
+            return []
+        operations = task.program.operations(self.teams.place(rank))
+        return on_ranks(operations, self.teams[number], task.offset)
+
+    def tasks(self) -> list[tuple[Task, list[int]]]:
+        """All different tasks, each with the numbers of the teams that run it."""
+        found: dict[tuple[int, int], tuple[Task, list[int]]] = {}
+        for number in range(len(self.teams)):
+            if (task := self.task(number)) is not None:
+                found.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
+        return list(found.values())
+
+    def columns(self) -> Columns | None:  # noqa: D102
+        stacked = list[Columns]()
+        for (program, offset), numbers in self.tasks():
+            members = self.teams.several(numbers)
+            if (own := program.columns()) is None:
+                return None
+            source, target = (members[:, ends].ravel() for ends in (own.source, own.target))
+            others = (own.place_at_source, own.place_at_target, own.offset + offset, own.length)
+            stacked.append(Columns(source, target, *(np.tile(c, len(numbers)) for c in others)))
+        return Columns.stack(stacked)
+
+
+@dataclass(frozen=True)
+class OneVector(Program):
+    """An s-to-p broadcast whose contributions are the parts of one vector, one after another.
+
+    begins: by source, where its part begins.   has_all: the first rank had everything before, and
+    is sent nothing.
+    """
+
+    program: Program
+    ranks: int
+    begins: tuple[int, ...]
+    has_all: bool = False
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        operations: list[Operation] = []
+        for op in self.program.operations(rank):
+            assert isinstance(op, Send | Recv)
+            if self.has_all and (op.peer == 0 if isinstance(op, Send) else rank == 0):
+                continue
+            blocks = (Block(0, self.begins[b.owner] + b.offset, b.length) for b in op.blocks)
+            operations.append(op._replace(blocks=tuple(blocks)))
+        return operations
+
+    def columns(self) -> Columns | None:  # noqa: D102
+        return tabulate(self.every(self.ranks)) if self.has_all else self.program.columns()
+
+
+def on_ranks(
+    operations: Sequence[Operation], team: Sequence[int], offset: int = 0
+) -> list[Operation]:
+    """A member's operations, with the team's ranks as peers, and `offset` added to all blocks'."""
+    renamed: list[Operation] = []
+    for op in operations:
+        if offset:
+            blocks = tuple(b._replace(offset=b.offset + offset) for b in op.blocks)
+            op = op._replace(blocks=blocks)
+        renamed.append(op._replace(peer=team[op.peer]) if isinstance(op, Send | Recv) else op)
+    return renamed
+
+
+def in_slots(
+    operations: Sequence[Operation], value: int, result: int, unused: int
+) -> tuple[list[Operation], int]:
+    """A list with its input in the slot `value` and its output in `result`.
+
+    unused: the number of the first scratch that it may use; returns the next one after it.
+    What a combine would use up as its right operand, and is read again, is copied first.
+    """
+
+    def at(slot: int) -> int:
+        return value if slot == Slot.INPUT else result if slot == Slot.OUTPUT else slot + unused
+
+    used = {slot for op in operations for slot in (*reads(op), *clobbers(op))}
+    free = unused + max(max(used, default=0) - Slot.SCRATCH + 1, 0)
+    written: list[Operation] = []
+    for step, op in enumerate(operations):
+        match op:
+            case Send() | Recv():
+                written.append(op._replace(slot=at(op.slot)))
+            case Copy():
+                written.append(op._replace(source=at(op.source), into=at(op.into)))
+            case Combine():
+                right = at(op.right)
+                kept = op.right < Slot.SCRATCH <= right and op.right != op.into
+                if kept and any(op.right in reads(later) for later in operations[step + 1 :]):
+                    written.append(Copy(right, scratch(free), op.blocks))
+                    right, free = scratch(free), free + 1
+                written.append(Combine(at(op.left), right, at(op.into), op.blocks))
+    return written, free

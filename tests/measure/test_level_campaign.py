@@ -8,10 +8,11 @@ import pytest
 from tests.figures.examples import point
 
 from collwise.measure.campaign import Campaign
-from collwise.measure.level_campaign import AnyCampaign, measure_levels
+from collwise.measure.level_campaign import measure_levels
 from collwise.measure.level_probes import port_team
 from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes, port_times
 from collwise.measure.profile_building import build_profile, with_levels
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
@@ -31,14 +32,14 @@ def measure(machine: Levels, *, noise: float = 0, budget_s: float = 1e4) -> Prof
     """The profile of a simulated machine."""
 
     def conduct(
-        members: Sequence[int], make: Callable[[], AnyCampaign], done: float, share: float
+        members: Sequence[int], make: Callable[[], Campaign[Any]], done: float, share: float
     ) -> Any:
         assert 0 <= done < done + share <= 1.000001
         team = machine.placed(machine.placement.part(members))
         return SimulatedProber(team, noise=noise, seed=1).conduct(make())
 
-    def new(share: float, ranks: int) -> Campaign:
-        return Campaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)
+    def new(share: float, ranks: int) -> SizeCampaign:
+        return SizeCampaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)
 
     measured = measure_levels(machine.placement, conduct, new, SIZES)
     hosts = {f"host{n}": len(ranks) for n, ranks in enumerate(machine.placement.members[0])}

@@ -77,7 +77,7 @@ def test_every_send_has_its_receive_and_nobody_talks_to_itself(
     receives = [(op.peer, r) for r, ops in enumerate(lists) for op in ops if isinstance(op, Recv)]
     assert sorted(sends) == sorted(receives)
     assert all(source != target for source, target in sends)
-    assert len(sends) == probe.k * experiment + (experiment == 1)
+    assert len(sends) == probe.cell.k * experiment + (experiment == 1)
     assert all(size_of(op) == 24 for ops in lists for op in ops)
     assert lists[7] == []
     cost = Cost(Fraction(2), Fraction(5))
@@ -151,7 +151,7 @@ def test_usual_ks_are_distinct_ranks_from_four_ranks_on() -> None:
 def test_greetings_bring_everyone_together(ranks: int) -> None:
     probes = greetings(ranks, 8, at_most=64)
     assert len(probes) == min(ranks - 1, 64)
-    assert not any(len(set(probe.targets)) < probe.k for probe in probes)
+    assert not any(len(set(probe.targets)) < probe.cell.k for probe in probes)
     assert len({probe.targets[-1] for probe in probes}) == len(probes)
     if ranks <= 17:  # every pair meets
         pairs = {(p.targets[-1], t) for p in probes for t in p.targets[:-1]}

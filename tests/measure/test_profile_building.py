@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.fit import Seconds
-from collwise.measure.probes import Probe
+from collwise.measure.probes import Experiment
 from collwise.measure.profile_building import build_profile
+from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import PICOSECOND, measured
 from collwise.profiles.fingerprint import Fingerprint
@@ -40,7 +40,7 @@ def _provenance(**changes: object) -> Provenance:
 
 
 def _measure(machine: Machine, ranks: int = 9, **options: object) -> Measurement:
-    campaign = Campaign(ranks, seed=5, budget_s=7, **options)  # type: ignore[arg-type]
+    campaign = SizeCampaign(ranks, seed=5, budget_s=7, **options)  # type: ignore[arg-type]
     return SimulatedProber(machine).conduct(campaign)
 
 
@@ -104,23 +104,19 @@ def test_what_is_unknown_stays_unknown() -> None:
     """One repetition: no interval; an experiment without growth: no λ of its own."""
 
     class OneLevel(SimulatedProber):
-        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
             exact = super().run(probes)
             flat = Fraction(9)
-            return [flat if p.experiment == 1 else x for p, x in zip(probes, exact, strict=True)]
+            return [
+                flat if p.cell.experiment == 1 else x for p, x in zip(probes, exact, strict=True)
+            ]
 
-    # Just enough for the opening of the first size, all but one repetition thrown away.
-    campaign = Campaign(4, sizes=(8,), budget_s=1e-9)
-    prober = OneLevel(Machine.postal(t0_s=1, lam=2))
-    while batch := campaign.next_batch():
-        samples: list[Seconds | None] = []
-        seen = set()
-        for probe, sample in zip(batch, prober.run(batch), strict=True):
-            samples.append(None if probe.cell in seen else sample)
-            seen.add(probe.cell)
-        campaign.record(batch, samples, prober.elapsed_s)
-    profile = build_profile(campaign.result(), FINGERPRINT, _provenance())
-    for point in profile.points:
+    # The second size's probes fit into the budget just once.
+    campaign = SizeCampaign(4, sizes=(8, 512), budget_s=420)
+    profile = build_profile(
+        OneLevel(Machine.postal(t0_s=1, lam=2)).conduct(campaign), FINGERPRINT, _provenance()
+    )
+    for point in (p for p in profile.points if p.nbytes == 512):
         assert (point.t0_interval_s, point.lam_interval, point.disagreement) == (None,) * 3
         assert point.lam_experiments == (None, 2)
         assert point.repetitions == 1

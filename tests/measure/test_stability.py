@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from tests.figures.examples import FINGERPRINT, PROVENANCE
 
-from collwise.measure.campaign import Campaign
 from collwise.measure.profile_building import build_profile
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.measure.stability import STABLE, Judgement, judge, judge_point
 from collwise.model.machine import Machine
 from collwise.profiles.records import MeasuredSize, Provenance
@@ -70,14 +70,14 @@ def test_the_verdict_on_a_size(one: MeasuredSize, verdict: str) -> None:
 
 def test_a_quiet_machine_is_stable_and_needs_no_advice() -> None:
     prober = SimulatedProber(Machine.postal(t0_s=1e-6, lam=2))
-    profile = build_profile(prober.conduct(Campaign(9)), FINGERPRINT, MADE)
+    profile = build_profile(prober.conduct(SizeCampaign(9)), FINGERPRINT, MADE)
     assert (profile.verdict, profile.advice) == (STABLE, ())
 
 
 def test_a_machine_with_noise_is_stable() -> None:
     """Of 10 %, in 5 seconds: hardly any measurement was."""
     prober = SimulatedProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
-    campaign = Campaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
+    campaign = SizeCampaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
     assert build_profile(prober.conduct(campaign), FINGERPRINT, MADE).verdict == STABLE
 
 

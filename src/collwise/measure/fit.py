@@ -18,14 +18,13 @@ together (`fit_together`): t0 is close to a straight line over the sizes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, isfinite
+from math import exp
 from statistics import NormalDist, median_high, median_low
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
@@ -244,13 +243,6 @@ def _rising_line(
     spare = max(len(x) - 2, 1)
     error = float(np.linalg.norm(place @ inverse)) * max(best[0] / spare, 1.0) ** 0.5
     return best[1], error
-
-
-def check_seconds(value: Seconds) -> Seconds:
-    """A sample as it is, if it can be a duration.  Raises InvalidArgument otherwise."""
-    if not isfinite(value) or value < 0:
-        raise InvalidArgument("a timing sample", f"{value} s", "give seconds, finite and >= 0")
-    return value
 
 
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:

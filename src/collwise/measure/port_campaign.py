@@ -1,6 +1,6 @@
 """Measures the ports that ranks of a group share: what to time next, and what the times mean.
 
-It is driven like a `Campaign`.  A size is not begun for which the budget would not suffice.
+A size is not begun for which the budget would not suffice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot
 from random import Random
-from typing import TypeAlias
 
 import numpy as np
 
-from collwise.measure.fit import Seconds, check_seconds, middle
+from collwise.measure.campaign import Campaign, CampaignStage
+from collwise.measure.fit import middle
 from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
-from collwise.measure.probe_costs import ProbeCosts
-from collwise.measure.probes import Probe, ProbeSetting
+from collwise.measure.probes import Experiment, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
@@ -29,8 +28,6 @@ NOTICED = 1.1
 FILLED = 0.8
 """Where g is above this share of the time per message, one rank alone may fill the port."""
 _ERRORS = 1.96
-
-AnyProbe: TypeAlias = Probe | PortProbe | BesideProbe
 
 
 @dataclass(frozen=True)
@@ -50,64 +47,37 @@ class PortFit:
     repetitions: int
 
 
-class PortCampaign:
+class PortCampaign(Campaign[tuple[PortFit, ...]]):
     """Measures the port of a group within a time budget.   team: numbered as its members are.
 
     sizes: bytes.   seed: of the order.
     """
 
     def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
+        super().__init__(budget_s)
         self.senders = len(team.senders)
         self.neighbour = team.members.index(team.neighbour)
-        self.sizes, self.budget_s, self.elapsed_s = tuple(sorted(set(sizes))), budget_s, 0.0
+        self.sizes = tuple(sorted(set(sizes)))
         self._random = Random(seed)
-        self._samples: dict[ProbeSetting, list[Seconds]] = {}
-        self._costs = ProbeCosts()
-        self._batches = self._stages()
-        self._keep = False
-
-    def next_batch(self) -> list[AnyProbe]:
-        """What to time next, in this order; empty when done."""
-        return next(self._batches, [])
-
-    def record(
-        self, batch: Sequence[AnyProbe], samples: Sequence[Seconds], elapsed_s: float
-    ) -> None:
-        """Take the seconds that each probe took, as rank 0 saw them."""
-        overhead = elapsed_s - self.elapsed_s
-        for probe, sample in zip(batch, samples, strict=True):
-            if self._keep:
-                self._samples.setdefault(probe.cell, []).append(check_seconds(sample))
-                self._costs.add(probe.cell, float(sample))
-                overhead -= float(sample)
-        if self._keep:
-            self._costs.add_overhead(len(batch), overhead)
-        self.elapsed_s = elapsed_s
-
-    @property
-    def progress(self) -> float:
-        """How far it is, from 0 to 1."""
-        return min(self.elapsed_s / self.budget_s, 1.0)
 
     def result(self) -> tuple[PortFit, ...]:
         """What the samples say, for every size that was reached."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
-    def _stages(self) -> Iterator[list[AnyProbe]]:
-        yield self._probes(self.sizes[0])  # libraries connect on first use
-        self._keep = True
+    def _batches(self) -> Iterator[tuple[CampaignStage, Sequence[Experiment]]]:
+        yield CampaignStage.GREETING, self._probes(self.sizes[0])
         for number, nbytes in enumerate(self.sizes):
             for turn in range(OPENING):
                 if (number or turn) and not self._affordable(nbytes):
                     break
-                yield self._probes(nbytes)
+                yield CampaignStage.SAMPLING, self._probes(nbytes)
         for _ in range(MAX_REPETITIONS - OPENING):
             for nbytes in dict.fromkeys(cell.nbytes for cell in self._samples):
                 if self._affordable(nbytes):
-                    yield self._probes(nbytes)
+                    yield CampaignStage.SAMPLING, self._probes(nbytes)
 
-    def _probes(self, nbytes: int) -> list[AnyProbe]:
-        probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
+    def _probes(self, nbytes: int) -> list[Experiment]:
+        probes: list[Experiment] = [PortProbe(nbytes, self.senders, k) for k in KS]
         probes += [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
         self._random.shuffle(probes)
         return probes

@@ -25,7 +25,7 @@ class ProbeCosts:
 
     def of(self, cell: ProbeSetting) -> float:
         """Seconds for one probe, with its share of the overhead of batches."""
-        return self._time(cell) + (self._overhead_s / self._probes if self._probes else 0.0)
+        return self._time(cell) + self._overhead_s / self._probes
 
     def _time(self, cell: ProbeSetting) -> float:
         """The mean if measured; else from the same size with fewer targets, or other sizes."""
@@ -37,8 +37,6 @@ class ProbeCosts:
             return self._time(nearest) * cell.k / nearest.k
         # Along the straight line through the two nearest smaller sizes, never falling.
         smaller = sorted(c for c in self._counts if c == cell._replace(nbytes=c.nbytes))
-        if not smaller:
-            return 0.0  # every sample was thrown away
         last = self._time(smaller[-1])
         if len(smaller) < 2:
             return last

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from collwise.measure.campaign import Measurement
 from collwise.measure.fit import Fit
 from collwise.measure.level_campaign import LevelMeasurements
 from collwise.measure.port_campaign import port_times
+from collwise.measure.size_campaign import Measurement
 from collwise.measure.stability import judge, judge_point
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint

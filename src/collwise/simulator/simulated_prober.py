@@ -5,12 +5,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp
 from random import Random
-from typing import Any, Literal, overload
+from typing import Literal
 
 from collwise.errors import InvalidArgument
-from collwise.measure.campaign import Campaign, Measurement
-from collwise.measure.port_campaign import AnyProbe, PortCampaign, PortFit
-from collwise.measure.probes import Probe
+from collwise.measure.campaign import Campaign, Result
+from collwise.measure.probes import Experiment, Probe
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.timing import simulate
@@ -46,24 +45,19 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
         self._random = Random(seed)
 
-    def run(self, probes: Sequence[Any]) -> list[Fraction | float]:
+    def run(self, probes: Sequence[Experiment]) -> list[Fraction | float]:
         """Seconds that each probe takes, as P_0 sees them."""
         samples = [self._sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
         return samples
 
-    @overload
-    def conduct(self, campaign: Campaign) -> Measurement: ...
-    @overload
-    def conduct(self, campaign: PortCampaign) -> tuple[PortFit, ...]: ...
-    def conduct(self, campaign: Any) -> Measurement | tuple[PortFit, ...]:
+    def conduct(self, campaign: Campaign[Result]) -> Result:
         """Run a whole campaign."""
         while batch := campaign.next_batch():
             campaign.record(batch, self.run(batch), self.elapsed_s)
-        result: Measurement | tuple[PortFit, ...] = campaign.result()
-        return result
+        return campaign.result()
 
-    def _sample(self, probe: AnyProbe) -> Fraction | float:
+    def _sample(self, probe: Experiment) -> Fraction | float:
         machine = self.blocking if probe.blocking else self.machine
         time = observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
         if not self.noise:
@@ -74,7 +68,7 @@ class SimulatedProber:
 
 
 @lru_cache(maxsize=4096)
-def observed(probe: AnyProbe, machine: Machine) -> Fraction:
+def observed(probe: Experiment, machine: Machine) -> Fraction:
     """Exact seconds until P_0 has the answer, from the simulated schedule (no closed form).
 
     On a machine with levels the ranks are those of its placement.

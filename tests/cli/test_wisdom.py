@@ -105,10 +105,9 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
 
 
 def test_merging_exporting_importing(collwise: Run, store: dict[str, Path], folder: Path) -> None:
-    later = msgspec.structs.replace(
-        known("One MPI 1.0", race(16)),
-        provenance=msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00"),
-    ).save(folder / "later.json")
+    made = msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00")
+    newest = known("One MPI 1.0", race(16)).with_measurements(provenance=made)
+    later = newest.save(folder / "later.json")
     assert collwise("wisdom", "merge", later, "one", "-o", "both.json").code == 0
     both = Profile.load(folder / "both.json")
     assert {r.ranks for r in both.race_results} == {4, 8, 16}

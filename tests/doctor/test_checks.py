@@ -178,7 +178,7 @@ def test_a_profile_of_another_engine(look: Look, tmp_path: Path) -> None:
     old = profile(fingerprint=HERE, verdict="stable")
     for engine in ("compiled", "python"):
         made = msgspec.structs.replace(old.provenance, engine=engine)
-        msgspec.structs.replace(old, provenance=made).save(tmp_path / "profile.json")
+        old.with_measurements(provenance=made).save(tmp_path / "profile.json")
         [found] = look()["profile"]
         assert found.status == ("ok" if engine == "compiled" else "note")
         unlike = "measured with the python engine, while compiled serves"

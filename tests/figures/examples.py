@@ -14,7 +14,7 @@ from collwise.measure.race import Race
 from collwise.model.machine import Machine
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, MedianTime, Mode, Provenance
+from collwise.profiles.records import MeasuredSize, Measurements, MedianTime, Mode, Provenance
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 
@@ -81,13 +81,16 @@ def profile(
         for experiment in (1, 2)
         for k in (1, 2, 4)
     ]
-    fields: dict[str, object] = {
+    measured: dict[str, object] = {
         "verdict": verdict,
-        "fingerprint": FINGERPRINT,
         "provenance": PROVENANCE,
         "points": tuple(usual if points is None else points),
         "medians": tuple(medians),
     }
+    measured |= {
+        name: changes.pop(name) for name in [*changes] if name in Measurements.__struct_fields__
+    }
+    fields = {"fingerprint": FINGERPRINT, "measurements": Measurements(**measured)}  # type: ignore[arg-type]
     return Profile(**(fields | changes))  # type: ignore[arg-type]
 
 

@@ -2,7 +2,7 @@
 
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Provenance
+from collwise.profiles.records import MeasuredSize, Measurements, Provenance
 
 
 def example(mpi_library: str = "Test MPI 1.0") -> Profile:
@@ -25,7 +25,6 @@ def example(mpi_library: str = "Test MPI 1.0") -> Profile:
         )
 
     return Profile(
-        verdict="stable",
         fingerprint=Fingerprint(
             cpu_model="Test CPU",
             architecture="x86_64",
@@ -34,15 +33,17 @@ def example(mpi_library: str = "Test MPI 1.0") -> Profile:
             mpi_library=mpi_library,
             layout="one node",
         ),
-        provenance=Provenance(
-            created="2025-01-02T03:04:05+00:00",
-            collwise="0.1.0",
-            python="3.11.7",
-            mpi4py="4.1.2",
-            system="Linux",
-            hosts={"elsewhere": 4},
-            ranks=4,
-            notes=(),
+        measurements=Measurements(
+            verdict="stable",
+            provenance=Provenance(
+                created="2025-01-02T03:04:05+00:00",
+                collwise="0.1.0",
+                python="3.11.7",
+                mpi4py="4.1.2",
+                system="Linux",
+                hosts={"elsewhere": 4},
+                ranks=4,
+            ),
+            points=(point(64), point(4096)),
         ),
-        points=(point(64), point(4096)),
     )

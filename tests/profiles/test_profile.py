@@ -92,10 +92,9 @@ def _race_result(nbytes: int, **changes: Any) -> RaceResult:
     return RaceResult(**(fields | changes))
 
 
-PROFILE = Profile(
+MEASURED = Measurements(
     verdict="stable",
     advice=("nothing to do",),
-    fingerprint=FINGERPRINT,
     provenance=PROVENANCE,
     points=(
         _point(8, 1e-6, 1.8),
@@ -115,8 +114,8 @@ PROFILE = Profile(
             repetitions=1,
         ),
     ),
-    race_results=(_race_result(512),),
 )
+PROFILE = Profile(fingerprint=FINGERPRINT, measurements=MEASURED, race_results=(_race_result(512),))
 
 
 # Reading and writing
@@ -167,7 +166,7 @@ def test_the_machine_is_piecewise_and_cached() -> None:
 
 
 def test_a_mode_that_was_not_measured() -> None:
-    only = msgspec.structs.replace(PROFILE, points=PROFILE.points[-1:])
+    only = PROFILE.with_measurements(points=PROFILE.points[-1:])
     with pytest.raises(InvalidArgument, match="nonblocking sends: the profile has no such"):
         _ = only.machine
 
@@ -175,7 +174,7 @@ def test_a_mode_that_was_not_measured() -> None:
 def test_the_quality_of_the_whole() -> None:
     assert PROFILE.disagreement == 0.1
     unknown = tuple(msgspec.structs.replace(p, disagreement=None) for p in PROFILE.points)
-    assert msgspec.structs.replace(PROFILE, points=unknown).disagreement is None
+    assert PROFILE.with_measurements(points=unknown).disagreement is None
 
 
 # What it learns
@@ -401,7 +400,7 @@ def test_a_foreign_profile_lists_every_difference() -> None:
 def test_many_hosts_are_abridged() -> None:
     hosts = {f"n{i}": 1 for i in range(100)}
     provenance = msgspec.structs.replace(PROVENANCE, hosts=hosts)
-    foreign = msgspec.structs.replace(PROFILE, provenance=provenance)
+    foreign = PROFILE.with_measurements(provenance=provenance)
     with pytest.raises(ForeignProfile, match=r"measured on n0, n1, n2, … at"):
         foreign.check(msgspec.structs.replace(FINGERPRINT, layout="several nodes"))
 
@@ -583,7 +582,7 @@ def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
 
 def test_a_profile_that_could_not_be_read_again_is_not_saved(tmp_path: Path) -> None:
     """Construction does not check types; saving does, before it touches the file."""
-    wrong = msgspec.structs.replace(PROFILE, verdict=3)
+    wrong = PROFILE.with_measurements(verdict=3)
     with pytest.raises(DamagedProfile, match=r"to be saved: .*\$\.verdict"):
         wrong.save(tmp_path / "profile.json")
     assert _names(tmp_path) == []
@@ -603,8 +602,7 @@ def test_concurrent_writers_never_mix(tmp_path: Path) -> None:
     """Processes and threads write while we read: every reading is one whole profile."""
     path = PROFILE.save(tmp_path / "profile.json")
     variants = [
-        msgspec.structs.replace(PROFILE, verdict=c * n)
-        for c, n in zip("abcd", (9, 5000) * 2, strict=True)
+        PROFILE.with_measurements(verdict=c * n) for c, n in zip("abcd", (9, 5000) * 2, strict=True)
     ]
     processes = [
         subprocess.Popen(
@@ -649,18 +647,18 @@ def test_provenance_of_here_and_now() -> None:
 
 def test_where_ranks_are_in_the_levels_of_a_profile() -> None:
     """Nodes come from MPI, groups of nodes by the names of hosts."""
-    deep = msgspec.structs.replace(
-        WITH_NODES,
+    deep = WITH_NODES.with_measurements(
         levels=(NODE, msgspec.structs.replace(NODE, name="cluster")),
         groups={"a": (0,), "b": (0,), "c": (1,)},
     )
     hosts, nodes = ["c", "a", "c", "b"], [0, 1, 0, 2]
-    assert placement_on([PROFILE, WITH_NODES], hosts, nodes) == Placement.of(nodes)
-    assert placement_on([deep], hosts, nodes) == Placement.of(nodes, [1, 0, 1, 0])
-    assert placement_on([deep], ["d", *hosts[1:]], nodes) is None
-    assert placement_on([PROFILE], hosts, nodes) is None
-    assert filled(WITH_NODES, 5) == Placement.of([0, 0, 1, 1, 2])
-    assert filled(deep, 5) is None
+    flat, two, three = PROFILE.measurements, WITH_NODES.measurements, deep.measurements
+    assert placement_on([flat, two], hosts, nodes) == Placement.of(nodes)
+    assert placement_on([three], hosts, nodes) == Placement.of(nodes, [1, 0, 1, 0])
+    assert placement_on([three], ["d", *hosts[1:]], nodes) is None
+    assert placement_on([flat], hosts, nodes) is None
+    assert filled(two, 5) == Placement.of([0, 0, 1, 1, 2])
+    assert filled(three, 5) is None
     older = msgspec.structs.replace(PROFILE, other_placements=(WITH_NODES.measurements,))
     assert isinstance(older.machine_on(Placement.of(nodes)), Levels)
 

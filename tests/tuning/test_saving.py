@@ -56,9 +56,8 @@ def test_another_number_of_ranks_forgets_nothing() -> None:
 def test_sizes_of_inner_levels_are_kept_as_well() -> None:
     """Only 512 bytes were measured again; the ports of the other sizes stay, too."""
     fresh = msgspec.structs.replace(NODE, points=(point(512, "nonblocking", 4.0),), port=())
-    again = msgspec.structs.replace(
-        WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=(fresh,)
-    )
+    points = (point(512, "nonblocking", 9.0),)
+    again = WITH_NODES.with_measurements(points=points, levels=(fresh,))
     (level,) = merge(WITH_NODES, again).profile.levels
     assert [p.nbytes for p in level.points] == [p.nbytes for p in NODE.points]
     assert [p.lam for p in level.points] == [2, 4, 2, 2]
@@ -67,13 +66,13 @@ def test_sizes_of_inner_levels_are_kept_as_well() -> None:
 
 def test_other_levels_replace_everything_and_it_is_said() -> None:
     """t0 between nodes says nothing about messages of which some stay inside."""
-    fresh = msgspec.structs.replace(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
+    fresh = WITH_NODES.with_measurements(points=(point(512, "nonblocking", 9.0),), levels=())
     for old, new, said in (
         (WITH_NODES, fresh, "with 2 levels, for newer ones as one level"),
         (fresh, WITH_NODES, "as one level, for newer ones with 2 levels"),
     ):
-        old = msgspec.structs.replace(old, combining=(combined("sum"), combined("max")))
-        new = msgspec.structs.replace(new, combining=(combined("sum", 2e-6),))
+        old = old.with_measurements(combining=(combined("sum"), combined("max")))
+        new = new.with_measurements(combining=(combined("sum", 2e-6),))
         merged = merge(old, new)
         assert merged.dropped == (f"t0 and λ on {old.provenance.ranks} ranks {said}",)
         assert merged.profile.points == new.points

@@ -16,6 +16,7 @@ from collwise.profiles.records import (
     CombineTime,
     MeasuredLevel,
     MeasuredSize,
+    Measurements,
     Provenance,
     mode_name,
 )
@@ -43,15 +44,15 @@ def build_profile(
     cores = made.usable_cores or fingerprint.cores_per_node
     unreached, asked = measurement.unreached, measurement.asked
     judgement = judge(points, made, cores, unreached, asked=asked)
-    return Profile(
+    measurements = Measurements(
         verdict=judgement.verdict,
         advice=judgement.advice,
-        fingerprint=fingerprint,
         provenance=made,
         points=points,
         medians=measurement.medians,
         combining=tuple(combining),
     )
+    return Profile(fingerprint=fingerprint, measurements=measurements)
 
 
 def with_levels(
@@ -84,9 +85,7 @@ def with_levels(
         budget_s=budget_s,
         elapsed_s=sum(level.elapsed_s for level in (*measured.inner, measured.outermost)),
     )
-    return msgspec.structs.replace(
-        profile, provenance=made, levels=tuple(levels), groups=dict(groups)
-    )
+    return profile.with_measurements(provenance=made, levels=tuple(levels), groups=dict(groups))
 
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:

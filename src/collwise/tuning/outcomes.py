@@ -7,8 +7,6 @@ from functools import cached_property
 from math import isfinite
 from typing import Literal
 
-import msgspec
-
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, Race
 from collwise.measure.stability import STABLE
@@ -260,8 +258,7 @@ class Tuning:
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)
             line = f"t0 or λ is wrong: faster than the lower bound were {', '.join(wrong)}; tune"
-            profile = msgspec.structs.replace(
-                profile,
+            profile = profile.with_measurements(
                 verdict="; ".join([*reasons, "noisy: races are below their lower bounds"]),
                 advice=(*profile.advice, f"{line} again while nothing else runs on these nodes"),
             )

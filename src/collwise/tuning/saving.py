@@ -57,20 +57,18 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
     placement = new.provenance.placement
-    before = {m.provenance.placement: m for m in (saved.measurements, *saved.other_placements)}
-    same = before.pop(placement, None)
+    before = {measured.provenance.placement: measured for measured in saved.every}
+    same, latest = before.pop(placement, None), new.measurements
     again = {_problem(race) for race in new.race_results}
     known, dropped = _known(saved)
-    if same is not None and _levels(same) != _levels(new):
+    if same is not None and _levels(same) != _levels(latest):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
-        dropped += (f"{old}, for newer ones {_levels(new)}",)
-        new, same = msgspec.structs.replace(new, combining=_combining(same, new)), None
+        dropped += (f"{old}, for newer ones {_levels(latest)}",)
+        latest, same = msgspec.structs.replace(latest, combining=_combining(same, latest)), None
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
-    measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
+    measured, sizes_kept, sizes_replaced = _together(same, latest, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
-        new,
-        **{name: getattr(measured, name) for name in Measurements.__struct_fields__},
-        other_placements=tuple(before.values()),
+        new, measurements=measured, other_placements=tuple(before.values())
     )
     elsewhere = [f"t0 and λ on {_ranks(m.provenance.ranks)}" for m in before.values()]
     return Merged(

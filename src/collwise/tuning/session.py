@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-import msgspec
-
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Race
 from collwise.model.placement import Placement, check_placement
@@ -120,7 +118,7 @@ class Session:
         if given is not None and (missing := given.depth - self.levels.placement.depth):
             line = f"{formatting.count(missing, 'level')} of the placement {given.describe()} left"
             line += " out: no two ranks meet there, or all are in one group"
-            profile = msgspec.structs.replace(profile, advice=(*profile.advice, line))
+            profile = profile.with_measurements(advice=(*profile.advice, line))
         return profile
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:

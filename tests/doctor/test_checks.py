@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.figures.examples import profile
+from tests.profiles.example import profile
 
 from collwise.doctor import checks
 from collwise.doctor.checks import CheckResult

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.figures.examples import FINGERPRINT, PROVENANCE
+from tests.profiles import example
+from tests.profiles.example import FINGERPRINT, PROVENANCE
 
 from collwise.measure.profile_building import build_profile
 from collwise.measure.size_campaign import SizeCampaign
@@ -19,21 +20,12 @@ MADE = msgspec.structs.replace(PROVENANCE, hosts={"node1": 9}, ranks=9, budget_s
 
 def point(t0: float = 0.01, lam: float = 0.02, **changes: Any) -> MeasuredSize:
     """A size with t0 and λ known up to this, relatively."""
-    fields: dict[str, Any] = {
-        "nbytes": 512,
-        "mode": "nonblocking",
-        "t0_s": 1.0,
-        "lam": 2.0,
+    known: dict[str, Any] = {
         "t0_interval_s": (exp(-t0), exp(t0)),
         "lam_interval": (2 * exp(-lam), 2 * exp(lam)),
-        "t0_experiments_s": (1.0, 1.0),
-        "lam_experiments": (2.0, 2.0),
         "disagreement": 0.0,
-        "repetitions": 20,
-        "segment": 0,
-        "verdict": "",
     }
-    return MeasuredSize(**(fields | changes))
+    return example.point(512, lam=2.0, **({"t0_s": 1.0} | known | changes))
 
 
 GOOD = point()

@@ -7,41 +7,32 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.profiles.example import example
+from tests.profiles.example import FINGERPRINT, example
 
-from collwise.profiles.fingerprint import LABELS, Fingerprint, local_fingerprint
+from collwise.profiles.fingerprint import LABELS, local_fingerprint
 from collwise.profiles.store import default_path, find
 from collwise.system.host import affinity, core_limit, cpu_model, network, usable_cores
 from collwise.tuning.saving import merge
 
-HERE = Fingerprint(
-    cpu_model="Some CPU @ 2 GHz",
-    architecture="x86_64",
-    cores_per_node=8,
-    operating_system="Linux",
-    mpi_library="MPICH 5.0.2",
-    layout="one node",
-)
-
 
 def test_equal_machines_do_not_differ() -> None:
-    assert HERE.differences(msgspec.structs.replace(HERE)) == []
+    assert FINGERPRINT.differences(msgspec.structs.replace(FINGERPRINT)) == []
 
 
 def test_every_field_makes_a_difference_and_has_a_name() -> None:
-    assert tuple(LABELS) == HERE.__struct_fields__
+    assert tuple(LABELS) == FINGERPRINT.__struct_fields__
     for field, label in LABELS.items():
         if field == "network":
             continue  # where only one knows it, it makes none
-        other = msgspec.structs.replace(HERE, **{field: "x"})
-        (line,) = HERE.differences(other)
-        assert line == f"{label}: {getattr(HERE, field)!r} there, 'x' here"
+        other = msgspec.structs.replace(FINGERPRINT, **{field: "x"})
+        (line,) = FINGERPRINT.differences(other)
+        assert line == f"{label}: {getattr(FINGERPRINT, field)!r} there, 'x' here"
 
 
 def test_several_differences() -> None:
-    other = msgspec.structs.replace(HERE, cores_per_node=64, mpi_library="Open MPI 5.0.11")
-    assert HERE.differences(other) == [
-        "cores per node: 8 there, 64 here",
+    other = msgspec.structs.replace(FINGERPRINT, cores_per_node=64, mpi_library="Open MPI 5.0.11")
+    assert FINGERPRINT.differences(other) == [
+        "cores per node: 16 there, 64 here",
         "MPI library: 'MPICH 5.0.2' there, 'Open MPI 5.0.11' here",
     ]
 
@@ -131,13 +122,13 @@ def test_two_fabrics(
     """Each has a profile; an older one, which does not know its network, serves both."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("COLLWISE_PROFILE", raising=False)
-    old = msgspec.structs.replace(example(), fingerprint=HERE)
-    slow, fast = (msgspec.structs.replace(HERE, network=name) for name in ("tcp", "verbs"))
-    assert HERE.differences(slow) == fast.differences(HERE) == []
+    old = msgspec.structs.replace(example(), fingerprint=FINGERPRINT)
+    slow, fast = (msgspec.structs.replace(FINGERPRINT, network=name) for name in ("tcp", "verbs"))
+    assert FINGERPRINT.differences(slow) == fast.differences(FINGERPRINT) == []
     assert slow.differences(fast) == ["network: 'tcp' there, 'verbs' here"]
     assert find(slow) is None
     assert merge(old, msgspec.structs.replace(old, fingerprint=slow)).dropped == ()
-    old.save(default_path(HERE))
+    old.save(default_path(FINGERPRINT))
     assert find(slow) == find(fast) == old
     assert "does not say of which network; tune again" in caplog.text
     new = msgspec.structs.replace(old, fingerprint=slow)

@@ -10,7 +10,7 @@ from collwise.profiles.level_machine import filled
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredLevel, PortTime
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from tests.figures.examples import PROVENANCE, SIZES, point, profile
+from tests.profiles.example import PROVENANCE, SIZES, point, profile
 
 RANKS = 5
 PROFILE = profile()

@@ -8,7 +8,7 @@ import pytest
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import CombineTime, RaceResult
 from collwise.tuning.saving import Merged, merge
-from tests.figures.examples import FINGERPRINT, PROVENANCE, SIZES, point, profile
+from tests.profiles.example import FINGERPRINT, PROVENANCE, SIZES, point, profile
 from tests.tuning.examples import NODE, WITH_NODES, outcome
 
 (RACED,) = outcome(512).results[:1]

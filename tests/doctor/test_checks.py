@@ -15,6 +15,7 @@ from collwise.doctor.checks import CheckResult
 from collwise.errors import NoMPI
 from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
+from collwise.profiles.profile import with_measurements
 from collwise.system.launcher import INSTALL, Launched
 
 LIBRARY: dict[str, Any] = {
@@ -178,7 +179,7 @@ def test_a_profile_of_another_engine(look: Look, tmp_path: Path) -> None:
     old = profile(fingerprint=HERE, verdict="stable")
     for engine in ("compiled", "python"):
         made = msgspec.structs.replace(old.provenance, engine=engine)
-        old.with_measurements(provenance=made).save(tmp_path / "profile.json")
+        with_measurements(old, provenance=made).save(tmp_path / "profile.json")
         [found] = look()["profile"]
         assert found.status == ("ok" if engine == "compiled" else "note")
         unlike = "measured with the python engine, while compiled serves"

@@ -20,7 +20,7 @@ from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.level_machine import filled, placement_on
-from collwise.profiles.profile import VERSION, Profile
+from collwise.profiles.profile import VERSION, Profile, with_measurements
 from collwise.profiles.records import (
     Measurements,
     local_provenance,
@@ -91,7 +91,7 @@ def test_the_machine_is_piecewise_and_cached() -> None:
 
 
 def test_a_mode_that_was_not_measured() -> None:
-    only = PROFILE.with_measurements(points=PROFILE.points[-1:])
+    only = with_measurements(PROFILE, points=PROFILE.points[-1:])
     with pytest.raises(InvalidArgument, match="nonblocking sends: the profile has no such"):
         _ = only.machine
 
@@ -99,7 +99,7 @@ def test_a_mode_that_was_not_measured() -> None:
 def test_the_quality_of_the_whole() -> None:
     assert PROFILE.disagreement == 0.04
     unknown = tuple(msgspec.structs.replace(p, disagreement=None) for p in PROFILE.points)
-    assert PROFILE.with_measurements(points=unknown).disagreement is None
+    assert with_measurements(PROFILE, points=unknown).disagreement is None
 
 
 # What it learns
@@ -325,7 +325,7 @@ def test_a_foreign_profile_lists_every_difference() -> None:
 def test_many_hosts_are_abridged() -> None:
     hosts = {f"n{i}": 1 for i in range(100)}
     provenance = msgspec.structs.replace(PROVENANCE, hosts=hosts)
-    foreign = PROFILE.with_measurements(provenance=provenance)
+    foreign = with_measurements(PROFILE, provenance=provenance)
     with pytest.raises(ForeignProfile, match=r"measured on n0, n1, n2, … at"):
         foreign.check(msgspec.structs.replace(FINGERPRINT, layout="several nodes"))
 
@@ -383,7 +383,7 @@ def test_others_may_read_it_as_the_umask_says(tmp_path: Path) -> None:
 
 def test_a_profile_that_could_not_be_read_again_is_not_saved(tmp_path: Path) -> None:
     """Construction does not check types; saving does, before it touches the file."""
-    wrong = PROFILE.with_measurements(verdict=3)
+    wrong = with_measurements(PROFILE, verdict=3)
     with pytest.raises(DamagedProfile, match=r"to be saved: .*\$\.verdict"):
         wrong.save(tmp_path / "profile.json")
     assert _names(tmp_path) == []
@@ -403,7 +403,8 @@ def test_concurrent_writers_never_mix(tmp_path: Path) -> None:
     """Processes and threads write while we read: every reading is one whole profile."""
     path = PROFILE.save(tmp_path / "profile.json")
     variants = [
-        PROFILE.with_measurements(verdict=c * n) for c, n in zip("abcd", (9, 5000) * 2, strict=True)
+        with_measurements(PROFILE, verdict=c * n)
+        for c, n in zip("abcd", (9, 5000) * 2, strict=True)
     ]
     processes = [
         subprocess.Popen(
@@ -448,7 +449,8 @@ def test_provenance_of_here_and_now() -> None:
 
 def test_where_ranks_are_in_the_levels_of_a_profile() -> None:
     """Nodes come from MPI, groups of nodes by the names of hosts."""
-    deep = WITH_NODES.with_measurements(
+    deep = with_measurements(
+        WITH_NODES,
         levels=(NODE, msgspec.structs.replace(NODE, name="cluster")),
         groups={"a": (0,), "b": (0,), "c": (1,)},
     )

@@ -11,7 +11,7 @@ from collwise.measure.size_campaign import Measurement
 from collwise.measure.stability import judge, judge_point
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import (
     CombineTime,
     MeasuredLevel,
@@ -85,7 +85,7 @@ def with_levels(
         budget_s=budget_s,
         elapsed_s=sum(level.elapsed_s for level in (*measured.inner, measured.outermost)),
     )
-    return profile.with_measurements(provenance=made, levels=tuple(levels), groups=dict(groups))
+    return with_measurements(profile, provenance=made, levels=tuple(levels), groups=dict(groups))
 
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:

@@ -133,11 +133,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """All measurements, the newest first."""
         return (self.measurements, *self.other_placements)
 
-    def with_measurements(self, **changes: Any) -> "Profile":
-        """The same profile, with other values of some fields of what was measured last."""
-        measurements = msgspec.structs.replace(self.measurements, **changes)
-        return msgspec.structs.replace(self, measurements=measurements)
-
     def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
         """The results of races, without those on so many ranks whose placement was another one.
 
@@ -323,3 +318,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 f"name another file, by --profile or {ENVIRONMENT}",
             ) from error
         return target
+
+
+def with_measurements(profile: Profile, **changes: Any) -> Profile:
+    """The same profile, with other values of some fields of what was measured last."""
+    measurements = msgspec.structs.replace(profile.measurements, **changes)
+    return msgspec.structs.replace(profile, measurements=measurements)

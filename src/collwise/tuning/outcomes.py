@@ -19,7 +19,7 @@ from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem
 
@@ -258,7 +258,8 @@ class Tuning:
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)
             line = f"t0 or λ is wrong: faster than the lower bound were {', '.join(wrong)}; tune"
-            profile = profile.with_measurements(
+            profile = with_measurements(
+                profile,
                 verdict="; ".join([*reasons, "noisy: races are below their lower bounds"]),
                 advice=(*profile.advice, f"{line} again while nothing else runs on these nodes"),
             )

@@ -19,7 +19,7 @@ from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.shortlist import worth_a_race
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -118,7 +118,7 @@ class Session:
         if given is not None and (missing := given.depth - self.levels.placement.depth):
             line = f"{formatting.count(missing, 'level')} of the placement {given.describe()} left"
             line += " out: no two ranks meet there, or all are in one group"
-            profile = profile.with_measurements(advice=(*profile.advice, line))
+            profile = with_measurements(profile, advice=(*profile.advice, line))
         return profile
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:

@@ -24,7 +24,7 @@ from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import World, describe
 from collwise.papers import measured
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
@@ -100,7 +100,7 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
     slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
     with (session := Counted(comm, world)):
         task = Task(Problem("broadcast", comm.size, 2048))
-        profile = sane.with_measurements(points=(slow,))
+        profile = with_measurements(sane, points=(slow,))
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]

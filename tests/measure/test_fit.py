@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from collwise.measure.fit import (
     Law,
     Seconds,
-    estimate,
     find_median,
+    find_uncertainty,
     fit_law,
     fit_samples,
     middle,
@@ -83,7 +83,7 @@ def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
         ProbeSetting(1, 8, 2, False): [1e-10, 1e-10],
         ProbeSetting(1, 8, 3, False): [1e10, 1e10],
     }
-    assert estimate(samples) is None
+    assert find_uncertainty(samples) is None
 
 
 def test_disagreement_is_relative_to_the_mean() -> None:
@@ -153,25 +153,13 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -
             ]
             for cell in _cells()
         }
-        known = estimate(samples)
-        assert known is not None
-        hits[0] += abs(known.t0 / float(t0) - 1) <= known.t0_uncertainty
-        hits[1] += abs(known.lam / float(lam) - 1) <= known.lam_uncertainty
+        fit = fit_samples(samples)
+        assert fit is not None
+        assert fit.uncertainty is not None
+        hits[0] += abs(fit.law.t0 / t0 - 1) <= fit.uncertainty[0]
+        hits[1] += abs(fit.law.lam / lam - 1) <= fit.uncertainty[1]
     for hit in hits:
         assert 0.9 * trials <= hit <= 0.99 * trials
-
-
-def test_exact_and_quick_look_agree() -> None:
-    random = Random(2)
-    samples: dict[ProbeSetting, list[Seconds]] = {
-        cell: [float(_time(cell, Fraction(1), Fraction(3))) * random.uniform(0.9, 1.1)] * 3
-        for cell in _cells()
-    }
-    fit, known = fit_samples(samples), estimate(samples)
-    assert fit is not None
-    assert known is not None
-    assert known.t0 == pytest.approx(float(fit.law.t0))
-    assert known.lam == pytest.approx(float(fit.law.lam))
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40))

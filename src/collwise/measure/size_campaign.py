@@ -22,8 +22,8 @@ from collwise.measure.campaign import Campaign, CampaignStage
 from collwise.measure.fit import (
     Fit,
     Seconds,
-    estimate,
     find_median,
+    find_uncertainty,
     fit_samples,
     fit_together,
 )
@@ -253,9 +253,10 @@ class SizeCampaign(Campaign[Measurement]):
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
             fewest = min(map(len, samples.values()), default=0)
-            law = estimate(samples) if fewest >= min(FEWEST, self.repetitions) else None
-            if law and max(law.t0_uncertainty, law.lam_uncertainty) <= TOLERANCE:
-                self._open.remove((nbytes, mode))
+            if fewest >= min(FEWEST, self.repetitions):
+                uncertainty = find_uncertainty(samples)
+                if uncertainty is not None and max(uncertainty) <= TOLERANCE:
+                    self._open.remove((nbytes, mode))
         return [
             cell
             for nbytes in self.sizes

@@ -19,8 +19,6 @@ from collwise.system.formatting import count
 
 log = logging.getLogger("collwise")
 
-log = logging.getLogger("collwise")
-
 
 def folder() -> Path:
     """Where profiles live, one for each kind of machine.

@@ -1,9 +1,10 @@
 """Campaigns on simulated machines: what goes in comes out, and budgets are kept."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Literal
 
 import pytest
@@ -62,6 +63,13 @@ class Delta(Machine):
 def _conduct(machine: Machine, ranks: int, **options: object) -> Measurement:
     campaign = SizeCampaign(ranks, budget_s=1e6, **options)  # type: ignore[arg-type]
     return SimulatedProber(machine).conduct(campaign)
+
+
+def _driven(campaign: SizeCampaign, prober: SimulatedProber) -> Iterator[list[Probe]]:
+    """Conducts a campaign, and yields each batch when it is recorded."""
+    while batch := campaign.next_batch():
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+        yield batch
 
 
 def _machine(measurement: Measurement, *, blocking: bool = False) -> Measured:
@@ -226,9 +234,7 @@ def test_sizes_far_apart_do_not_break_the_budget() -> None:
 def test_a_stall_in_the_middle_of_a_round_ends_the_campaign() -> None:
     campaign = SizeCampaign(4, sizes=(8, 512), budget_s=0.02)
     prober = SimulatedProber(POSTAL, noise=0.1)
-    for _ in range(5):  # greeting, two sizes
-        batch = campaign.next_batch()
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    list(islice(_driven(campaign, prober), 5))  # greeting, two sizes
     batch = campaign.next_batch()  # the first part of a round
     campaign.record(batch, prober.run(batch), 0.1)
     assert campaign.next_batch() == []
@@ -285,12 +291,7 @@ def test_repetitions_have_a_limit() -> None:
 
 def test_batches_are_shuffled_and_targets_random() -> None:
     campaign = SizeCampaign(50, sizes=(8, 512), budget_s=1e6)
-    prober = SimulatedProber(POSTAL)
-    batches = []
-    while batch := campaign.next_batch():
-        assert campaign.next_batch() == batch  # until it is recorded
-        batches.append(batch)
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    batches = list(_driven(campaign, SimulatedProber(POSTAL)))
     assert campaign.next_batch() == []
     last = [probe.cell for probe in batches[-1]]
     assert last != sorted(last)
@@ -302,12 +303,8 @@ def test_batches_are_shuffled_and_targets_random() -> None:
 
 def test_the_same_seed_gives_the_same_campaign() -> None:
     def probes(seed: int) -> list[Probe]:
-        campaign, prober = SizeCampaign(9, sizes=FIVE_SIZES, seed=seed), SimulatedProber(POSTAL)
-        found = []
-        while batch := campaign.next_batch():
-            found += batch
-            campaign.record(batch, prober.run(batch), prober.elapsed_s)
-        return found
+        campaign = SizeCampaign(9, sizes=FIVE_SIZES, seed=seed)
+        return [probe for batch in _driven(campaign, SimulatedProber(POSTAL)) for probe in batch]
 
     assert probes(1) == probes(1) != probes(2)
 
@@ -315,10 +312,7 @@ def test_the_same_seed_gives_the_same_campaign() -> None:
 def test_progress_never_falls_and_ends_at_one() -> None:
     campaign = SizeCampaign(4, sizes=FIVE_SIZES, budget_s=0.2)
     prober = SimulatedProber(POSTAL, noise=0.1, overhead_s=1e-5)
-    seen = [campaign.progress]
-    while batch := campaign.next_batch():
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
-        seen.append(campaign.progress)
+    seen = [campaign.progress, *(campaign.progress for _ in _driven(campaign, prober))]
     seen.append(campaign.progress)
     assert seen == sorted(seen)
     assert seen[0] == 0
@@ -330,9 +324,7 @@ def test_an_interrupted_campaign_has_a_result() -> None:
     campaign, prober = SizeCampaign(4), SimulatedProber(POSTAL)
     with pytest.raises(InvalidArgument, match=r"after 0 s .* give more time"):
         campaign.result()
-    for _ in range(5):  # greeting, two sizes
-        batch = campaign.next_batch()
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    list(islice(_driven(campaign, prober), 5))  # greeting, two sizes
     measurement = campaign.result()
     assert [fit.nbytes for fit in measurement.fits] == [8, 32] * 2
     assert not measurement.complete
@@ -382,21 +374,17 @@ def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
 class Loaded(SimulatedProber):
     """Nothing to be seen but noise until a moment comes; then times are those of the machine."""
 
-    quiet_s = 0.0
+    quiet_s = 0.02
 
     def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
-        loaded = self.elapsed_s < self.quiet_s
-        exact = super().run(probes)
-        return (
-            [Fraction(1, 10**5 + len(probes) * i) for i, _ in enumerate(exact)] if loaded else exact
-        )
+        loaded, exact = self.elapsed_s < self.quiet_s, super().run(probes)
+        return [Fraction(1, 10**5 + len(exact) * i) if loaded else x for i, x in enumerate(exact)]
 
 
 def test_a_budget_that_tells_nothing_is_exceeded() -> None:
     """Up to PATIENCE times, and only so far that the smallest size says something."""
-    prober = Loaded(POSTAL)
-    prober.quiet_s = 0.02
-    measurement = prober.conduct(SizeCampaign(4, sizes=(8,), budget_s=0.01, repetitions=10**6))
+    campaign = SizeCampaign(4, sizes=(8,), budget_s=0.01, repetitions=10**6)
+    measurement = Loaded(POSTAL).conduct(campaign)
     assert 0.02 < measurement.elapsed_s < 0.041
     assert not any(fit.fitted for fit in measurement.fits)
 
@@ -419,15 +407,11 @@ def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
     assert _machine(measurement).message(8).lam == 1
 
 
-@pytest.mark.parametrize("ranks", [0, 1])
-def test_measuring_needs_two_ranks(ranks: int) -> None:
-    with pytest.raises(InvalidArgument, match=r"measuring needs 2 ranks.*-n 9"):
-        SizeCampaign(ranks)
-
-
 @pytest.mark.parametrize(
     ("options", "seen"),
     [
+        ({"ranks": 0}, r"measuring needs 2 ranks.*-n 9"),
+        ({"ranks": 1}, r"measuring needs 2 ranks.*-n 9"),
         ({"budget_s": 0}, "time budget: 0 s"),
         ({"budget_s": float("nan")}, "time budget: nan s"),
         ({"budget_s": float("inf")}, "time budget: inf s"),
@@ -438,7 +422,7 @@ def test_measuring_needs_two_ranks(ranks: int) -> None:
 )
 def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
     with pytest.raises(InvalidArgument, match=seen):
-        SizeCampaign(4, **options)  # type: ignore[arg-type]
+        SizeCampaign(**({"ranks": 4} | options))  # type: ignore[arg-type]
 
 
 def test_samples_have_to_be_those_of_the_batch() -> None:
@@ -446,6 +430,7 @@ def test_samples_have_to_be_those_of_the_batch() -> None:
     with pytest.raises(InvalidArgument, match="0 probes are under way"):
         campaign.record([Probe(1, 8, (1,))], [1.0], 1.0)
     batch = campaign.next_batch()
+    assert campaign.next_batch() == batch  # until it is recorded
     samples = prober.run(batch)
     with pytest.raises(InvalidArgument, match="one sample for each probe"):
         campaign.record(batch, samples[1:], 1.0)

@@ -8,6 +8,7 @@ import msgspec
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
+    MODES,
     MeasuredSize,
     Measurements,
     MedianTime,
@@ -65,7 +66,6 @@ def profile(
     points: Iterable[MeasuredSize] | None = None, verdict: str = "stable", **changes: Any
 ) -> Profile:
     """A profile.   changes: fields of it, or of its measurements."""
-    both: tuple[Mode, ...] = ("nonblocking", "blocking")
     medians = [
         MedianTime(
             nbytes=nbytes,
@@ -84,7 +84,9 @@ def profile(
         "verdict": verdict,
         "provenance": PROVENANCE,
         "points": tuple(
-            [point(nbytes, mode) for mode in both for nbytes in SIZES] if points is None else points
+            [point(nbytes, mode) for mode in MODES for nbytes in SIZES]
+            if points is None
+            else points
         ),
         "medians": tuple(medians),
     } | {name: changes.pop(name) for name in [*changes] if name in Measurements.__struct_fields__}

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
-from collwise.profiles.records import Bounds, MedianTime, mode_name
+from collwise.profiles.records import MODES, Bounds, MedianTime
 
 Seconds: TypeAlias = Fraction | float
 Samples: TypeAlias = Mapping[ProbeSetting, Sequence[Seconds]]
@@ -243,7 +243,7 @@ def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
     """The median of one cell's samples (one or more) with its interval, if there are several."""
     return MedianTime(
         nbytes=cell.nbytes,
-        mode=mode_name(cell.blocking),
+        mode=MODES[cell.blocking],
         experiment=1 if cell.experiment == 1 else 2,
         k=cell.k,
         median_s=seconds(middle(values)),

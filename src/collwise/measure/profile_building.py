@@ -13,12 +13,12 @@ from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import (
+    MODES,
     CombineTime,
     MeasuredLevel,
     MeasuredSize,
     Measurements,
     Provenance,
-    mode_name,
 )
 
 
@@ -92,7 +92,7 @@ def _point(fit: Fit, segment: int) -> MeasuredSize:
     first, second = fit.experiments
     point = MeasuredSize(
         nbytes=fit.nbytes,
-        mode=mode_name(fit.blocking),
+        mode=MODES[fit.blocking],
         t0_s=seconds(fit.law.t0),
         lam=float(fit.law.lam),
         t0_interval_s=fit.t0_interval_s,

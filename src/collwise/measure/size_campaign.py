@@ -17,7 +17,7 @@ from math import isfinite
 from random import Random
 
 from collwise.errors import InvalidArgument
-from collwise.measure.breakpoints import CurvePoint, find_segments
+from collwise.measure.breakpoints import find_protocols
 from collwise.measure.campaign import Campaign, CampaignStage
 from collwise.measure.fit import (
     Fit,
@@ -37,6 +37,7 @@ from collwise.measure.probes import (
 )
 from collwise.measure.stability import OPENING
 from collwise.profiles.records import MedianTime
+from collwise.system.integers import ratio
 
 SIZES = (
     *(8, 32, 128, 512, 1400, 1500, 2048, 4096, 8192, 16384, 32768),
@@ -153,7 +154,10 @@ class SizeCampaign(Campaign[Measurement]):
         for mode in sorted(self.modes):
             samples = {n: own for n in self.sizes if (own := self._samples_of(n, mode))}
             significant = self._significant_fits(mode)
-            numbers = dict(zip(significant, _segments(list(significant.values())), strict=True))
+            numbers = find_protocols(
+                (fit.nbytes, float(fit.law.t0), float(fit.law.lam), fit.uncertainty)
+                for fit in significant.values()
+            )
             protocols = {n: _nearest(n, numbers) for n in samples}
             for n, number in protocols.items():
                 fit = significant.get(n) or fit_together(
@@ -298,17 +302,5 @@ class SizeCampaign(Campaign[Measurement]):
 
 def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
     """The protocol of the size that is nearest by ratio, of equally near ones of the smaller."""
-    return min(
-        ((max(n, nbytes) / min(n, nbytes), n, number) for n, number in numbers.items()),
-        default=(0, 0, 0),
-    )[2]
-
-
-def _segments(fits: Sequence[Fit]) -> list[int]:
-    gaps, latencies = [], []
-    for fit in fits:
-        t0, lam = fit.uncertainty or (1.0, 1.0)
-        latency = max(fit.law.latency, fit.law.t0)
-        gaps.append(CurvePoint(fit.nbytes, float(fit.law.t0), t0 / 2))
-        latencies.append(CurvePoint(fit.nbytes, float(latency), max(t0, lam) / 2))
-    return find_segments(gaps, latencies)
+    nearest = min(numbers, key=lambda size: (ratio(size, nbytes), size), default=nbytes)
+    return numbers.get(nearest, 0)

@@ -7,6 +7,7 @@ its own quality.  Reading one checks everything; writing one replaces the file a
 import os
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -32,7 +33,7 @@ from collwise.profiles.records import (
     RaceResult,
 )
 from collwise.system.files import decode_json, read_input, replace_file
-from collwise.system.integers import checked_integer
+from collwise.system.integers import checked_integer, ratio
 
 ENVIRONMENT = "COLLWISE_PROFILE"
 """The environment variable that names the profile to use."""
@@ -117,10 +118,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             seen = f"placement = {shown(placement)}"
             raise InvalidArgument(asked, seen, "give it as text, such as provenance.placement")
 
-        def distance(measured: Measurements) -> tuple[bool, float]:
+        def distance(measured: Measurements) -> tuple[bool, Fraction]:
             made = measured.provenance
-            low, high = sorted((max(ranks, 1), max(made.ranks, 1)))
-            return bool(placement) and made.placement != placement, high / low
+            return bool(placement) and made.placement != placement, ratio(ranks, made.ranks)
 
         nearest = min(self.every, key=distance)  # of equally near ones the newest
         if nearest is self.measurements:

@@ -15,17 +15,14 @@ from collwise.system.quantities import LARGEST_SIZE
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
 """How messages were sent: `Isend`, or `Send`."""
+MODES: tuple[Mode, Mode] = ("nonblocking", "blocking")
+"""By whether sends are blocking."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SIZE)]
 Bounds: TypeAlias = tuple[float, float]
 """The lower and the upper end of a 95 % interval."""
-
-
-def mode_name(blocking: bool) -> Mode:
-    """The name of a way of sending."""
-    return "blocking" if blocking else "nonblocking"
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

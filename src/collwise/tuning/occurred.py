@@ -10,6 +10,7 @@ from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.race_lookup import REACH
 from collwise.system.files import decode_json, read_input
+from collwise.system.integers import ratio
 from collwise.tuning.outcomes import Task
 
 FORMAT = "collwise calls"
@@ -95,6 +96,5 @@ def _task(call: _Call) -> Task | None:
 def _near(one: Task, other: Task) -> bool:
     """Whether a race of one would decide about the other, with room to spare."""
     a, b = one.problem, other.problem
-    low, high = sorted((a.nbytes, b.nbytes))
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
-    return alike and high * high <= REACH * low * low
+    return alike and ratio(a.nbytes, b.nbytes) ** 2 <= REACH

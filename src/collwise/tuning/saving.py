@@ -1,8 +1,7 @@
 """What a saved profile becomes when something new was measured: nothing is forgotten."""
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +9,11 @@ import msgspec
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import DamagedProfile, InvalidArgument
-from collwise.measure.breakpoints import CurvePoint, find_segments
-from collwise.measure.stability import judge
+from collwise.measure.breakpoints import find_protocols
+from collwise.measure.stability import judge, uncertainty
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
+    MODES,
     CombineTime,
     MeasuredLevel,
     MeasuredSize,
@@ -208,26 +208,19 @@ def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
     return msgspec.structs.replace(new, points=_in_segments(points), port=tuple(ordered))
 
 
-def _in_segments(points: Iterable[MeasuredSize]) -> tuple[MeasuredSize, ...]:
+def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
     """Points in order, the protocols found anew."""
     numbered: list[MeasuredSize] = []
-    ordered = sorted(points, key=lambda p: (p.mode != "nonblocking", p.nbytes))
-    for _, group in groupby(ordered, key=lambda p: p.mode):
-        of_mode = list(group)
-        gaps = [CurvePoint(p.nbytes, p.t0_s, _error(p)) for p in of_mode]
-        latencies = [CurvePoint(p.nbytes, p.t0_s * max(p.lam, 1), _error(p)) for p in of_mode]
-        numbers = find_segments(gaps, latencies)
-        numbered += [
-            msgspec.structs.replace(p, segment=number)
-            for p, number in zip(of_mode, numbers, strict=True)
-        ]
+    for mode in MODES:
+        of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)
+        numbers = find_protocols((p.nbytes, p.t0_s, p.lam, _uncertainty(p)) for p in of_mode)
+        numbered += [msgspec.structs.replace(p, segment=numbers[p.nbytes]) for p in of_mode]
     return tuple(numbered)
 
 
-def _error(point: MeasuredSize) -> float:
-    """About the relative standard error of t0 and λ."""
-    ends = [(point.t0_interval_s, point.t0_s), (point.lam_interval, point.lam)]
-    return max([(i[1] - i[0]) / (4 * middle) for i, middle in ends if i and middle > 0] or [0.5])
+def _uncertainty(point: MeasuredSize) -> tuple[float, float] | None:
+    t0, lam = point.t0_interval_s, point.lam_interval
+    return t0 and lam and (uncertainty(point.t0_s, t0), uncertainty(point.lam, lam))
 
 
 def _sizes(of_modes: Iterable[tuple[str, int]]) -> list[str]:

@@ -423,21 +423,3 @@ def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
 def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
     with pytest.raises(InvalidArgument, match=seen):
         SizeCampaign(**({"ranks": 4} | options))  # type: ignore[arg-type]
-
-
-def test_samples_have_to_be_those_of_the_batch() -> None:
-    campaign, prober = SizeCampaign(4), SimulatedProber(POSTAL)
-    with pytest.raises(InvalidArgument, match="0 probes are under way"):
-        campaign.record([Probe(1, 8, (1,))], [1.0], 1.0)
-    batch = campaign.next_batch()
-    assert campaign.next_batch() == batch  # until it is recorded
-    samples = prober.run(batch)
-    with pytest.raises(InvalidArgument, match="one sample for each probe"):
-        campaign.record(batch, samples[1:], 1.0)
-    for odd in (float("nan"), float("inf"), -1e-9, Fraction(-1)):
-        with pytest.raises(InvalidArgument, match="timing sample"):
-            campaign.record(batch, [odd, *samples[1:]], 1.0)
-    campaign.record(batch, samples, 1.0)
-    batch = campaign.next_batch()
-    with pytest.raises(InvalidArgument, match="does not run backwards"):
-        campaign.record(batch, prober.run(batch), 0.5)

@@ -10,23 +10,15 @@ broadcasts each batch, and all ranks run it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from enum import Enum, auto
-from math import isfinite
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from collwise.errors import InvalidArgument
 from collwise.measure.fit import Seconds
 from collwise.measure.probe_costs import ProbeCosts
 
 Result = TypeVar("Result")
-
-
-class CampaignStage(Enum):
-    """What samples are used for: nothing, estimating costs, or the measurement."""
-
-    GREETING = auto()
-    SCOUTING = auto()
-    SAMPLING = auto()
+Stage: TypeAlias = Literal["greeting", "scouting", "sampling"]
+"""What samples are used for: nothing, estimating costs, or the measurement."""
+Batches: TypeAlias = Iterator[tuple[Stage, Sequence[Any]]]
 
 
 class Campaign(ABC, Generic[Result]):
@@ -39,59 +31,36 @@ class Campaign(ABC, Generic[Result]):
         self.budget_s, self.elapsed_s = budget_s, 0.0
         self._samples: dict[Any, list[Seconds]] = {}
         self._costs = ProbeCosts()
-        self._stages = self._batches()
-        self._stage = CampaignStage.GREETING
-        self._outstanding: Sequence[Any] = ()
+        self._stage: Stage = "greeting"
+        self._batches = self._plan()
         self._done = False
 
     @abstractmethod
-    def _batches(self) -> Iterator[tuple[CampaignStage, Sequence[Any]]]:
-        """What to time, batch by batch, and what its samples are used for."""
+    def _plan(self) -> Batches:
+        """What to time, batch by batch; each is recorded before the next one is asked for."""
 
     @abstractmethod
     def result(self) -> Result:
         """What the samples so far say."""
 
     def next_batch(self) -> list[Any]:
-        """What to time next, in this order; empty when done.
-
-        Until its samples are recorded, the same batch is given again.
-        """
-        if not self._outstanding and not self._done:
-            self._stage, self._outstanding = next(self._stages, (self._stage, ()))
-            self._done = not self._outstanding
-        return list(self._outstanding)
+        """What to time next, in this order; empty when done."""
+        self._stage, batch = next(self._batches, (self._stage, ()))
+        self._done = not batch
+        return list(batch)
 
     def record(self, batch: Sequence[Any], samples: Sequence[Seconds], elapsed_s: float) -> None:
         """Take the seconds that each item of a batch took, as seen by rank 0.
 
         elapsed_s: seconds since the campaign began, overheads included.
-        Raises InvalidArgument if these are not the samples of the batch that is under way.
         """
-        if list(batch) != list(self._outstanding) or len(samples) != len(batch):
-            raise InvalidArgument(
-                "record samples",
-                f"{len(samples)} samples of {len(batch)} probes;"
-                f" {len(self._outstanding)} probes are under way",
-                "record the batch that next_batch() gave, one sample for each probe",
-            )
-        if not elapsed_s >= self.elapsed_s:
-            raise InvalidArgument(
-                "record samples",
-                f"{elapsed_s} s elapsed, after {self.elapsed_s} s",
-                "use a clock that does not run backwards",
-            )
-        if odd := [x for x in samples if not isfinite(x) or x < 0]:
-            remedy = "give seconds, finite and >= 0"
-            raise InvalidArgument("a timing sample", f"{odd[0]} s", remedy)
-        if self._stage != CampaignStage.GREETING:
-            for item, sample in zip(batch, samples, strict=True):
-                self._costs.add(item.cell, float(sample))
-                if self._stage == CampaignStage.SAMPLING:
-                    self._samples.setdefault(item.cell, []).append(sample)
-            overhead_s = elapsed_s - self.elapsed_s - float(sum(samples))
-            self._costs.add_overhead(len(batch), overhead_s)
-        self.elapsed_s, self._outstanding = elapsed_s, ()
+        cells = [item.cell for item in batch]
+        if self._stage != "greeting":
+            self._costs.add(cells, samples, elapsed_s - self.elapsed_s)
+        if self._stage == "sampling":
+            for cell, sample in zip(cells, samples, strict=True):
+                self._samples.setdefault(cell, []).append(sample)
+        self.elapsed_s = elapsed_s
 
     @property
     def progress(self) -> float:

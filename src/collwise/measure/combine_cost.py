@@ -4,10 +4,10 @@ Every rank conducts a campaign of its own, and the slowest rank's median counts.
 is the slope of the times over the bytes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
-from collwise.measure.campaign import Campaign, CampaignStage
+from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import Seconds
 from collwise.measure.statistics import median_interval
 from collwise.profiles.records import CombineTime
@@ -44,10 +44,10 @@ class CombineCampaign(Campaign[CombineSamples]):
     Repetitions go round by round over all cells, so that noise affects all of them alike.
     """
 
-    def _batches(self) -> Iterator[tuple[CampaignStage, Sequence[CombineSetting]]]:
+    def _plan(self) -> Batches:
         for turn in range(MAX_REPETITIONS):
             if turn < MIN_REPETITIONS or self.elapsed_s <= self.budget_s:
-                yield CampaignStage.SAMPLING, cells()
+                yield "sampling", cells()
 
     def result(self) -> CombineSamples:
         """Seconds, by cell."""

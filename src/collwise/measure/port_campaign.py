@@ -3,7 +3,7 @@
 A size is not begun for which the budget would not suffice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot
@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from collwise.measure.campaign import Campaign, CampaignStage
+from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import middle
 from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
 from collwise.measure.probes import Experiment, ProbeSetting
@@ -64,17 +64,17 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
         """What the samples say, for every size that was reached."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
-    def _batches(self) -> Iterator[tuple[CampaignStage, Sequence[Experiment]]]:
-        yield CampaignStage.GREETING, self._probes(self.sizes[0])
+    def _plan(self) -> Batches:
+        yield "greeting", self._probes(self.sizes[0])
         for number, nbytes in enumerate(self.sizes):
             for turn in range(OPENING):
                 if (number or turn) and not self._affordable(nbytes):
                     break
-                yield CampaignStage.SAMPLING, self._probes(nbytes)
+                yield "sampling", self._probes(nbytes)
         for _ in range(MAX_REPETITIONS - OPENING):
             for nbytes in dict.fromkeys(cell.nbytes for cell in self._samples):
                 if self._affordable(nbytes):
-                    yield CampaignStage.SAMPLING, self._probes(nbytes)
+                    yield "sampling", self._probes(nbytes)
 
     def _probes(self, nbytes: int) -> list[Experiment]:
         probes: list[Experiment] = [PortProbe(nbytes, self.senders, k) for k in KS]

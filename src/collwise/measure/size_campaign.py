@@ -11,14 +11,14 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from random import Random
 
 from collwise.errors import InvalidArgument
 from collwise.measure.breakpoints import find_protocols
-from collwise.measure.campaign import Campaign, CampaignStage
+from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import (
     Fit,
     Seconds,
@@ -186,8 +186,8 @@ class SizeCampaign(Campaign[Measurement]):
             complete=not self._open and not unreached,
         )
 
-    def _batches(self) -> Iterator[tuple[CampaignStage, Sequence[Probe]]]:
-        yield CampaignStage.GREETING, greetings(self.ranks, self.sizes[0])
+    def _plan(self) -> Batches:
+        yield "greeting", greetings(self.ranks, self.sizes[0])
         yield from self._opening()
         while cells := self._open_cells():
             yield from self._round(cells)
@@ -199,12 +199,12 @@ class SizeCampaign(Campaign[Measurement]):
                 break
             yield from self._round(cells)
 
-    def _opening(self) -> Iterator[tuple[CampaignStage, Sequence[Probe]]]:
+    def _opening(self) -> Batches:
         for i, nbytes in enumerate(self.sizes):
             scouts = [cell for cell in self._cells(nbytes) if cell.k == self.ks[0]]
             if i and not self._affordable(scouts):
                 break
-            yield CampaignStage.SCOUTING, [self._probe(cell) for cell in scouts]
+            yield "scouting", [self._probe(cell) for cell in scouts]
             cells = self._worth_their_time(nbytes)
             times = OPENING
             while i and times and not self._affordable(cells * times):
@@ -213,7 +213,7 @@ class SizeCampaign(Campaign[Measurement]):
                 break
             batch = [self._probe(cell) for cell in cells * times]
             self._random.shuffle(batch)
-            yield CampaignStage.SAMPLING, batch
+            yield "sampling", batch
         unreached = self._unreached()
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
@@ -227,9 +227,7 @@ class SizeCampaign(Campaign[Measurement]):
             cells = self._cells(nbytes)
         return cells
 
-    def _round(
-        self, cells: Sequence[ProbeSetting]
-    ) -> Iterator[tuple[CampaignStage, Sequence[Probe]]]:
+    def _round(self, cells: Sequence[ProbeSetting]) -> Batches:
         costs: defaultdict[int, float] = defaultdict(float)
         for cell in cells:
             costs[cell.nbytes] += self._costs.of(cell)
@@ -250,7 +248,7 @@ class SizeCampaign(Campaign[Measurement]):
                     cost += self._costs.of(cell)
                     batch.append(self._probe(cell))
             if batch:
-                yield CampaignStage.SAMPLING, batch
+                yield "sampling", batch
 
     def _open_cells(self) -> list[ProbeSetting]:
         """What is worth more repetitions; shrinks `_open` to what is not known well enough."""

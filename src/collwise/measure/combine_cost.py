@@ -15,7 +15,7 @@ from collwise.profiles.records import CombineTime
 SIZES = (64, 1024, 16384, 131072, 1048576)
 """Bytes of the vectors."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
-"""(operator, type) measured by default."""
+"""(operator, type)."""
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
@@ -63,7 +63,7 @@ def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
     """The records of a measurement, from the seconds that each rank took for each cell."""
     records = []
     for cell in samples[0]:
-        of_ranks = [by_cell[cell] for by_cell in samples if cell in by_cell]
+        of_ranks = [by_cell[cell] for by_cell in samples]
         worst = max(map(median_interval, of_ranks))
         records.append(
             CombineTime(

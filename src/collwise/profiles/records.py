@@ -269,25 +269,15 @@ UNITS = {
 }
 
 
-def local_provenance(
-    *,
-    hosts: dict[str, int],
-    mpi4py: str,
-    command: str = "",
-    usable_cores: int | None = None,
-    engine: str = "",
-    notes: Iterable[str] = (),
-) -> Provenance:
-    """The provenance of a profile made now, here; the campaign's part is filled in later."""
+def local_provenance(**known: Any) -> Provenance:
+    """The provenance of a profile made now, here; the campaign's part is filled in later.
+
+    known: fields that only MPI and its program can tell.
+    """
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         collwise=version("collwise"),
         python=platform.python_version(),
-        mpi4py=mpi4py,
         system=platform.platform(),
-        hosts=hosts,
-        usable_cores=usable_cores,
-        command=command,
-        engine=engine,
-        notes=tuple(notes),
+        **known,
     )

@@ -189,8 +189,9 @@ def _lab() -> Iterator[CheckResult]:
     """What a lab needs, and whether one with two hosts starts; not everybody needs one."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
-        for one in missing:
-            yield CheckResult("note", _LAB, f"needs {one.what}: {one.problem}", one.remedy)
+        for lacking in missing:
+            seen = f"needs {lacking.what}: {lacking.problem}"
+            yield CheckResult("note", _LAB, seen, lacking.remedy)
         return
     begin = time.monotonic()
     try:
@@ -201,8 +202,8 @@ def _lab() -> Iterator[CheckResult]:
         return
     took_s = time.monotonic() - begin
     yield CheckResult("ok", _LAB, f"two hosts started and ended in {took_s:.1f} s")
-    for one in unmet:
-        yield CheckResult("note", _LAB, f"no {one.what.removeprefix('a ')}", one.remedy)
+    for lacking in unmet:
+        yield CheckResult("note", _LAB, f"no {lacking.what.removeprefix('a ')}", lacking.remedy)
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:

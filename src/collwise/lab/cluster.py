@@ -152,7 +152,7 @@ class Cluster:
 
         ranks: as many as fit, if None; they fill one host after the other.
         environment: this process's, if None.   folder: where it runs; the current one if None.
-        timeout_s: after so many seconds the command is killed and LabFailed raised.
+        timeout_s: seconds after which the command is killed and LabFailed raised.
         capture: return its output (or its standard output only) instead of letting it through.
         Standard input goes to it (to rank 0) unless all its output is captured.
         """

@@ -33,7 +33,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     load: float
     """Share of one core that the switch used."""
     busiest_load: float
-    """The same over the busiest quarter of a second."""
+    """Share of one core that the switch used in its busiest quarter of a second."""
     punctual: bool
     """Whether the switch runs before all other processes (SCHED_FIFO)."""
     late_windows_s: tuple[tuple[float, float], ...] = ()

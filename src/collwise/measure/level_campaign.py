@@ -11,7 +11,7 @@ from collwise.measure.size_campaign import Measurement, SizeCampaign
 from collwise.model.placement import Placement
 
 OUTERMOST = 5.0
-"""Messages take longest there: it gets so many times the budget of any other."""
+"""The outermost level, where messages take longest, gets this many times another one's budget."""
 Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], Campaign[Any]], float, float], Any]
 """Runs a campaign on some ranks and returns its result.  It is given the ranks, what makes the
 campaign, the share of the whole that was done before, and the share that this is."""

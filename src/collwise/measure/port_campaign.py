@@ -24,7 +24,7 @@ MAX_REPETITIONS = 15
 KS = (2, 4)
 """Messages of each sender: with fewer the port is not yet busy all the time."""
 NOTICED = 1.1
-"""If several senders take less than so many times as long as one, the port counts as free."""
+"""The port counts as free unless several senders take this many times as long as one does."""
 FILLED = 0.8
 """Where g is above this share of the time per message, one rank alone may fill the port."""
 _ERRORS = 1.96
@@ -104,11 +104,11 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
 
     def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
         """Between two medians, and its standard error."""
-        every = [self._samples[cell] for cell in (less, more)]
-        low, high = map(middle, every)
-        if min(map(len, every)) < 2:
+        samples = [self._samples[cell] for cell in (less, more)]
+        low, high = map(middle, samples)
+        if min(map(len, samples)) < 2:
             return high - low, None
-        errors = [standard_error(median_interval(values), len(values)) for values in every]
+        errors = [standard_error(median_interval(values), len(values)) for values in samples]
         return high - low, hypot(*errors)
 
 
@@ -135,9 +135,9 @@ def port_times(
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
     """Seconds per message of a single sender, and at most: lines between measured sizes."""
-    own = [p for p in points if p.mode == "nonblocking"]
-    most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in own]
-    sizes, times = [p.nbytes for p in own], [p.t0_s for p in own]
+    judged = [p for p in points if p.mode == "nonblocking"]
+    most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
+    sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]
     return float(np.interp(nbytes, sizes, times)), float(np.interp(nbytes, sizes, most))
 
 

@@ -140,7 +140,7 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 
 
 def usual_ks(ranks: int) -> tuple[int, ...]:
-    """The numbers of targets worth trying with so many ranks: distinct ones, up to 8.
+    """The numbers of targets worth trying with `ranks` ranks: distinct ones, up to 8.
 
     With two or three ranks there are too few to see a slope: targets repeat then.
     """

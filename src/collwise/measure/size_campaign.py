@@ -47,17 +47,17 @@ SIZES = (
 what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
 
 FEWEST_SIZES = 5
-"""Of the usual sizes, however small the messages are in which somebody is interested."""
+"""The usual sizes that are measured at least, however small the messages of interest are."""
 PATIENCE = 4
-"""A budget that tells nothing is exceeded up to so many times."""
+"""A campaign that has learned nothing may take up to this many times its budget."""
 ROUND = 5
 """The least number of repetitions in a round."""
 FEWEST = 6
 """With fewer repetitions no median is known with 95 % confidence, however alike they look."""
 LARGEST_SHARE = 1 / 20
-"""Of the budget, for one repetition of all probes of a size."""
+"""The share of the budget for one repetition of all probes of a size."""
 LONG = 1.5
-"""Of messages that take so many times as long as the shortest, t0 is seen with few targets."""
+"""Messages that take this many times as long as the shortest show their t0 with few targets."""
 MORE_OFTEN = 8
 """The most by which short probes are at first repeated more often than long ones."""
 TOLERANCE = 0.01

@@ -110,7 +110,7 @@ def judge(
 
 
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
-    """How well times of messages of so many bytes are known: a remark, and the digits to show.
+    """How well times of messages of `nbytes` bytes are known: a remark, and the digits to show.
 
     By the nearest size with non-blocking sends; no remark, and three digits, where that is stable.
     """

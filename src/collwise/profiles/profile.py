@@ -108,7 +108,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise ValueError("other_placements: two measurements have the same placement")
 
     def at(self, ranks: int, placement: str = "") -> "Profile":
-        """The same profile, whose measurements are those for so many ranks, or the nearest.
+        """The profile with its measurements for `ranks` ranks, or the nearest number, in front.
 
         placement: as `placement_of` names it, if it is known; measurements with it come first.
         """
@@ -134,7 +134,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return (self.measurements, *self.other_placements)
 
     def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-        """The results of races, without those on so many ranks whose placement was another one.
+        """The results of races, without those on `ranks` ranks whose placement was another one.
 
         placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
         """
@@ -196,7 +196,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return median(known) if known else None
 
     def with_race_results(self, results: Iterable[RaceResult]) -> "Profile":
-        """The same profile with these results; a newer one replaces an older one."""
+        """The profile with these results, too; a newer one replaces an older one."""
         by_key = {result.key: result for result in (*self.race_results, *results)}
         ordered = tuple(by_key[key] for key in sorted(by_key))
         return msgspec.structs.replace(self, race_results=ordered)
@@ -321,6 +321,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def with_measurements(profile: Profile, **changes: Any) -> Profile:
-    """The same profile, with other values of some fields of what was measured last."""
+    """The profile with other values of some fields of what was measured last."""
     measurements = msgspec.structs.replace(profile.measurements, **changes)
     return msgspec.structs.replace(profile, measurements=measurements)

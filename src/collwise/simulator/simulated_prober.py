@@ -78,7 +78,7 @@ def observed(probe: Experiment, machine: Machine) -> Fraction:
 
 
 def _renumbered(probe: Probe) -> Probe:
-    """The same probe on the ranks 1, 2, …: an ideal network does not know which rank is which."""
+    """The probe on the ranks 1, 2, …: an ideal network does not know which rank is which."""
     names = {target: 1 + i for i, target in enumerate(dict.fromkeys(probe.targets))}
     targets = tuple(names[target] for target in probe.targets)
     return Probe(probe.experiment, probe.nbytes, targets, probe.blocking)

@@ -130,7 +130,7 @@ def start(
 ) -> int:
     """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
 
-    limit_s: after so many seconds it is ended, and NoMPI says so.  A signal that ends this process
+    limit_s: seconds after which it is ended, and NoMPI says so.  A signal that ends this process
     ends the ranks first.
     """
     command = command_line(ranks, arguments)

@@ -55,21 +55,20 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> list[Task]:
-    """The calls on so many ranks, none of which decides about another.
+    """What to race of the calls on `ranks` ranks: no race of one would decide about another.
 
-    Those on which rank 0 spent most time first; where that is not known, the most frequent.
-
+    The calls on which rank 0 spent most time come first, then the most frequent.
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
     summary = read_summary(path)
-    calls = [one for one in summary.calls if one.collective and one.ranks == ranks > 1]
+    calls = [call for call in summary.calls if call.collective and call.ranks == ranks > 1]
     tasks: list[Task] = []
-    for call in sorted(calls, key=lambda one: (-(one.spent_s or 0), -one.times)):
+    for call in sorted(calls, key=lambda call: (-(call.spent_s or 0), -call.times)):
         task = _task(call)
         if task is not None and len(tasks) < MAX_TASKS and not any(_near(task, t) for t in tasks):
             tasks.append(task)
     if not tasks:
-        others = sorted({one.ranks for one in summary.calls if one.collective} - {1, ranks})
+        others = sorted({call.ranks for call in summary.calls if call.collective} - {1, ranks})
         seen = f"it has no calls on {ranks} ranks that plans could serve"
         remedy = f"try -n {others[0]}" if others else "nothing is to be tuned for this program"
         raise InvalidArgument(_asked(path), seen, remedy)

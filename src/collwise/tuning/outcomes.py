@@ -58,7 +58,7 @@ class Task:
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
 
     def resized(self, nbytes: int) -> "Task":
-        """The same task with another message size, in bytes, or other bytes from each source.
+        """The task with another message size, in bytes, or other bytes from each source.
 
         Sizes are rounded up to whole elements, and to equal blocks where every rank gets its own.
         """
@@ -84,7 +84,7 @@ class RaceVerdict:
 
     @property
     def plain_race(self) -> Race:
-        """The same race, its candidates labelled as in plans."""
+        """The race with its candidates labelled as in plans."""
         samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
         return replace(self.race, samples=samples)
 

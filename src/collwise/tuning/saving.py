@@ -39,7 +39,7 @@ class Merged(NamedTuple):
 
     @property
     def document(self) -> dict[str, list[str]]:
-        """The same as JSON."""
+        """The phrases by what they are about, for JSON."""
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
@@ -119,7 +119,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
     Of what became of the earlier ones, it says only what was dropped.
     Raises InvalidArgument if they are of different machines.
     """
-    first, *others = sorted(profiles, key=lambda one: one.provenance.created)
+    first, *others = sorted(profiles, key=lambda profile: profile.provenance.created)
     merged = Merged(first)
     for other in others:
         if differences := first.fingerprint.differences(other.fingerprint):
@@ -134,7 +134,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
-    """A profile without the races of a collective, or on so many ranks, or both."""
+    """A profile without the races of a collective, on a number of ranks, or both."""
     kept = [
         race
         for race in profile.race_results

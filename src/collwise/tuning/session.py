@@ -29,9 +29,9 @@ from collwise.verifier import verify
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
-"""Of the time budget; the races share the rest."""
+"""The share of the time budget for measuring; the races share the rest."""
 LARGEST_PROVED = 256
-"""Schedules of up to so many ranks are proved right before they run."""
+"""Schedules for up to this many ranks are proved right before they run."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the session is, from 0 to 1 (on rank 0)."""

@@ -131,11 +131,11 @@ class SizeCampaign(Campaign[Measurement]):
             remedy = "give 1 or more different whole numbers of bytes, >= 1"
             raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)
         self.asked = sizes is not None
-        self.sizes, self.ks = tuple(sorted(set(numbers))), usual_ks(ranks)
+        self.sizes = tuple(sorted(set(numbers)))
         self.modes, self.repetitions, self.seed = tuple(modes), repetitions, seed
         self._limit_s = budget_s
         self._random = Random(seed)
-        self._ks = dict.fromkeys(self.sizes, self.ks)
+        self._ks = dict.fromkeys(self.sizes, usual_ks(ranks))
         self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
 
     @property
@@ -193,15 +193,15 @@ class SizeCampaign(Campaign[Measurement]):
             yield from self._round(cells)
         # Too little to say anything: the smallest size, which costs least, gets more.
         self._limit_s = PATIENCE * self.budget_s
-        while self._samples and not all(map(self._significant_fits, self.modes)):
+        while not all(map(self._significant_fits, self.modes)):
             cells = [cell for cell in self._cells(self.sizes[0]) if self._affordable([cell])]
-            if not cells or len(self._samples.get(cells[0], ())) >= self.repetitions:
+            if not cells or len(self._samples[cells[0]]) >= self.repetitions:
                 break
             yield from self._round(cells)
 
     def _opening(self) -> Batches:
         for i, nbytes in enumerate(self.sizes):
-            scouts = [cell for cell in self._cells(nbytes) if cell.k == self.ks[0]]
+            scouts = [cell for cell in self._cells(nbytes) if cell.k == self._ks[nbytes][0]]
             if i and not self._affordable(scouts):
                 break
             yield "scouting", [self._probe(cell) for cell in scouts]
@@ -234,8 +234,8 @@ class SizeCampaign(Campaign[Measurement]):
         longest = max(costs.values())
         pending: list[ProbeSetting] = []
         for cell in cells:
-            done, own = len(self._samples.get(cell, ())), costs[cell.nbytes]
-            often = min(longest / own, MORE_OFTEN) if own else 1
+            done = len(self._samples[cell])
+            often = min(longest / costs[cell.nbytes], MORE_OFTEN)
             pending += [cell] * min(max(round(ROUND * often), done // 2), self.repetitions - done)
         self._random.shuffle(pending)
         while pending:
@@ -254,17 +254,15 @@ class SizeCampaign(Campaign[Measurement]):
         """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
-            fewest = min(map(len, samples.values()), default=0)
-            if fewest >= min(FEWEST, self.repetitions):
-                uncertainty = find_uncertainty(samples)
-                if uncertainty is not None and max(uncertainty) <= TOLERANCE:
-                    self._open.remove((nbytes, mode))
+            enough = min(map(len, samples.values())) >= min(FEWEST, self.repetitions)
+            if enough and max(find_uncertainty(samples) or (1.0,)) <= TOLERANCE:
+                self._open.remove((nbytes, mode))
         return [
             cell
             for nbytes in self.sizes
             for cell in self._cells(nbytes)
             if (nbytes, cell.blocking) in self._open
-            and len(self._samples.get(cell, ())) < self.repetitions
+            and len(self._samples[cell]) < self.repetitions
             and self._affordable([cell])
         ]
 

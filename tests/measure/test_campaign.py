@@ -10,6 +10,12 @@ from typing import Literal
 import pytest
 
 from collwise.errors import InvalidArgument
+from collwise.measure.combine_cost import (
+    MAX_REPETITIONS,
+    MIN_REPETITIONS,
+    CombineCampaign,
+    slowest,
+)
 from collwise.measure.fit import Seconds
 from collwise.measure.probes import Experiment, Probe
 from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
@@ -399,6 +405,15 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
     assert all(fit.law.t0 > 0 and fit.law.lam >= 1 for fit in measurement.fits)
 
 
+def test_a_clock_that_stands_still_tells_nothing() -> None:
+    class Stopped(SimulatedProber):
+        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+            return [0.0 * float(x) for x in super().run(probes)]
+
+    with pytest.raises(InvalidArgument, match=r"no message size gave times"):
+        Stopped(POSTAL, overhead_s=1e-3).conduct(SizeCampaign(4, sizes=(8, 512), budget_s=1))
+
+
 def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
     """LogGP with a large gap: the receiver has the message before the sender is free."""
     machine = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=6e-6, G_s=0)
@@ -423,3 +438,21 @@ def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
 def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
     with pytest.raises(InvalidArgument, match=seen):
         SizeCampaign(**({"ranks": 4} | options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "rounds"),
+    [(1e-9, MIN_REPETITIONS), (20.5, 11), (1e9, MAX_REPETITIONS)],
+)
+def test_combining_is_timed_until_the_budget_ends(budget_s: float, rounds: int) -> None:
+    """A round takes 2 seconds.  The slowest rank counts."""
+    campaign, elapsed_s = CombineCampaign(budget_s), 0.0
+    while batch := campaign.next_batch():
+        elapsed_s += 2
+        campaign.record(batch, [1e-9 * cell.nbytes for cell in batch], elapsed_s)
+    assert campaign.progress == 1
+    fast = campaign.result()
+    slow = {cell: [2 * sample for sample in samples] for cell, samples in fast.items()}
+    for time in slowest([fast, slow]):
+        assert time.median_s == time.interval_s[0] == pytest.approx(2e-9 * time.nbytes)
+        assert time.repetitions == rounds

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.measure.level_probes import BesideProbe, PortProbe
 from collwise.measure.probes import (
     EXPERIMENTS,
     Probe,
@@ -69,6 +70,14 @@ def test_every_send_has_its_receive_and_nobody_talks_to_itself(
     cost = Cost(Fraction(2), Fraction(5))
     machine = Machine.postal(t0_s=2, lam=Fraction(5, 2))
     assert ideal(probe.schedule(), machine).finish[0] == probe.expected(cost)
+
+
+def test_probes_of_ports_on_as_many_ranks_as_they_need() -> None:
+    machine = Machine.postal(t0_s=1, lam=2)
+    # Rank 2 hears at 3 and sends until 7; its receiver reports at 8, and rank 3 answers at 10.
+    assert ideal(PortProbe(8, 3, 4).schedule(), machine).finish[0] == 12
+    for k in (1, 2):
+        assert ideal(BesideProbe(8, 1, 3, k).schedule(), machine).finish[0] == 4 + (k - 1)
 
 
 def who(probe: Probe, rank: int) -> list[tuple[type, int]]:

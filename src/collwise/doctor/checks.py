@@ -90,22 +90,18 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
 
 
 def _library(mpi: Answer) -> Iterator[CheckResult]:
-    line = f"{mpi['library']} (MPI {mpi['standard']}), mpi4py {version('mpi4py')}"
-    yield ok("MPI library", line)
+    standard = f"{mpi['library']} (MPI {mpi['standard']})"
+    yield ok("MPI library", f"{standard}, mpi4py {version('mpi4py')}")
     if mpi["multiple"]:
-        seen = "MPI_THREAD_MULTIPLE: started schedules advance by themselves"
-        yield ok("threads", seen)
+        yield ok("threads", "MPI_THREAD_MULTIPLE: started schedules advance by themselves")
     else:
         seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
         yield note("threads", seen, remedy)
     yield _engine(mpi)
     if not mpi["persistent"]:
-        seen, remedy = (
-            "this library has none (MPI before 4.0)",
-            "races compare with its blocking ones",
-        )
-        yield note("persistent collectives", seen, remedy)
+        seen = "this library has none (MPI before 4.0)"
+        yield note("persistent collectives", seen, "races compare with its blocking ones")
 
 
 def _engine(mpi: Answer) -> CheckResult:
@@ -170,10 +166,8 @@ def _profile(path: Path, here: Fingerprint, engine: str) -> CheckResult:
         seen += f"; measured with the {made.engine} engine, while {engine} serves"
         return note("profile", seen, "tune again: `collwise tune`")
     if profile.verdict != STABLE:
-        remedy = next(
-            iter(profile.advice), "tune again with more --budget, while nothing else runs"
-        )
-        return note("profile", seen, remedy)
+        usual = "tune again with more --budget, while nothing else runs"
+        return note("profile", seen, next(iter(profile.advice), usual))
     return ok("profile", seen)
 
 

@@ -178,8 +178,13 @@ def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:
         process.terminate()
     else:
         process.kill()  # Hydra prints a banner if it can; its proxies end the ranks either way
+    await_end(process, 5)
+
+
+def await_end(process: "subprocess.Popen[bytes]", limit_s: float) -> None:
+    """Wait for the end of a process, which is killed if it takes longer than the limit."""
     try:
-        process.wait(5)
+        process.wait(limit_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -17,7 +17,7 @@ from collwise.measure.combine_cost import (
     slowest,
 )
 from collwise.measure.fit import Seconds
-from collwise.measure.probes import Experiment, Probe
+from collwise.measure.probes import AnyProbe, Probe
 from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
 from collwise.measure.stability import OPENING
 from collwise.model.machine import Cost, Machine
@@ -146,19 +146,6 @@ def test_a_switch_at_the_eager_limit_is_found() -> None:
         assert _machine(measurement).message(nbytes) == EAGER_LIMIT.message(nbytes)
 
 
-def test_the_shape_of_the_delta() -> None:
-    measurement = _conduct(Delta(), 64, modes=(False,))
-    lam = {fit.nbytes: fit.law.lam for fit in measurement.fits}
-    assert lam[512] == Fraction(9, 5) == max(lam.values())
-    assert lam[16384] == Fraction(21, 20)
-    below = [lam[n] for n in SIZES if n <= 512]
-    above = [lam[n] for n in SIZES if n >= 512]
-    assert below == sorted(below)
-    assert above == sorted(above, reverse=True)
-    fixed = {(fit.law.lam - 1) * fit.law.t0 for fit in measurement.fits if fit.nbytes >= 512}
-    assert fixed == {Fraction(155, 100) * Delta().alpha}
-
-
 def test_both_ways_of_sending_are_told_apart() -> None:
     slower = Machine.postal(t0_s="3e-6", lam=1)
     campaign = SizeCampaign(5, sizes=(8, 4096), budget_s=10)
@@ -255,7 +242,7 @@ def test_what_is_known_is_left_alone() -> None:
     assert 6 <= counts.pop() <= 10
 
     class Uneven(SimulatedProber):
-        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             noisy = super().run(probes)
             quiet = SimulatedProber(POSTAL).run(probes)
             return [n if p.nbytes > 8 else q for p, n, q in zip(probes, noisy, quiet, strict=True)]
@@ -342,7 +329,7 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
     line = _piecewise((8, 65536, ("1e-6", "1e-9"), ("40e-6", "1e-9")))
 
     class OneLevel(SimulatedProber):
-        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             return [
                 Fraction(81, 10**6) if p.nbytes == 512 else x
                 for p, x in zip(probes, super().run(probes), strict=True)
@@ -382,7 +369,7 @@ class Loaded(SimulatedProber):
 
     quiet_s = 0.02
 
-    def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
         loaded, exact = self.elapsed_s < self.quiet_s, super().run(probes)
         return [Fraction(1, 10**5 + len(exact) * i) if loaded else x for i, x in enumerate(exact)]
 
@@ -407,7 +394,7 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
 
 def test_a_clock_that_stands_still_tells_nothing() -> None:
     class Stopped(SimulatedProber):
-        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             return [0.0 * float(x) for x in super().run(probes)]
 
     with pytest.raises(InvalidArgument, match=r"no message size gave times"):

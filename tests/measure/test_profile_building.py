@@ -9,7 +9,7 @@ import pytest
 from tests.profiles.example import FINGERPRINT, PROVENANCE
 
 from collwise.measure.fit import Seconds
-from collwise.measure.probes import Experiment
+from collwise.measure.probes import AnyProbe
 from collwise.measure.profile_building import build_profile
 from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
 from collwise.model.machine import Machine
@@ -87,7 +87,7 @@ def test_what_is_unknown_stays_unknown() -> None:
     """One repetition: no interval; an experiment without growth: no λ of its own."""
 
     class OneLevel(SimulatedProber):
-        def run(self, probes: Sequence[Experiment]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             exact = super().run(probes)
             flat = Fraction(9)
             return [

@@ -60,12 +60,6 @@ def test_the_verdict_on_a_size(one: MeasuredSize, verdict: str) -> None:
     assert judge_point(one) == verdict
 
 
-def test_a_quiet_machine_is_stable_and_needs_no_advice() -> None:
-    prober = SimulatedProber(Machine.postal(t0_s=1e-6, lam=2))
-    profile = build_profile(prober.conduct(SizeCampaign(9)), FINGERPRINT, MADE)
-    assert (profile.verdict, profile.advice) == (STABLE, ())
-
-
 def test_a_machine_with_noise_is_stable() -> None:
     """Of 10 %, in 5 seconds: hardly any measurement was."""
     prober = SimulatedProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)

@@ -11,7 +11,7 @@ one, t0: a message to another group is sent before one to a neighbour, who answe
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from collwise.measure.probes import Experiment, ProbeSetting
+from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 
@@ -40,7 +40,7 @@ class PortTeam(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PortProbe(Experiment):
+class PortProbe(AnyProbe):
     """Ranks 0 … q − 1 send k messages each to the ranks q … 2q − 1; rank 0 hears when all came.
 
     Rank 0 tells the others to begin by messages of a byte; those that have received tell rank q,
@@ -78,7 +78,7 @@ class PortProbe(Experiment):
 
 
 @dataclass(frozen=True)
-class BesideProbe(Experiment):
+class BesideProbe(AnyProbe):
     """Rank 0 sends a byte to a neighbour, who answers; with k = 2 after a message to another group.
 
     The difference is how long that message keeps rank 0 itself busy.

@@ -14,7 +14,7 @@ import numpy as np
 from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import middle
 from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
-from collwise.measure.probes import Experiment, ProbeSetting
+from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
@@ -76,8 +76,8 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
                 if self._affordable(nbytes):
                     yield "sampling", self._probes(nbytes)
 
-    def _probes(self, nbytes: int) -> list[Experiment]:
-        probes: list[Experiment] = [PortProbe(nbytes, self.senders, k) for k in KS]
+    def _probes(self, nbytes: int) -> list[AnyProbe]:
+        probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
         probes += [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
         self._random.shuffle(probes)
         return probes

@@ -41,7 +41,7 @@ class ProbeSetting(NamedTuple):
         return self.experiment * (self.k - 1), 2
 
 
-class Experiment(ABC):
+class AnyProbe(ABC):
     """What is timed on rank 0.  Hashable, small, equal on all ranks."""
 
     nbytes: int
@@ -75,7 +75,7 @@ class Experiment(ABC):
 
 
 @dataclass(frozen=True)
-class Probe(Experiment):
+class Probe(AnyProbe):
     """One of the two experiments.
 
     experiment: 1 or 2.  nbytes: of every message, >= 1.  targets: the ranks P_1 … P_k, none of them

@@ -203,13 +203,11 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         def alike(time: CombineTime) -> tuple[bool, bool]:
             return (time.op, time.dtype) == (op, dtype), time.dtype == dtype
 
-        if not self.combining:
-            return []
-        first = max(self.combining, key=alike)  # of equally good ones the first
+        best = max(self.combining, key=alike, default=None)  # of equally good ones the first
         return sorted(
             (t.nbytes, t.median_s)
             for t in self.combining
-            if (t.op, t.dtype) == (first.op, first.dtype)
+            if best is not None and (t.op, t.dtype) == (best.op, best.dtype)
         )
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from collwise.errors import InvalidArgument
 from collwise.measure.campaign import Campaign, Result
-from collwise.measure.probes import Experiment, Probe
+from collwise.measure.probes import AnyProbe, Probe
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.timing import simulate
@@ -45,7 +45,7 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
         self._random = Random(seed)
 
-    def run(self, probes: Sequence[Experiment]) -> list[Fraction | float]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[Fraction | float]:
         """Seconds that each probe takes, as P_0 sees them."""
         samples = [self._sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
@@ -57,7 +57,7 @@ class SimulatedProber:
             campaign.record(batch, self.run(batch), self.elapsed_s)
         return campaign.result()
 
-    def _sample(self, probe: Experiment) -> Fraction | float:
+    def _sample(self, probe: AnyProbe) -> Fraction | float:
         machine = self.blocking if probe.blocking else self.machine
         time = observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
         if not self.noise:
@@ -68,7 +68,7 @@ class SimulatedProber:
 
 
 @lru_cache(maxsize=4096)
-def observed(probe: Experiment, machine: Machine) -> Fraction:
+def observed(probe: AnyProbe, machine: Machine) -> Fraction:
     """Exact seconds until P_0 has the answer, from the simulated schedule (no closed form).
 
     On a machine with levels the ranks are those of its placement.

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from collwise.measure.campaign import Campaign, Result
 from collwise.measure.combine_cost import BATCH_S, CombineCampaign, CombineSetting, slowest
 from collwise.measure.level_campaign import measure_levels
-from collwise.measure.probes import Experiment
+from collwise.measure.probes import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.placement import Placement
@@ -159,11 +159,11 @@ class Prober:
         self._rank = comm.Get_rank()
         self._memory = [allocate(largest)]  # for what is sent, and for each message on its way here
 
-    def run(self, probes: Sequence[Experiment]) -> list[float]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
         return [self._one(probe) for probe in probes]
 
-    def _one(self, probe: Experiment) -> float:
+    def _one(self, probe: AnyProbe) -> float:
         operations = probe.operations(self._rank)
         receives = self._bind([op for op in operations if isinstance(op, Recv)])
         sent = [op for op in operations if isinstance(op, Send)]

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -166,19 +167,16 @@ def _together(
     """
     if old is None:
         return new, [], []
-    both = zip(old.levels, new.levels, strict=True)
-    new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
-    fresh = {(p.mode, p.nbytes) for p in new.points}
-    stale = {(p.mode, p.nbytes) for p in old.points}
-    medians = [m for m in old.medians if (m.mode, m.nbytes) in stale - fresh]
+    size = attrgetter("mode", "nbytes")
+    levels = tuple(_of_level(*pair) for pair in zip(old.levels, new.levels, strict=True))
+    fresh, stale = set(map(size, new.points)), set(map(size, old.points))
+    medians = [m for m in new.medians if size(m) in fresh]
+    medians += [m for m in old.medians if size(m) in stale - fresh]
     measured = msgspec.structs.replace(
-        new,
-        medians=(*(m for m in new.medians if (m.mode, m.nbytes) in fresh), *medians),
-        combining=_combining(old, new),
+        new, levels=levels, medians=tuple(medians), combining=_combining(old, new)
     )
     if stale - fresh:
-        kept = [p for p in old.points if (p.mode, p.nbytes) in stale - fresh]
-        points = _in_segments([*new.points, *kept])
+        points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
         made = new.provenance
         judgement = judge(points, made, made.usable_cores or cores)
         measured = msgspec.structs.replace(
@@ -187,11 +185,16 @@ def _together(
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
 
 
+def _joined(old: Iterable[Any], new: Sequence[Any], *about: str) -> list[Any]:
+    """The new records, and the old ones about something else.   about: the fields that say what."""
+    key = attrgetter(*about)
+    fresh = set(map(key, new))
+    return [*new, *(record for record in old if key(record) not in fresh)]
+
+
 def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
     """What combining takes, by both: the levels do not matter for it."""
-    cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
-    kept = (t for t in old.combining if (t.op, t.dtype, t.nbytes) not in cells)
-    return (*new.combining, *kept)
+    return tuple(_joined(old.combining, new.combining, "op", "dtype", "nbytes"))
 
 
 def _levels(measured: Measurements) -> str:
@@ -201,11 +204,9 @@ def _levels(measured: Measurements) -> str:
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
     """A level measured again: sizes that were not measured this time are kept."""
-    fresh, sizes = {(p.mode, p.nbytes) for p in new.points}, {t.nbytes for t in new.port}
-    points = (*new.points, *(p for p in old.points if (p.mode, p.nbytes) not in fresh))
-    port = (*new.port, *(t for t in old.port if t.nbytes not in sizes))
-    ordered = sorted(port, key=lambda time: time.nbytes)
-    return msgspec.structs.replace(new, points=_in_segments(points), port=tuple(ordered))
+    port = sorted(_joined(old.port, new.port, "nbytes"), key=attrgetter("nbytes"))
+    points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
+    return msgspec.structs.replace(new, points=points, port=tuple(port))
 
 
 def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:

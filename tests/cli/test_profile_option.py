@@ -13,7 +13,7 @@ import pytest
 from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import local_fingerprint
-from collwise.profiles.profile import VERSION
+from collwise.profiles.profile import VERSION, with_measurements
 from collwise.profiles.store import default_path
 from tests.cli.conftest import Run
 from tests.profiles.example import example
@@ -81,7 +81,7 @@ def test_uncertain_times(collwise: Run, folder: Path, width: float, time: str) -
     ends = (1e-6 * exp(-width), 1e-6 * exp(width))
     sure = example()
     points = [msgspec.structs.replace(p, t0_interval_s=ends) for p in sure.points]
-    msgspec.structs.replace(sure, points=tuple(points)).save(folder / "profile.json")
+    with_measurements(sure, points=tuple(points)).save(folder / "profile.json")
     note = f"at 64 bytes t0 is known to ± {width:.0%}, λ to ± 3%; measure again"
     notes = json.loads(collwise(*PLAN, "--json").out)["machine_notes"]
     noisy = width > 0.1

@@ -13,7 +13,7 @@ from collwise.errors import CollwiseError
 from collwise.measure.race import LIBRARY
 from collwise.planner.choose import plan_for
 from collwise.planner.race_lookup import known_races, verdict
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import RaceResult
 from collwise.profiles.store import default_path
 from collwise.schedule.problem import Problem
@@ -105,10 +105,9 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
 
 
 def test_merging_exporting_importing(collwise: Run, store: dict[str, Path], folder: Path) -> None:
-    later = msgspec.structs.replace(
-        known("One MPI 1.0", race(16)),
-        provenance=msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00"),
-    ).save(folder / "later.json")
+    made = msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00")
+    newest = with_measurements(known("One MPI 1.0", race(16)), provenance=made)
+    later = newest.save(folder / "later.json")
     assert collwise("wisdom", "merge", later, "one", "-o", "both.json").code == 0
     both = Profile.load(folder / "both.json")
     assert {r.ranks for r in both.race_results} == {4, 8, 16}

@@ -1,20 +1,23 @@
 """What `collwise doctor` finds: MPI's answers are made up, files and processes are real."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
-from tests.figures.examples import profile
+from tests.profiles.example import profile
 
 from collwise.doctor import checks
 from collwise.doctor.checks import CheckResult
 from collwise.errors import NoMPI
 from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.system.launcher import INSTALL, Launched
 
 LIBRARY: dict[str, Any] = {
@@ -115,30 +118,33 @@ def test_ranks_that_do_not_start(look: Look, sizes: tuple[int, ...]) -> None:
     assert found.seen == "/bin/mpiexec did not start 2 ranks: not enough slots"
 
 
-def test_no_launcher(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> str:
-        raise NoMPI("starting ranks", "no mpiexec was found", "install one")
-
-    monkeypatch.setattr(checks, "find_mpiexec", none)
+@pytest.mark.parametrize(
+    ("name", "answer", "expected"),
+    [
+        (
+            "find_mpiexec",
+            NoMPI("starting ranks", "no mpiexec was found", "install one"),
+            ("wrong", "starting ranks: no mpiexec was found", "install one"),
+        ),
+        (
+            "command_line",
+            PermissionError(13, "Permission denied"),
+            ("wrong", "[Errno 13] Permission denied", INSTALL),
+        ),
+        (
+            "launched",
+            [Launched("srun", 0, 4)],
+            ("note", "doctor itself runs under srun", "run it alone, without a launcher"),
+        ),
+    ],
+)
+def test_launchers(
+    look: Look, monkeypatch: pytest.MonkeyPatch, name: str, answer: Any, expected: tuple[str, ...]
+) -> None:
+    """There is none, it cannot run, or it runs us."""
+    monkeypatch.setattr(checks, name, mock.Mock(side_effect=answer))
     [found] = look()["launcher"]
-    assert (found.status, found.remedy) == ("wrong", "install one")
-    assert "no mpiexec was found" in found.seen
-
-
-def test_a_launcher_that_cannot_run(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> list[str]:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(checks, "command_line", broken)
-    [found] = look()["launcher"]
-    assert (found.status, found.remedy) == ("wrong", INSTALL)
-    assert "Permission denied" in found.seen
-
-
-def test_under_a_launcher(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "launched", lambda: Launched("srun", 0, 4))
-    [found] = look()["launcher"]
-    assert (found.status, found.seen) == ("note", "doctor itself runs under srun")
+    assert (found.status, found.seen, found.remedy) == expected
 
 
 @pytest.mark.parametrize(("cores", "status"), [(1, "note"), (3, "note"), (4, "ok"), (128, "ok")])
@@ -157,48 +163,37 @@ def test_no_profile_yet(look: Look, tmp_path: Path) -> None:
     ]
 
 
-def test_a_profile_of_this_machine(look: Look, tmp_path: Path) -> None:
-    path = profile(fingerprint=HERE, verdict="stable").save(tmp_path / "profile.json")
+GOOD = profile(fingerprint=HERE)
+ABACUS = profile(fingerprint=msgspec.structs.replace(HERE, cpu_model="an abacus"))
+NOISY = with_measurements(GOOD, verdict="noisy: so so", advice=("start fewer ranks",))
+
+
+def by_engine(engine: str) -> Profile:
+    made = msgspec.structs.replace(GOOD.provenance, engine=engine)
+    return with_measurements(GOOD, provenance=made)
+
+
+@pytest.mark.parametrize(
+    ("saved", "status", "seen", "remedy"),
+    [
+        (GOOD, "ok", r", of 2025-01-02T03:04:05\+00:00: stable$", "^$"),
+        (NOISY, "note", ": noisy: so so$", "^start fewer ranks$"),
+        (by_engine("compiled"), "ok", ": stable$", "^$"),
+        (by_engine("python"), "note", "with the python engine, while compiled serves$", "tune"),
+        (ABACUS, "wrong", "'an abacus' there", "measure here"),
+        (None, "wrong", "", "measure again"),
+    ],
+)
+def test_profiles(
+    look: Look, tmp_path: Path, saved: Profile | None, status: str, seen: str, remedy: str
+) -> None:
+    """None stands for a damaged file.  A noisy one was called ok."""
+    path = tmp_path / "profile.json"
+    path.write_text("{" if saved is None else saved.to_json())
     [found] = look()["profile"]
-    assert found == CheckResult(
-        "ok", "profile", f"{path}, of 2025-01-02T03:04:05+00:00: stable", ""
-    )
-
-
-def test_a_noisy_profile(look: Look, tmp_path: Path) -> None:
-    """It was called ok."""
-    noisy = profile(fingerprint=HERE, verdict="noisy: so so", advice=("start fewer ranks",))
-    noisy.save(tmp_path / "profile.json")
-    [found] = look()["profile"]
-    assert (found.status, found.remedy) == ("note", "start fewer ranks")
-    assert found.seen.endswith(": noisy: so so")
-
-
-def test_a_profile_of_another_engine(look: Look, tmp_path: Path) -> None:
-    old = profile(fingerprint=HERE, verdict="stable")
-    for engine in ("compiled", "python"):
-        made = msgspec.structs.replace(old.provenance, engine=engine)
-        msgspec.structs.replace(old, provenance=made).save(tmp_path / "profile.json")
-        [found] = look()["profile"]
-        assert found.status == ("ok" if engine == "compiled" else "note")
-        unlike = "measured with the python engine, while compiled serves"
-        assert found.seen.endswith(unlike) == (engine == "python")
-
-
-def test_a_profile_of_another_machine(look: Look, tmp_path: Path) -> None:
-    strange = msgspec.structs.replace(HERE, cpu_model="an abacus")
-    profile(fingerprint=strange).save(tmp_path / "profile.json")
-    [found] = look()["profile"]
-    assert found.status == "wrong"
-    assert "'an abacus' there" in found.seen
-    assert "measure here" in found.remedy
-
-
-def test_a_damaged_profile(look: Look, tmp_path: Path) -> None:
-    (tmp_path / "profile.json").write_text("{")
-    [found] = look()["profile"]
-    assert found.status == "wrong"
-    assert "measure again" in found.remedy
+    assert (found.status, found.seen.startswith(str(path))) == (status, True)
+    assert re.search(seen, found.seen)
+    assert re.search(remedy, found.remedy)
 
 
 def test_where_no_profile_can_be_saved(
@@ -216,13 +211,6 @@ def test_where_no_profile_can_be_saved(
 
 def ask(code: str) -> tuple[list[dict[str, Any]], str]:
     return checks._ask([sys.executable, "-c", code])
-
-
-def test_what_processes_tell() -> None:
-    told, _ = ask(
-        "print('a banner')\nfor n in (1, 2): print('collwise:{\"size\": %d}' % n)\nprint('bye')"
-    )
-    assert told == [{"size": 1}, {"size": 2}]
 
 
 def test_what_processes_complain_of() -> None:
@@ -254,9 +242,9 @@ def test_answers_on_one_line() -> None:
     assert list(checks._answers(torn)) == [LIBRARY]
 
 
-def test_what_a_process_answers() -> None:
+def test_what_processes_answer() -> None:
     """Really asked."""
-    told, _ = checks._ask([sys.executable, "-c", "print('collwise:{\"a\": 1}collwise:{}')"])
+    told, _ = ask("print('a banner\\ncollwise:{\"a\": 1}collwise:{}\\nbye')")
     assert told == [{"a": 1}, {}]
 
 

@@ -1,6 +1,6 @@
 """A machine, its profile, races and schedules to draw: made up, small, the same in every run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -12,83 +12,12 @@ from matplotlib.lines import Line2D
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import Race
 from collwise.model.machine import Machine
-from collwise.profiles.fingerprint import Fingerprint
-from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, MedianTime, Mode, Provenance
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
+from tests.profiles.example import SIZES
 
 T0 = Fraction(17, 10**7)
 MACHINE = Machine.postal(t0_s=T0, lam=2)
-SIZES = (8, 512, 4096, 65536)
-FINGERPRINT = Fingerprint(
-    cpu_model="Test CPU",
-    architecture="x86_64",
-    cores_per_node=16,
-    operating_system="Linux",
-    mpi_library="MPICH 5.0.2",
-    layout="one node",
-)
-PROVENANCE = Provenance(
-    created="2025-01-02T03:04:05+00:00",
-    collwise="0.1.0",
-    python="3.11.7",
-    mpi4py="4.1.2",
-    system="Linux-6.1",
-    hosts={"node1": 5},
-    command="collwise tune -n 5",
-    ranks=5,
-    budget_s=10,
-    elapsed_s=9.5,
-)
-
-
-def point(nbytes: int, mode: Mode, lam: float = 1.5, **changes: object) -> MeasuredSize:
-    t0_s = (1 if mode == "nonblocking" else 1.2) * (1e-6 + nbytes * 1e-10)
-    fields: dict[str, object] = {
-        "nbytes": nbytes,
-        "mode": mode,
-        "t0_s": t0_s,
-        "lam": lam,
-        "t0_interval_s": (0.9 * t0_s, 1.1 * t0_s),
-        "lam_interval": (0.95 * lam, 1.05 * lam),
-        "t0_experiments_s": (0.98 * t0_s, 1.02 * t0_s),
-        "lam_experiments": (0.98 * lam, 1.02 * lam),
-        "disagreement": 0.04,
-        "repetitions": 20,
-        "segment": 0 if nbytes <= 4096 else 1,
-        "verdict": "stable",
-    }
-    return MeasuredSize(**(fields | changes))  # type: ignore[arg-type]
-
-
-def profile(
-    points: Iterable[MeasuredSize] | None = None, verdict: str = "stable", **changes: object
-) -> Profile:
-    both: tuple[Mode, ...] = ("nonblocking", "blocking")
-    usual = [point(nbytes, mode) for mode in both for nbytes in SIZES]
-    medians = [
-        MedianTime(
-            nbytes=nbytes,
-            mode="nonblocking",
-            experiment=experiment,
-            k=k,
-            median_s=(experiment * (k - 1) + 3) * 1e-6,
-            interval_s=None if k == 4 else (2e-6 * k, 4e-6 * k),
-            repetitions=7 + k,
-        )
-        for nbytes in SIZES
-        for experiment in (1, 2)
-        for k in (1, 2, 4)
-    ]
-    fields: dict[str, object] = {
-        "verdict": verdict,
-        "fingerprint": FINGERPRINT,
-        "provenance": PROVENANCE,
-        "points": tuple(usual if points is None else points),
-        "medians": tuple(medians),
-    }
-    return Profile(**(fields | changes))  # type: ignore[arg-type]
 
 
 def race(

@@ -6,7 +6,8 @@ from matplotlib.lines import Line2D
 from collwise.figures.latency_curves import MODES, latency_curves
 from collwise.figures.style import svg
 from collwise.profiles.records import Mode
-from tests.figures.examples import legend, point, profile, ys
+from tests.figures.examples import legend, ys
+from tests.profiles.example import point, profile
 
 
 def _curves(lines: Iterable[Line2D], colour: str, width: float = 1.6) -> list[list[float]]:

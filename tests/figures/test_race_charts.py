@@ -3,7 +3,8 @@ import pytest
 from collwise.figures.race_charts import comparable_races, speedups
 from collwise.figures.style import svg
 from collwise.measure.race import Race
-from tests.figures.examples import RACES, SIZES, legend, race, xs, ys
+from tests.figures.examples import RACES, legend, race, xs, ys
+from tests.profiles.example import SIZES
 
 
 def test_predictions_and_the_limit() -> None:

@@ -32,6 +32,10 @@ rate = "20 Mbit/s"
 """
 
 
+TWICE = '[[links]]\nbetween = ["right", "left"]\n\n[[links]]'
+HOSTS, LATENCIES, RATES = (0, -1, 1000), ("1us", "0s", "-5ms", "10s"), ("1kbit", "0mbit", "100gbit")
+
+
 def _load(folder: Path, text: str) -> Network:
     path = folder / "network.toml"
     path.write_text(text, encoding="utf-8")
@@ -76,10 +80,18 @@ def test_without_trunks_there_are_none(tmp_path: Path) -> None:
     assert _load(tmp_path, TWO_RACKS.replace('rate = "20 Mbit/s"', "")).trunks is None
 
 
-@pytest.mark.parametrize("hosts", [0, -1, 1000])
-def test_numbers_of_hosts_that_make_no_sense(hosts: int) -> None:
-    with pytest.raises(InvalidArgument, match=rf"{hosts} emulated hosts: .*enough for 1 to \d+"):
-        Network.uniform(hosts, "5ms", "10mbit")
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        *[((n, "5ms", "10mbit"), rf"{n} emulated hosts: .*enough for 1 to \d+") for n in HOSTS],
+        *[((2, t, "10mbit"), "can keep 100 µs to 2 s; choose") for t in LATENCIES],
+        *[((2, "5ms", r), "can keep 64 kbit/s to 500 Mbit/s; choose") for r in RATES],
+        ((2, "5", "10mbit"), r"a latency of '5'.*give a number with its unit"),
+    ],
+)
+def test_what_no_emulation_keeps(parameters: tuple[int, str, str], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        Network.uniform(*parameters)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +110,7 @@ def test_numbers_of_hosts_that_make_no_sense(hosts: int) -> None:
         ('["left", "right"]', '["left", "wrong"]', "no group 'wrong'"),
         ('["left", "right"]', '["left", "left"]', "both ends are one group"),
         ('["left", "right"]', '["left"]', "between"),
+        ("[[links]]", TWICE, "there are two"),
     ],
 )
 def test_malformed_files(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -105,12 +118,6 @@ def test_malformed_files(tmp_path: Path, old: str, new: str, message: str) -> No
     with pytest.raises(InvalidArgument, match=message) as raised:
         _load(tmp_path, TWO_RACKS.replace(old, new, 1))
     assert str(raised.value).startswith(f"the network file {tmp_path / 'network.toml'}: ")
-
-
-def test_two_links_between_the_same_groups(tmp_path: Path) -> None:
-    again = '\n[[links]]\nbetween = ["right", "left"]\n'
-    with pytest.raises(InvalidArgument, match="there are two"):
-        _load(tmp_path, TWO_RACKS + again)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -121,21 +128,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         Network.load(tmp_path / "binary.toml")
 
 
-@pytest.mark.parametrize("text", ["1us", "0s", "-5ms", "10s"])
-def test_latencies_that_no_emulation_keeps(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="can keep 100 µs to 2 s; choose"):
-        Network.uniform(2, text, "10mbit")
-
-
-@pytest.mark.parametrize("text", ["1kbit", "0mbit", "100gbit"])
-def test_rates_that_no_emulation_keeps(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="can keep 64 kbit/s to 500 Mbit/s; choose"):
-        Network.uniform(2, "5ms", text)
-
-
 def test_latencies_and_rates_in_nanoseconds_and_bits() -> None:
     network = Network.uniform(2, "0.5 ms", "1.25 MB/s")
     assert network.least_latency_ns == 500_000
     assert network.rates == (10_000_000,) * 2
-    with pytest.raises(InvalidArgument, match=r"a latency of '5'.*give a number with its unit"):
-        Network.uniform(2, "5", "10mbit")

@@ -9,40 +9,37 @@ from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
 from collwise.lab import Cluster, mpi_launch, requirements
 from collwise.lab.mpi_launch import check_command, find_library, launch
 
+EVERYTHING = (1 << 40) - 1
 
-def _missing(patch: pytest.MonkeyPatch, **changes: object) -> str:
-    for name, value in changes.items():
-        patch.setattr(requirements, name, lambda *_, value=value: value)
+
+@pytest.mark.parametrize(
+    ("capabilities", "tun", "path", "system", "message"),
+    [
+        (
+            1 << 12, None, "/bin:/usr/bin", "Linux",
+            "root, or CAP_NET_ADMIN and CAP_SYS_ADMIN: no CAP_SYS_ADMIN;"
+            " run it as root (sudo, or a privileged container)",
+        ),
+        (
+            EVERYTHING, "No such file or directory", "/bin:/usr/bin", "Linux",
+            "/dev/net/tun: No such file or directory; load it (`modprobe tun`);"
+            " in a container pass --device /dev/net/tun",
+        ),
+        (EVERYTHING, None, "/none", "Linux", "nsenter: not on the PATH; install util-linux"),
+        (0, "", "", "Darwin", "Linux: Darwin; run it on Linux (a virtual machine will do)"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_said_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capabilities: int, tun: str | None, path: str, system: str, message: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(requirements, "_effective_capabilities", lambda: capabilities)
+    monkeypatch.setattr(requirements, "_tun_problem", lambda: tun)
+    monkeypatch.setattr("platform.system", lambda: system)
+    monkeypatch.setenv("PATH", path)
     with pytest.raises(LabUnavailable) as raised:
         Cluster(2, "5ms", "10mbit", mpi="none").start()
-    return str(raised.value)
-
-
-def test_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = _missing(monkeypatch, _effective_capabilities=1 << 12, _tun_problem=None)
-    assert message == (
-        "emulated hosts on this machine: needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN: no"
-        " CAP_SYS_ADMIN; run it as root (sudo, or a privileged container)"
-    )
-
-
-def test_no_tun(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = _missing(
-        monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem="No such file or directory"
-    )
-    assert "needs /dev/net/tun: No such file or directory; load it (`modprobe tun`)" in message
-
-
-def test_no_nsenter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem=None)
-    assert "needs nsenter: not on the PATH; install util-linux" in message
-
-
-def test_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.system", lambda: "Darwin")
-    with pytest.raises(LabUnavailable, match="needs Linux: Darwin; run it on Linux"):
-        requirements.check()
+    assert str(raised.value) == f"emulated hosts on this machine: needs {message}"
 
 
 def test_what_only_helps_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:

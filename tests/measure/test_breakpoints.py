@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from collwise.measure.breakpoints import CurvePoint, find_segments
-from collwise.measure.campaign import SIZES
+from collwise.measure.size_campaign import SIZES
 
 
 def _curve(

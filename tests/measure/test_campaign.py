@@ -1,17 +1,24 @@
 """Campaigns on simulated machines: what goes in comes out, and budgets are kept."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Literal
 
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure.campaign import SIZES, Campaign, Measurement
+from collwise.measure.combine_cost import (
+    MAX_REPETITIONS,
+    MIN_REPETITIONS,
+    CombineCampaign,
+    slowest,
+)
 from collwise.measure.fit import Seconds
-from collwise.measure.probes import Probe
+from collwise.measure.probes import AnyProbe, Probe
+from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
 from collwise.measure.stability import OPENING
 from collwise.model.machine import Cost, Machine
 from collwise.model.measured_machine import Measured, measured
@@ -60,8 +67,15 @@ class Delta(Machine):
 
 
 def _conduct(machine: Machine, ranks: int, **options: object) -> Measurement:
-    campaign = Campaign(ranks, budget_s=1e6, **options)  # type: ignore[arg-type]
+    campaign = SizeCampaign(ranks, budget_s=1e6, **options)  # type: ignore[arg-type]
     return SimulatedProber(machine).conduct(campaign)
+
+
+def _driven(campaign: SizeCampaign, prober: SimulatedProber) -> Iterator[list[Probe]]:
+    """Conducts a campaign, and yields each batch when it is recorded."""
+    while batch := campaign.next_batch():
+        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+        yield batch
 
 
 def _machine(measurement: Measurement, *, blocking: bool = False) -> Measured:
@@ -132,22 +146,9 @@ def test_a_switch_at_the_eager_limit_is_found() -> None:
         assert _machine(measurement).message(nbytes) == EAGER_LIMIT.message(nbytes)
 
 
-def test_the_shape_of_the_delta() -> None:
-    measurement = _conduct(Delta(), 64, modes=(False,))
-    lam = {fit.nbytes: fit.law.lam for fit in measurement.fits}
-    assert lam[512] == Fraction(9, 5) == max(lam.values())
-    assert lam[16384] == Fraction(21, 20)
-    below = [lam[n] for n in SIZES if n <= 512]
-    above = [lam[n] for n in SIZES if n >= 512]
-    assert below == sorted(below)
-    assert above == sorted(above, reverse=True)
-    fixed = {(fit.law.lam - 1) * fit.law.t0 for fit in measurement.fits if fit.nbytes >= 512}
-    assert fixed == {Fraction(155, 100) * Delta().alpha}
-
-
 def test_both_ways_of_sending_are_told_apart() -> None:
     slower = Machine.postal(t0_s="3e-6", lam=1)
-    campaign = Campaign(5, sizes=(8, 4096), budget_s=10)
+    campaign = SizeCampaign(5, sizes=(8, 4096), budget_s=10)
     measurement = SimulatedProber(POSTAL, blocking=slower).conduct(campaign)
     assert _machine(measurement).message(8) == POSTAL.message(8)
     assert _machine(measurement, blocking=True).message(8) == slower.message(8)
@@ -162,7 +163,7 @@ def test_within_two_per_cent_with_five_per_cent_noise(
 ) -> None:
     prober = SimulatedProber(machine, noise=0.05, distribution=distribution, seed=seed)
     sizes = (8, 4096, 262144)
-    campaign = Campaign(9, sizes=sizes, seed=seed, budget_s=1e6, modes=(False,))
+    campaign = SizeCampaign(9, sizes=sizes, seed=seed, budget_s=1e6, modes=(False,))
     measurement = prober.conduct(campaign)
     assert measurement.complete
     for fit in measurement.fits:
@@ -180,7 +181,7 @@ def test_within_two_per_cent_with_five_per_cent_noise(
 def test_the_budget_is_kept(budget_s: float, noise: float, overhead_s: float) -> None:
     """Nothing is begun that does not fit, so what exceeds the budget is a matter of chance."""
     prober = SimulatedProber(EAGER_LIMIT, noise=noise, overhead_s=overhead_s, seed=1)
-    campaign = Campaign(4, budget_s=budget_s)
+    campaign = SizeCampaign(4, budget_s=budget_s)
     measurement = prober.conduct(campaign)
     assert measurement.elapsed_s == prober.elapsed_s <= 1.05 * budget_s
     reached = [nbytes for nbytes in SIZES if nbytes not in measurement.unreached]
@@ -196,7 +197,7 @@ def test_a_tiny_budget_on_a_slow_network_gives_the_small_sizes() -> None:
     """12.5 MB/s: one probe with a megabyte takes longer than the whole budget."""
     network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
     prober = SimulatedProber(network)
-    measurement = prober.conduct(Campaign(9, budget_s=1.0))
+    measurement = prober.conduct(SizeCampaign(9, budget_s=1.0))
     assert prober.elapsed_s <= 1.0
     assert measurement.unreached
     assert measurement.unreached[-1] == SIZES[-1]
@@ -207,7 +208,7 @@ def test_a_tiny_budget_on_a_slow_network_gives_the_small_sizes() -> None:
 
 
 def test_the_smallest_size_is_measured_whatever_the_budget() -> None:
-    measurement = SimulatedProber(POSTAL).conduct(Campaign(4, budget_s=1e-9))
+    measurement = SimulatedProber(POSTAL).conduct(SizeCampaign(4, budget_s=1e-9))
     assert {fit.nbytes for fit in measurement.fits} == {8}
     assert measurement.unreached == SIZES[1:]
     assert not measurement.complete
@@ -217,18 +218,16 @@ def test_the_smallest_size_is_measured_whatever_the_budget() -> None:
 def test_sizes_far_apart_do_not_break_the_budget() -> None:
     network = Machine.hockney(alpha_s=1e-6, beta_s=8e-8)
     prober = SimulatedProber(network)
-    measurement = prober.conduct(Campaign(9, sizes=(8, 1 << 24), budget_s=1.0))
+    measurement = prober.conduct(SizeCampaign(9, sizes=(8, 1 << 24), budget_s=1.0))
     assert measurement.unreached == (1 << 24,)
     scouting = 8 * network.message(1 << 24).gap  # four probes with one target, there and back
     assert prober.elapsed_s <= 1.0 + scouting
 
 
 def test_a_stall_in_the_middle_of_a_round_ends_the_campaign() -> None:
-    campaign = Campaign(4, sizes=(8, 512), budget_s=0.02)
+    campaign = SizeCampaign(4, sizes=(8, 512), budget_s=0.02)
     prober = SimulatedProber(POSTAL, noise=0.1)
-    for _ in range(5):  # greeting, two sizes
-        batch = campaign.next_batch()
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    list(islice(_driven(campaign, prober), 5))  # greeting, two sizes
     batch = campaign.next_batch()  # the first part of a round
     campaign.record(batch, prober.run(batch), 0.1)
     assert campaign.next_batch() == []
@@ -243,12 +242,12 @@ def test_what_is_known_is_left_alone() -> None:
     assert 6 <= counts.pop() <= 10
 
     class Uneven(SimulatedProber):
-        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             noisy = super().run(probes)
             quiet = SimulatedProber(POSTAL).run(probes)
             return [n if p.nbytes > 8 else q for p, n, q in zip(probes, noisy, quiet, strict=True)]
 
-    uneven = Uneven(POSTAL, noise=0.02).conduct(Campaign(9, sizes=(8, 512), budget_s=1e6))
+    uneven = Uneven(POSTAL, noise=0.02).conduct(SizeCampaign(9, sizes=(8, 512), budget_s=1e6))
     of = {m.nbytes: m.repetitions for m in uneven.medians}
     assert of[8] < 10 < of[512]
 
@@ -257,7 +256,7 @@ def test_long_messages_leave_time_for_short_ones() -> None:
     """A megabyte takes 800 times as long as a word: it has fewer targets and fewer repetitions."""
     network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
     prober = SimulatedProber(network, noise=0.1, overhead_s=1e-6)
-    campaign = Campaign(9, sizes=(8, 4096, 1 << 20), budget_s=20.0)
+    campaign = SizeCampaign(9, sizes=(8, 4096, 1 << 20), budget_s=20.0)
     of: dict[int, list[MedianTime]] = {}
     for median in prober.conduct(campaign).medians:
         of.setdefault(median.nbytes, []).append(median)
@@ -270,13 +269,13 @@ def test_long_messages_leave_time_for_short_ones() -> None:
 
 def test_short_messages_go_to_many_however_small_the_budget() -> None:
     """Their t0 is a small part of their time: with few targets it would drown in noise."""
-    campaign = Campaign(9, sizes=(8, 4096), budget_s=0.05)
+    campaign = SizeCampaign(9, sizes=(8, 4096), budget_s=0.05)
     medians = SimulatedProber(Machine.postal(t0_s=1e-5, lam=10)).conduct(campaign).medians
     assert {(m.nbytes, m.k) for m in medians} == {(n, k) for n in (8, 4096) for k in (1, 2, 4, 8)}
 
 
 def test_repetitions_have_a_limit() -> None:
-    campaign = Campaign(4, sizes=(8,), budget_s=1e6, repetitions=20)
+    campaign = SizeCampaign(4, sizes=(8,), budget_s=1e6, repetitions=20)
     measurement = SimulatedProber(POSTAL, noise=0.5).conduct(campaign)
     assert {m.repetitions for m in measurement.medians} == {20}
     assert not measurement.complete
@@ -284,13 +283,8 @@ def test_repetitions_have_a_limit() -> None:
 
 
 def test_batches_are_shuffled_and_targets_random() -> None:
-    campaign = Campaign(50, sizes=(8, 512), budget_s=1e6)
-    prober = SimulatedProber(POSTAL)
-    batches = []
-    while batch := campaign.next_batch():
-        assert campaign.next_batch() == batch  # until it is recorded
-        batches.append(batch)
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    campaign = SizeCampaign(50, sizes=(8, 512), budget_s=1e6)
+    batches = list(_driven(campaign, SimulatedProber(POSTAL)))
     assert campaign.next_batch() == []
     last = [probe.cell for probe in batches[-1]]
     assert last != sorted(last)
@@ -302,23 +296,16 @@ def test_batches_are_shuffled_and_targets_random() -> None:
 
 def test_the_same_seed_gives_the_same_campaign() -> None:
     def probes(seed: int) -> list[Probe]:
-        campaign, prober = Campaign(9, sizes=FIVE_SIZES, seed=seed), SimulatedProber(POSTAL)
-        found = []
-        while batch := campaign.next_batch():
-            found += batch
-            campaign.record(batch, prober.run(batch), prober.elapsed_s)
-        return found
+        campaign = SizeCampaign(9, sizes=FIVE_SIZES, seed=seed)
+        return [probe for batch in _driven(campaign, SimulatedProber(POSTAL)) for probe in batch]
 
     assert probes(1) == probes(1) != probes(2)
 
 
 def test_progress_never_falls_and_ends_at_one() -> None:
-    campaign = Campaign(4, sizes=FIVE_SIZES, budget_s=0.2)
+    campaign = SizeCampaign(4, sizes=FIVE_SIZES, budget_s=0.2)
     prober = SimulatedProber(POSTAL, noise=0.1, overhead_s=1e-5)
-    seen = [campaign.progress]
-    while batch := campaign.next_batch():
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
-        seen.append(campaign.progress)
+    seen = [campaign.progress, *(campaign.progress for _ in _driven(campaign, prober))]
     seen.append(campaign.progress)
     assert seen == sorted(seen)
     assert seen[0] == 0
@@ -327,39 +314,14 @@ def test_progress_never_falls_and_ends_at_one() -> None:
 
 
 def test_an_interrupted_campaign_has_a_result() -> None:
-    campaign, prober = Campaign(4), SimulatedProber(POSTAL)
+    campaign, prober = SizeCampaign(4), SimulatedProber(POSTAL)
     with pytest.raises(InvalidArgument, match=r"after 0 s .* give more time"):
         campaign.result()
-    for _ in range(5):  # greeting, two sizes
-        batch = campaign.next_batch()
-        campaign.record(batch, prober.run(batch), prober.elapsed_s)
+    list(islice(_driven(campaign, prober), 5))  # greeting, two sizes
     measurement = campaign.result()
     assert [fit.nbytes for fit in measurement.fits] == [8, 32] * 2
     assert not measurement.complete
     assert measurement.unreached == SIZES[2:]
-
-
-def test_repetitions_can_be_thrown_away() -> None:
-    """A rank that came late spoils a repetition: None stands in for its time."""
-    campaign, prober = Campaign(4, sizes=FIVE_SIZES, budget_s=1e6), SimulatedProber(POSTAL)
-    count = 0
-    while batch := campaign.next_batch():
-        samples: list[Seconds | None] = list(prober.run(batch))
-        for i in range(len(samples)):
-            count += 1
-            samples[i] = samples[i] if count % 3 else None
-        campaign.record(batch, samples, prober.elapsed_s)
-    _assert_exact(campaign.result(), POSTAL)
-
-
-def test_a_campaign_ends_even_if_every_repetition_is_thrown_away() -> None:
-    campaign, elapsed_s = Campaign(4, budget_s=1.0), 0.0
-    while batch := campaign.next_batch():
-        elapsed_s += 0.001 * len(batch)
-        campaign.record(batch, [None] * len(batch), elapsed_s)
-    assert 0.5 < elapsed_s < 1.1
-    with pytest.raises(InvalidArgument, match="no message size"):
-        campaign.result()
 
 
 def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
@@ -367,14 +329,14 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
     line = _piecewise((8, 65536, ("1e-6", "1e-9"), ("40e-6", "1e-9")))
 
     class OneLevel(SimulatedProber):
-        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             return [
                 Fraction(81, 10**6) if p.nbytes == 512 else x
                 for p, x in zip(probes, super().run(probes), strict=True)
             ]
 
     sizes = (8, 512, 4096, 65536)
-    campaign = Campaign(4, sizes=sizes, budget_s=1e6, repetitions=5)
+    campaign = SizeCampaign(4, sizes=sizes, budget_s=1e6, repetitions=5)
     fits = OneLevel(line).conduct(campaign).fits
     assert [(fit.nbytes, fit.fitted) for fit in fits] == [(n, n == 512) for n in sizes] * 2
     fit = fits[1]
@@ -390,7 +352,7 @@ def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
     """10 Mbit/s, 5 ms: 8 bytes keep the sender busy for 0.1 ms; it was taken for that of 2 KB."""
     network = _piecewise((8, 65536, ("1e-4", "8e-7"), ("51e-4", "8e-7")))
     prober = SimulatedProber(network, noise=0.15, seed=seed)
-    campaign = Campaign(9, sizes=(8, 32, 128, 512, 2048, 8192), budget_s=1e6, repetitions=12)
+    campaign = SizeCampaign(9, sizes=(8, 32, 128, 512, 2048, 8192), budget_s=1e6, repetitions=12)
     fits = [fit for fit in prober.conduct(campaign).fits if not fit.blocking]
     assert len(fits) == 6
     for fit in fits:
@@ -405,21 +367,17 @@ def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
 class Loaded(SimulatedProber):
     """Nothing to be seen but noise until a moment comes; then times are those of the machine."""
 
-    quiet_s = 0.0
+    quiet_s = 0.02
 
-    def run(self, probes: Sequence[Probe]) -> list[Seconds]:
-        loaded = self.elapsed_s < self.quiet_s
-        exact = super().run(probes)
-        return (
-            [Fraction(1, 10**5 + len(probes) * i) for i, _ in enumerate(exact)] if loaded else exact
-        )
+    def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
+        loaded, exact = self.elapsed_s < self.quiet_s, super().run(probes)
+        return [Fraction(1, 10**5 + len(exact) * i) if loaded else x for i, x in enumerate(exact)]
 
 
 def test_a_budget_that_tells_nothing_is_exceeded() -> None:
     """Up to PATIENCE times, and only so far that the smallest size says something."""
-    prober = Loaded(POSTAL)
-    prober.quiet_s = 0.02
-    measurement = prober.conduct(Campaign(4, sizes=(8,), budget_s=0.01, repetitions=10**6))
+    campaign = SizeCampaign(4, sizes=(8,), budget_s=0.01, repetitions=10**6)
+    measurement = Loaded(POSTAL).conduct(campaign)
     assert 0.02 < measurement.elapsed_s < 0.041
     assert not any(fit.fitted for fit in measurement.fits)
 
@@ -428,10 +386,19 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
     """It got an error: no message size gave a time that grows with the number of messages."""
     prober = Loaded(POSTAL)
     prober.quiet_s = 1e9
-    measurement = prober.conduct(Campaign(4, sizes=(8, 512), budget_s=0.01))
+    measurement = prober.conduct(SizeCampaign(4, sizes=(8, 512), budget_s=0.01))
     assert measurement.elapsed_s < 0.041
     assert [(fit.nbytes, fit.fitted) for fit in measurement.fits] == [(8, True), (512, True)] * 2
     assert all(fit.law.t0 > 0 and fit.law.lam >= 1 for fit in measurement.fits)
+
+
+def test_a_clock_that_stands_still_tells_nothing() -> None:
+    class Stopped(SimulatedProber):
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
+            return [0.0 * float(x) for x in super().run(probes)]
+
+    with pytest.raises(InvalidArgument, match=r"no message size gave times"):
+        Stopped(POSTAL, overhead_s=1e-3).conduct(SizeCampaign(4, sizes=(8, 512), budget_s=1))
 
 
 def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
@@ -442,15 +409,11 @@ def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
     assert _machine(measurement).message(8).lam == 1
 
 
-@pytest.mark.parametrize("ranks", [0, 1])
-def test_measuring_needs_two_ranks(ranks: int) -> None:
-    with pytest.raises(InvalidArgument, match=r"measuring needs 2 ranks.*-n 9"):
-        Campaign(ranks)
-
-
 @pytest.mark.parametrize(
     ("options", "seen"),
     [
+        ({"ranks": 0}, r"measuring needs 2 ranks.*-n 9"),
+        ({"ranks": 1}, r"measuring needs 2 ranks.*-n 9"),
         ({"budget_s": 0}, "time budget: 0 s"),
         ({"budget_s": float("nan")}, "time budget: nan s"),
         ({"budget_s": float("inf")}, "time budget: inf s"),
@@ -461,20 +424,22 @@ def test_measuring_needs_two_ranks(ranks: int) -> None:
 )
 def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
     with pytest.raises(InvalidArgument, match=seen):
-        Campaign(4, **options)  # type: ignore[arg-type]
+        SizeCampaign(**({"ranks": 4} | options))  # type: ignore[arg-type]
 
 
-def test_samples_have_to_be_those_of_the_batch() -> None:
-    campaign, prober = Campaign(4), SimulatedProber(POSTAL)
-    with pytest.raises(InvalidArgument, match="0 probes are under way"):
-        campaign.record([Probe(1, 8, (1,))], [1.0], 1.0)
-    batch = campaign.next_batch()
-    samples = prober.run(batch)
-    with pytest.raises(InvalidArgument, match="one sample for each probe"):
-        campaign.record(batch, samples[1:], 1.0)
-    with pytest.raises(InvalidArgument, match="timing sample"):
-        campaign.record(batch, [float("nan"), *samples[1:]], 1.0)
-    campaign.record(batch, samples, 1.0)
-    batch = campaign.next_batch()
-    with pytest.raises(InvalidArgument, match="does not run backwards"):
-        campaign.record(batch, prober.run(batch), 0.5)
+@pytest.mark.parametrize(
+    ("budget_s", "rounds"),
+    [(1e-9, MIN_REPETITIONS), (20.5, 11), (1e9, MAX_REPETITIONS)],
+)
+def test_combining_is_timed_until_the_budget_ends(budget_s: float, rounds: int) -> None:
+    """A round takes 2 seconds.  The slowest rank counts."""
+    campaign, elapsed_s = CombineCampaign(budget_s), 0.0
+    while batch := campaign.next_batch():
+        elapsed_s += 2
+        campaign.record(batch, [1e-9 * cell.nbytes for cell in batch], elapsed_s)
+    assert campaign.progress == 1
+    fast = campaign.result()
+    slow = {cell: [2 * sample for sample in samples] for cell, samples in fast.items()}
+    for time in slowest([fast, slow]):
+        assert time.median_s == time.interval_s[0] == pytest.approx(2e-9 * time.nbytes)
+        assert time.repetitions == rounds

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.measure.fit import (
+    Fit,
     Law,
     Seconds,
-    check_seconds,
-    estimate,
     find_median,
+    find_uncertainty,
     fit_law,
     fit_samples,
     middle,
@@ -50,11 +49,19 @@ def test_the_law_comes_back_exactly(
     assert fit_law(times) == Law(t0, lam * t0)
 
 
-def test_a_latency_below_one_is_reported_as_such() -> None:
-    t0, lam = Fraction(3), Fraction(3, 4)
-    fit = fit_samples({cell: [_time(cell, t0, lam)] * 3 for cell in _cells()})
+def _fit(samples: dict[ProbeSetting, list[Seconds]]) -> Fit:
+    fit = fit_samples(samples)
     assert fit is not None
-    assert fit.law.lam == lam
+    return fit
+
+
+def _fit_exactly(t0: Fraction, lam: Fraction, repetitions: int) -> Fit:
+    return _fit({cell: [_time(cell, t0, lam)] * repetitions for cell in _cells()})
+
+
+def test_a_latency_below_one_is_reported_as_such() -> None:
+    fit = _fit_exactly(Fraction(3), Fraction(3, 4), 3)
+    assert fit.law.lam == Fraction(3, 4)
     assert fit.disagreement == 0
 
 
@@ -85,44 +92,32 @@ def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
         ProbeSetting(1, 8, 2, False): [1e-10, 1e-10],
         ProbeSetting(1, 8, 3, False): [1e10, 1e10],
     }
-    assert estimate(samples) is None
+    assert find_uncertainty(samples) is None
 
 
 def test_disagreement_is_relative_to_the_mean() -> None:
     t0 = Fraction(1)
-    samples = {
-        cell: [_time(cell, t0, Fraction(2) if cell.experiment == 1 else Fraction(3))] * 2
-        for cell in _cells()
-    }
-    fit = fit_samples(samples)
-    assert fit is not None
+    fit = _fit({cell: [_time(cell, t0, Fraction(1 + cell.experiment))] * 2 for cell in _cells()})
     assert fit.experiments == (Law(t0, 2 * t0), Law(t0, 3 * t0))
     assert fit.disagreement == Fraction(2, 5)
     assert 2 < fit.law.lam < 3
 
 
 def test_an_experiment_without_growth_has_no_law_of_its_own() -> None:
-    samples = {
-        cell: [_time(cell, Fraction(1), Fraction(2)) if cell.experiment == 2 else Fraction(9)]
-        for cell in _cells()
-    }
-    fit = fit_samples(samples)
-    assert fit is not None
+    times = {cell: _time(cell, Fraction(1), Fraction(2)) for cell in _cells()}
+    fit = _fit({cell: [t if cell.experiment == 2 else Fraction(9)] for cell, t in times.items()})
     assert fit.experiments[0] is None
     assert fit.disagreement is None
 
 
 def test_one_repetition_says_nothing_about_doubt() -> None:
-    fit = fit_samples({cell: [_time(cell, Fraction(1), Fraction(2))] for cell in _cells()})
-    assert fit is not None
+    fit = _fit_exactly(Fraction(1), Fraction(2), 1)
     assert fit.uncertainty is fit.t0_interval_s is fit.lam_interval is None
     assert fit.is_significant
-    assert find_median(_cells()[0], [4.0]).interval_s is None
 
 
 def test_without_noise_there_is_no_doubt() -> None:
-    fit = fit_samples({cell: [_time(cell, Fraction(1, 2), Fraction(2))] * 9 for cell in _cells()})
-    assert fit is not None
+    fit = _fit_exactly(Fraction(1, 2), Fraction(2), 9)
     assert fit.uncertainty == (0, 0)
     assert (fit.t0_interval_s, fit.lam_interval) == ((0.5, 0.5), (2, 2))
     assert fit.repetitions == 9
@@ -130,11 +125,7 @@ def test_without_noise_there_is_no_doubt() -> None:
 
 def test_a_t0_that_might_be_zero_is_not_significant() -> None:
     random = Random(5)
-    samples: dict[ProbeSetting, list[Seconds]] = {
-        cell: [random.uniform(50, 150) + cell.k for _ in range(8)] for cell in _cells()
-    }
-    fit = fit_samples(samples)
-    assert fit is not None
+    fit = _fit({cell: [random.uniform(50, 150) + cell.k for _ in range(8)] for cell in _cells()})
     assert not fit.is_significant
     low, high = fit.t0_interval_s or (0, 0)
     assert 0 < low < high
@@ -155,25 +146,12 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -
             ]
             for cell in _cells()
         }
-        known = estimate(samples)
-        assert known is not None
-        hits[0] += abs(known.t0 / float(t0) - 1) <= known.t0_uncertainty
-        hits[1] += abs(known.lam / float(lam) - 1) <= known.lam_uncertainty
+        fit = _fit(samples)
+        assert fit.uncertainty is not None
+        hits[0] += abs(fit.law.t0 / t0 - 1) <= fit.uncertainty[0]
+        hits[1] += abs(fit.law.lam / lam - 1) <= fit.uncertainty[1]
     for hit in hits:
         assert 0.9 * trials <= hit <= 0.99 * trials
-
-
-def test_exact_and_quick_look_agree() -> None:
-    random = Random(2)
-    samples: dict[ProbeSetting, list[Seconds]] = {
-        cell: [float(_time(cell, Fraction(1), Fraction(3))) * random.uniform(0.9, 1.1)] * 3
-        for cell in _cells()
-    }
-    fit, known = fit_samples(samples), estimate(samples)
-    assert fit is not None
-    assert known is not None
-    assert known.t0 == pytest.approx(float(fit.law.t0))
-    assert known.lam == pytest.approx(float(fit.law.lam))
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40))
@@ -185,10 +163,3 @@ def test_the_median_is_the_median(values: list[int]) -> None:
     assert (record.interval_s is None) == (len(samples) == 1)
     low, high = record.interval_s or (record.median_s, record.median_s)
     assert low <= record.median_s <= high
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e-9, Fraction(-1)])
-def test_what_is_no_duration(value: Seconds) -> None:
-    with pytest.raises(InvalidArgument, match="timing sample"):
-        check_seconds(value)
-    assert check_seconds(0.0) == 0.0

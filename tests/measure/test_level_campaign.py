@@ -4,47 +4,42 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import pytest
-from tests.figures.examples import point
+from tests.profiles.example import FINGERPRINT, PROVENANCE, point
 
 from collwise.measure.campaign import Campaign
-from collwise.measure.level_campaign import AnyCampaign, measure_levels
+from collwise.measure.level_campaign import measure_levels
 from collwise.measure.level_probes import port_team
 from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes, port_times
 from collwise.measure.profile_building import build_profile, with_levels
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
-from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Provenance
+from collwise.profiles.records import MeasuredSize
 from collwise.simulator import SimulatedProber
 
 SIZES = (8, 512, 8192)
-FINGERPRINT = Fingerprint(
-    cpu_model="x", architecture="x86_64", cores_per_node=16, operating_system="Linux",
-    mpi_library="MPICH 5.0.2", layout="several nodes",
-)  # fmt: skip
 
 
 def measure(machine: Levels, *, noise: float = 0, budget_s: float = 1e4) -> Profile:
     """The profile of a simulated machine."""
 
     def conduct(
-        members: Sequence[int], make: Callable[[], AnyCampaign], done: float, share: float
+        members: Sequence[int], make: Callable[[], Campaign[Any]], done: float, share: float
     ) -> Any:
         assert 0 <= done < done + share <= 1.000001
         team = machine.placed(machine.placement.part(members))
         return SimulatedProber(team, noise=noise, seed=1).conduct(make())
 
-    def new(share: float, ranks: int) -> Campaign:
-        return Campaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)
+    def new(share: float, ranks: int) -> SizeCampaign:
+        return SizeCampaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)
 
     measured = measure_levels(machine.placement, conduct, new, SIZES)
     hosts = {f"host{n}": len(ranks) for n, ranks in enumerate(machine.placement.members[0])}
-    made = Provenance(
-        created="2026-11-22", collwise="1", python="3", mpi4py="4", system="Linux", hosts=hosts
-    )
+    made = msgspec.structs.replace(PROVENANCE, hosts=hosts)
     profile = build_profile(measured.outermost, FINGERPRINT, made)
     names = [level.name for level in machine.by_level[:-1]]
     return with_levels(profile, measured, names, {}, budget_s)

@@ -1,12 +1,14 @@
 """Probes: the two experiments as schedules, and their closed forms [Bruck1996 §2.2]."""
 
 from fractions import Fraction
+from itertools import product
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.measure.level_probes import BesideProbe, PortProbe
 from collwise.measure.probes import (
     EXPERIMENTS,
     Probe,
@@ -24,47 +26,32 @@ LATENCIES = [Fraction(x) for x in ("1", "1.05", "4/3", "3/2", "9/5", "2", "5/2",
 T0 = Fraction(17, 10**7)
 
 
-@pytest.mark.parametrize("lam", LATENCIES)
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8, 13, 16])
-def test_closed_forms_equal_the_ideal_engine(k: int, lam: Fraction) -> None:
-    machine = Machine.postal(t0_s=T0, lam=lam)
-    targets = tuple(range(1, k + 1))
-    first, second = (Probe(experiment, 64, targets) for experiment in EXPERIMENTS)
-    assert first.expected(machine.message(64)) == T0 * (k - 1 + 2 * lam)
-    assert second.expected(machine.message(64)) == 2 * T0 * (k - 1 + lam)
-    for probe in (first, second):
-        seen = ideal(probe.schedule(), machine).finish[0]
-        assert seen == probe.expected(machine.message(64))
+POSTAL = [Machine.postal(t0_s=T0, lam=lam) for lam in LATENCIES]
+OTHERS = [
+    Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
+    Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
+]
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 6])
-@pytest.mark.parametrize("lam", LATENCIES)
-def test_repeated_targets_take_the_same_time(ranks: int, lam: Fraction) -> None:
-    machine = Machine.postal(t0_s=T0, lam=lam)
-    random = Random(ranks)
-    for k in (1, 2, 4, 7, 8):
-        for experiment in EXPERIMENTS:
-            probe = Probe(experiment, 8, pick_targets(random, ranks, k))
-            assert (len(set(probe.targets)) < k) == (k >= ranks)
-            assert simulate(probe.schedule(ranks), machine).finish[0] == probe.expected(
-                machine.message(8)
-            )
+@pytest.mark.parametrize("machine", [*POSTAL, *OTHERS])
+def test_closed_forms_equal_the_ideal_engine(machine: Machine) -> None:
+    t0, latency = machine.message(64)
+    for k in (1, 2, 3, 4, 5, 8, 13, 16):
+        first, second = (Probe(number, 64, tuple(range(1, k + 1))) for number in EXPERIMENTS)
+        assert first.expected(machine.message(64)) == (k - 1) * t0 + 2 * latency
+        assert second.expected(machine.message(64)) == 2 * (k - 1) * t0 + 2 * latency
+        for probe in (first, second):
+            seen = ideal(probe.schedule(), machine).finish[0]
+            assert seen == probe.expected(machine.message(64))
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
-        Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
-    ],
-)
-def test_the_closed_forms_hold_on_the_other_models_too(machine: Machine) -> None:
-    for k in (1, 2, 5, 8):
-        for experiment in EXPERIMENTS:
-            probe = Probe(experiment, 1000, tuple(range(1, k + 1)))
-            assert ideal(probe.schedule(), machine).finish[0] == probe.expected(
-                machine.message(1000)
-            )
+@pytest.mark.parametrize("machine", POSTAL)
+def test_repeated_targets_take_the_same_time(machine: Machine) -> None:
+    for ranks, k, experiment in product((2, 3, 4, 6), (1, 2, 4, 7, 8), EXPERIMENTS):
+        probe = Probe(experiment, 8, pick_targets(Random(ranks), ranks, k))
+        assert (len(set(probe.targets)) < k) == (k >= ranks)
+        seen = simulate(probe.schedule(ranks), machine).finish[0]
+        assert seen == probe.expected(machine.message(8))
 
 
 @given(st.integers(1, 2), st.lists(st.integers(1, 6), min_size=1, max_size=12))
@@ -77,12 +64,20 @@ def test_every_send_has_its_receive_and_nobody_talks_to_itself(
     receives = [(op.peer, r) for r, ops in enumerate(lists) for op in ops if isinstance(op, Recv)]
     assert sorted(sends) == sorted(receives)
     assert all(source != target for source, target in sends)
-    assert len(sends) == probe.k * experiment + (experiment == 1)
+    assert len(sends) == probe.cell.k * experiment + (experiment == 1)
     assert all(size_of(op) == 24 for ops in lists for op in ops)
     assert lists[7] == []
     cost = Cost(Fraction(2), Fraction(5))
     machine = Machine.postal(t0_s=2, lam=Fraction(5, 2))
     assert ideal(probe.schedule(), machine).finish[0] == probe.expected(cost)
+
+
+def test_probes_of_ports_on_as_many_ranks_as_they_need() -> None:
+    machine = Machine.postal(t0_s=1, lam=2)
+    # Rank 2 hears at 3 and sends until 7; its receiver reports at 8, and rank 3 answers at 10.
+    assert ideal(PortProbe(8, 3, 4).schedule(), machine).finish[0] == 12
+    for k in (1, 2):
+        assert ideal(BesideProbe(8, 1, 3, k).schedule(), machine).finish[0] == 4 + (k - 1)
 
 
 def who(probe: Probe, rank: int) -> list[tuple[type, int]]:
@@ -91,18 +86,8 @@ def who(probe: Probe, rank: int) -> list[tuple[type, int]]:
 
 def test_who_does_what() -> None:
     probe = Probe(2, 8, (3, 1, 2))
-    assert who(probe, 0) == [
-        (Send, 3),
-        (Send, 1),
-        (Send, 2),
-        (Recv, 2),
-    ]
-    assert who(probe, 2) == [
-        (Recv, 0),
-        (Send, 1),
-        (Send, 3),
-        (Send, 0),
-    ]
+    assert who(probe, 0) == [(Send, 3), (Send, 1), (Send, 2), (Recv, 2)]
+    assert who(probe, 2) == [(Recv, 0), (Send, 1), (Send, 3), (Send, 0)]
     assert who(probe, 1) == [(Recv, 0), (Recv, 2)]
     assert [peer for _, peer in who(Probe(1, 8, (3, 1, 2)), 2)] == [0, 0]
     # P_0 may not receive into what it still sends from
@@ -151,7 +136,7 @@ def test_usual_ks_are_distinct_ranks_from_four_ranks_on() -> None:
 def test_greetings_bring_everyone_together(ranks: int) -> None:
     probes = greetings(ranks, 8, at_most=64)
     assert len(probes) == min(ranks - 1, 64)
-    assert not any(len(set(probe.targets)) < probe.k for probe in probes)
+    assert not any(len(set(probe.targets)) < probe.cell.k for probe in probes)
     assert len({probe.targets[-1] for probe in probes}) == len(probes)
     if ranks <= 17:  # every pair meets
         pairs = {(p.targets[-1], t) for p in probes for t in p.targets[:-1]}

@@ -4,50 +4,31 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 import pytest
+from tests.profiles.example import FINGERPRINT, PROVENANCE
 
-from collwise.measure.campaign import SIZES, Campaign, Measurement
 from collwise.measure.fit import Seconds
-from collwise.measure.probes import Probe
+from collwise.measure.probes import AnyProbe
 from collwise.measure.profile_building import build_profile
+from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import PICOSECOND, measured
-from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Provenance
 from collwise.simulator import SimulatedProber
 
-FINGERPRINT = Fingerprint(
-    cpu_model="Test CPU",
-    architecture="x86_64",
-    cores_per_node=16,
-    operating_system="Linux",
-    mpi_library="MPICH 5.0.2",
-    layout="one node",
-)
-
-
-def _provenance(**changes: object) -> Provenance:
-    fields: dict[str, object] = {
-        "created": "2025-01-02T03:04:05+00:00",
-        "collwise": "0.1.0",
-        "python": "3.11.7",
-        "mpi4py": "4.1.2",
-        "system": "Linux",
-        "hosts": {"node1": 5},
-    }
-    return Provenance(**(fields | changes))  # type: ignore[arg-type]
+MADE = msgspec.structs.replace(PROVENANCE, elapsed_s=0, ranks=0, budget_s=0)
 
 
 def _measure(machine: Machine, ranks: int = 9, **options: object) -> Measurement:
-    campaign = Campaign(ranks, seed=5, budget_s=7, **options)  # type: ignore[arg-type]
+    campaign = SizeCampaign(ranks, seed=5, budget_s=7, **options)  # type: ignore[arg-type]
     return SimulatedProber(machine).conduct(campaign)
 
 
 @pytest.mark.parametrize("lam", ["1", "1.05", "9/5", "4/3", "39/20", "4"])
 def test_a_profile_gives_the_machine_back_exactly(lam: str, tmp_path: Path) -> None:
     machine = Machine.postal(t0_s="1.2e-6", lam=Fraction(lam))
-    profile = build_profile(_measure(machine), FINGERPRINT, _provenance())
+    profile = build_profile(_measure(machine), FINGERPRINT, MADE)
     loaded = Profile.load(profile.save(tmp_path / "profile.json"))
     assert loaded == profile
     assert loaded.machine.sizes() == SIZES
@@ -67,7 +48,7 @@ def test_protocol_segments_survive() -> None:
         ]
     )
     measurement = _measure(machine)
-    profile = build_profile(measurement, FINGERPRINT, _provenance())
+    profile = build_profile(measurement, FINGERPRINT, MADE)
     assert len(profile.machine.segments) == 2
     laws = {fit.nbytes: fit.law for fit in measurement.fits if not fit.blocking}
     for nbytes in SIZES:
@@ -77,7 +58,7 @@ def test_protocol_segments_survive() -> None:
 
 
 def test_provenance_is_completed_and_raw_medians_kept() -> None:
-    profile = build_profile(_measure(Machine.postal(t0_s=1e-6, lam=2)), FINGERPRINT, _provenance())
+    profile = build_profile(_measure(Machine.postal(t0_s=1e-6, lam=2)), FINGERPRINT, MADE)
     made = profile.provenance
     assert (made.ranks, made.seed, made.budget_s) == (9, 5, 7)
     assert 0 < made.elapsed_s < 7
@@ -94,9 +75,11 @@ def test_provenance_is_completed_and_raw_medians_kept() -> None:
 
 def test_crowded_nodes_are_noticed() -> None:
     measurement = _measure(Machine.postal(t0_s=1e-6, lam=2))
-    oversubscribed = build_profile(measurement, FINGERPRINT, _provenance(hosts={"a": 3, "b": 20}))
+    oversubscribed = build_profile(
+        measurement, FINGERPRINT, msgspec.structs.replace(MADE, hosts={"a": 3, "b": 20})
+    )
     assert oversubscribed.verdict == "noisy: 20 ranks share 16 core(s)"
-    limited = build_profile(measurement, FINGERPRINT, _provenance(usable_cores=2))
+    limited = build_profile(measurement, FINGERPRINT, msgspec.structs.replace(MADE, usable_cores=2))
     assert limited.verdict == "noisy: 5 ranks share 2 core(s)"
 
 
@@ -104,23 +87,19 @@ def test_what_is_unknown_stays_unknown() -> None:
     """One repetition: no interval; an experiment without growth: no λ of its own."""
 
     class OneLevel(SimulatedProber):
-        def run(self, probes: Sequence[Probe]) -> list[Seconds]:
+        def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             exact = super().run(probes)
             flat = Fraction(9)
-            return [flat if p.experiment == 1 else x for p, x in zip(probes, exact, strict=True)]
+            return [
+                flat if p.cell.experiment == 1 else x for p, x in zip(probes, exact, strict=True)
+            ]
 
-    # Just enough for the opening of the first size, all but one repetition thrown away.
-    campaign = Campaign(4, sizes=(8,), budget_s=1e-9)
-    prober = OneLevel(Machine.postal(t0_s=1, lam=2))
-    while batch := campaign.next_batch():
-        samples: list[Seconds | None] = []
-        seen = set()
-        for probe, sample in zip(batch, prober.run(batch), strict=True):
-            samples.append(None if probe.cell in seen else sample)
-            seen.add(probe.cell)
-        campaign.record(batch, samples, prober.elapsed_s)
-    profile = build_profile(campaign.result(), FINGERPRINT, _provenance())
-    for point in profile.points:
+    # The second size's probes fit into the budget just once.
+    campaign = SizeCampaign(4, sizes=(8, 512), budget_s=420)
+    profile = build_profile(
+        OneLevel(Machine.postal(t0_s=1, lam=2)).conduct(campaign), FINGERPRINT, MADE
+    )
+    for point in (p for p in profile.points if p.nbytes == 512):
         assert (point.t0_interval_s, point.lam_interval, point.disagreement) == (None,) * 3
         assert point.lam_experiments == (None, 2)
         assert point.repetitions == 1

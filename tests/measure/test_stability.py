@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.figures.examples import FINGERPRINT, PROVENANCE
+from tests.profiles import example
+from tests.profiles.example import FINGERPRINT, PROVENANCE
 
-from collwise.measure.campaign import Campaign
 from collwise.measure.profile_building import build_profile
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.measure.stability import STABLE, Judgement, judge, judge_point
 from collwise.model.machine import Machine
 from collwise.profiles.records import MeasuredSize, Provenance
@@ -17,23 +18,14 @@ from collwise.simulator import SimulatedProber
 MADE = msgspec.structs.replace(PROVENANCE, hosts={"node1": 9}, ranks=9, budget_s=20)
 
 
-def point(t0: float = 0.01, lam: float = 0.02, **changes: Any) -> MeasuredSize:
+def point(t0: float = 0.01, width: float = 0.02, **changes: Any) -> MeasuredSize:
     """A size with t0 and λ known up to this, relatively."""
-    fields: dict[str, Any] = {
-        "nbytes": 512,
-        "mode": "nonblocking",
-        "t0_s": 1.0,
-        "lam": 2.0,
+    known: dict[str, Any] = {
         "t0_interval_s": (exp(-t0), exp(t0)),
-        "lam_interval": (2 * exp(-lam), 2 * exp(lam)),
-        "t0_experiments_s": (1.0, 1.0),
-        "lam_experiments": (2.0, 2.0),
+        "lam_interval": (2 * exp(-width), 2 * exp(width)),
         "disagreement": 0.0,
-        "repetitions": 20,
-        "segment": 0,
-        "verdict": "",
     }
-    return MeasuredSize(**(fields | changes))
+    return example.point(512, **({"t0_s": 1.0, "lam": 2.0} | known | changes))
 
 
 GOOD = point()
@@ -68,86 +60,57 @@ def test_the_verdict_on_a_size(one: MeasuredSize, verdict: str) -> None:
     assert judge_point(one) == verdict
 
 
-def test_a_quiet_machine_is_stable_and_needs_no_advice() -> None:
-    prober = SimulatedProber(Machine.postal(t0_s=1e-6, lam=2))
-    profile = build_profile(prober.conduct(Campaign(9)), FINGERPRINT, MADE)
-    assert (profile.verdict, profile.advice) == (STABLE, ())
-
-
 def test_a_machine_with_noise_is_stable() -> None:
     """Of 10 %, in 5 seconds: hardly any measurement was."""
     prober = SimulatedProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
-    campaign = Campaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
+    campaign = SizeCampaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
     assert build_profile(prober.conduct(campaign), FINGERPRINT, MADE).verdict == STABLE
 
 
-def test_more_ranks_than_cores() -> None:
-    judgement = judged(DISAGREE, cores=2)
-    assert judgement.verdict.startswith("noisy: 9 ranks share 2 core(s)")
-    assert "start at most 2 rank(s) on each node" in judgement.advice[0]
-    assert not any("bind" in line for line in judgement.advice)  # would not help
-
-
-def test_the_experiments_disagree() -> None:
-    judgement = judged(GOOD, DISAGREE, DISAGREE)
-    assert judgement.verdict == "noisy: the two experiments disagree at 2 of 3 points"
-    assert len(judgement.advice) == 1
-    assert "bind the ranks to cores" in judgement.advice[0]
-
-
-def test_wide_intervals() -> None:
-    wide = point(0.3, 0.4)
-    judgement = judged(wide, wide, GOOD)
-    assert judgement.verdict == "noisy: t0 or λ is uncertain at 2 of 3 points"
-    assert "4 times this --budget" in judgement.advice[0]
-
-
-def test_points_that_run_no_plan_do_not_count() -> None:
-    """With those of blocking sends, hardly any measurement was stable."""
-    unused = msgspec.structs.replace(DISAGREE, mode="blocking")
-    assert judged(GOOD, unused, unused, unused).verdict == STABLE
-    assert judged(unused).verdict != STABLE
-
-
-def test_few_noisy_points_are_a_matter_for_advice() -> None:
-    judgement = judged(*[GOOD] * 3, DISAGREE)
-    assert judgement.verdict == STABLE
-    assert judged(*[GOOD] * 2, DISAGREE).verdict != STABLE
-    judgement = judged(*[GOOD] * 9, DISAGREE)
-    assert judgement.verdict == STABLE
-    assert judgement.advice[0].startswith("1 of 10 points are noisy")
+BLOCKING = point(disagreement=0.4, mode="blocking")
+FITTED = [point(fitted=True), point(fitted=True, mode="blocking")]
+MORE_TIME = "give more time: 4 times this --budget (intervals shrink with its square root)"
+EARLY, THIRD = (512,), (512, 2048, 8192)
+NOT_ASKED = "times of more than 2 bytes are not measured but extrapolated"
 
 
 @pytest.mark.parametrize(
-    ("unreached", "words"), [((512,), "512 bytes"), ((512, 2048, 8192), "512 … 8192 bytes")]
-)
-def test_the_budget_ended_early(unreached: tuple[int, ...], words: str) -> None:
-    judgement = judged(GOOD, unreached=unreached)
-    assert judgement.verdict == f"noisy: the budget of 20 s ended before {words}"
-    assert "4 times this --budget" in judgement.advice[0]
-    nobody_asked = judged(GOOD, GOOD, unreached=unreached, asked=False)
-    assert nobody_asked.verdict == STABLE
-    assert nobody_asked.advice[0].startswith("times of more than 2 bytes are not measured")
-    assert "4 times this --budget" in nobody_asked.advice[1]
-
-
-def test_repeated_targets_are_mentioned() -> None:
-    judgement = judged(GOOD, made=msgspec.structs.replace(MADE, ranks=2))
-    assert judgement.verdict == STABLE
-    assert "targets repeat: among 2 ranks" in judgement.advice[0]
-
-
-def test_sizes_told_by_others_are_named() -> None:
-    fitted = point(fitted=True)
-    blocking = point(fitted=True, mode="blocking")
-    judgement = judged(*[GOOD] * 20, fitted, blocking)
-    assert judgement.verdict == STABLE
-    assert f"with non-blocking sends, t0 of {2**20} bytes is told by" in judgement.advice[2]
-    assert f"with blocking sends, t0 of {2**21} bytes is told by" in judgement.advice[3]
-    assert judged(fitted, GOOD).verdict == "noisy: t0 cannot be told from 0 at 1 of 2 points"
-
-
-def test_a_latency_below_one_is_explained() -> None:
-    judgement = judged(GOOD, msgspec.structs.replace(GOOD, lam=0.5, lam_interval=(0.5, 0.5)))
-    assert judgement.verdict == STABLE
-    assert judgement.advice[0].startswith("λ < 1 is used as 1 at 2 bytes")
+    ("points", "options", "verdict", "advice"),
+    [
+        ([DISAGREE], {"cores": 2}, "noisy: 9 ranks share 2 core(s); the two experiments disagree"
+         " at 1 of 1 points", ["start at most 2 rank(s) on each node"]),  # binding would not help
+        ([GOOD, DISAGREE, DISAGREE], {}, "noisy: the two experiments disagree at 2 of 3 points",
+         ["bind the ranks to cores"]),
+        ([point(0.3, 0.4)] * 2 + [GOOD], {}, "noisy: t0 or λ is uncertain at 2 of 3 points",
+         [MORE_TIME]),
+        # Points of sends that run no plan do not count: hardly any measurement was stable.
+        ([GOOD, BLOCKING, BLOCKING, BLOCKING], {}, STABLE, []),
+        ([BLOCKING], {}, "noisy: the two experiments disagree at 1 of 1 points", ["the two"]),
+        # Few noisy points are a matter for advice.
+        ([GOOD] * 3 + [DISAGREE], {}, STABLE, ["1 of 4 points are noisy", "the two"]),
+        ([GOOD] * 2 + [DISAGREE], {}, "noisy: the two experiments disagree at 1 of 3 points",
+         ["the two"]),
+        ([GOOD], {"unreached": EARLY}, "noisy: the budget of 20 s ended before 512 bytes",
+         [MORE_TIME]),
+        ([GOOD], {"unreached": THIRD}, "noisy: the budget of 20 s ended before 512 … 8192 bytes",
+         [MORE_TIME]),
+        ([GOOD, GOOD], {"unreached": THIRD, "asked": False}, STABLE,
+         [NOT_ASKED, MORE_TIME]),
+        ([GOOD], {"made": msgspec.structs.replace(MADE, ranks=2)}, STABLE,
+         ["targets repeat: among 2 ranks"]),
+        ([GOOD] * 20 + FITTED, {}, STABLE,
+         ["1 of 21 points are noisy", "give more time",
+          f"with non-blocking sends, t0 of {2**20} bytes is told by",
+          f"with blocking sends, t0 of {2**21} bytes is told by"]),
+        ([FITTED[0], GOOD], {}, "noisy: t0 cannot be told from 0 at 1 of 2 points",
+         ["give more time", "with non-blocking"]),
+        ([GOOD, point(lam_interval=(0.5, 0.5), lam=0.5)], {}, STABLE,
+         ["λ < 1 is used as 1 at 2 bytes"]),
+    ],
+)  # fmt: skip
+def test_the_verdict_on_a_measurement(
+    points: list[MeasuredSize], options: dict[str, Any], verdict: str, advice: list[str]
+) -> None:
+    judgement = judged(*points, **options)
+    assert judgement.verdict == verdict
+    assert all(words in line for words, line in zip(advice, judgement.advice, strict=True))

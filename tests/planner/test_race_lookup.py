@@ -14,7 +14,7 @@ from collwise.planner.choose import plan_for
 from collwise.planner.race_lookup import REACH, known_races, settled, verdict
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem, Source
-from tests.figures.examples import profile
+from tests.profiles.example import profile
 
 
 def win(nbytes: int, algorithm: str = "", **changes: Any) -> RaceResult:

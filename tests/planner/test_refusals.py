@@ -9,8 +9,8 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.planner.choose import plan
 from collwise.schedule.collectives import COLLECTIVES
-from tests.figures.examples import profile
 from tests.planner.machines import HOCKNEY, POSTAL
+from tests.profiles.example import profile
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from collwise.report.tuning_tables import (
     tuning_table,
 )
 from collwise.system import formatting
-from tests.figures.examples import point, profile
 from tests.planner.machines import HOCKNEY, MACHINES
+from tests.profiles.example import point, profile
 from tests.tuning.examples import PROFILE, RANKS, WITH_NODES, alone, outcome, session
 
 COMPARED = ("call", "measured", "library", "speed-up", "used")

@@ -1,5 +1,6 @@
 """Files: read within bounds, replaced as a whole or not at all; devices stay devices."""
 
+import fcntl
 import os
 import resource
 import stat
@@ -17,7 +18,7 @@ from collwise.figures.style import save as save_figure
 from collwise.lab.network import Network
 from collwise.profiles.profile import Profile
 from collwise.system import files
-from collwise.system.files import read_input, replace_file
+from collwise.system.files import _taken, read_input, replace_file
 
 
 @pytest.fixture
@@ -148,3 +149,21 @@ def test_names_that_no_file_can_have(name: str) -> None:
         Profile.load(name)
     with pytest.raises(InvalidArgument):
         example().save(name)
+
+
+def test_a_lock_that_another_host_removed_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network's file system keeps a file that is open under another name."""
+    place, lock, removed = tmp_path / ".x.lock", fcntl.flock, tmp_path / ".nfs1"
+
+    def late(descriptor: int, how: int) -> None:
+        lock(descriptor, how)
+        if not removed.exists():
+            place.rename(removed)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert _taken(place) is None
+    held = _taken(place)
+    assert held is not None
+    os.close(held)

@@ -10,7 +10,7 @@ from collwise.profiles.level_machine import filled
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredLevel, PortTime
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from tests.figures.examples import PROVENANCE, SIZES, point, profile
+from tests.profiles.example import PROVENANCE, SIZES, point, profile
 
 RANKS = 5
 PROFILE = profile()
@@ -56,7 +56,7 @@ def outcome(
     else:
         problem, reason = problem_for("s_to_p", ranks=RANKS, nbytes=nbytes, sources=sources)
     task = Task(problem, reason=reason)
-    estimate = task.plan(measured, algorithm, filled(measured, RANKS))
+    estimate = task.plan(measured, algorithm, filled(measured.measurements, RANKS))
     picked = shortlist(estimate)
     middles = {LIBRARY: 1e-5, LIBRARY_PERSISTENT: 1.1e-5}
     for place, candidate in enumerate(picked):

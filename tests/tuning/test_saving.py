@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import CombineTime, RaceResult
 from collwise.tuning.saving import Merged, merge
-from tests.figures.examples import FINGERPRINT, PROVENANCE, SIZES, point, profile
+from tests.profiles.example import FINGERPRINT, PROVENANCE, SIZES, point, profile
 from tests.tuning.examples import NODE, WITH_NODES, outcome
 
 (RACED,) = outcome(512).results[:1]
@@ -56,9 +56,8 @@ def test_another_number_of_ranks_forgets_nothing() -> None:
 def test_sizes_of_inner_levels_are_kept_as_well() -> None:
     """Only 512 bytes were measured again; the ports of the other sizes stay, too."""
     fresh = msgspec.structs.replace(NODE, points=(point(512, "nonblocking", 4.0),), port=())
-    again = msgspec.structs.replace(
-        WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=(fresh,)
-    )
+    points = (point(512, "nonblocking", 9.0),)
+    again = with_measurements(WITH_NODES, points=points, levels=(fresh,))
     (level,) = merge(WITH_NODES, again).profile.levels
     assert [p.nbytes for p in level.points] == [p.nbytes for p in NODE.points]
     assert [p.lam for p in level.points] == [2, 4, 2, 2]
@@ -67,13 +66,13 @@ def test_sizes_of_inner_levels_are_kept_as_well() -> None:
 
 def test_other_levels_replace_everything_and_it_is_said() -> None:
     """t0 between nodes says nothing about messages of which some stay inside."""
-    fresh = msgspec.structs.replace(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
+    fresh = with_measurements(WITH_NODES, points=(point(512, "nonblocking", 9.0),), levels=())
     for old, new, said in (
         (WITH_NODES, fresh, "with 2 levels, for newer ones as one level"),
         (fresh, WITH_NODES, "as one level, for newer ones with 2 levels"),
     ):
-        old = msgspec.structs.replace(old, combining=(combined("sum"), combined("max")))
-        new = msgspec.structs.replace(new, combining=(combined("sum", 2e-6),))
+        old = with_measurements(old, combining=(combined("sum"), combined("max")))
+        new = with_measurements(new, combining=(combined("sum", 2e-6),))
         merged = merge(old, new)
         assert merged.dropped == (f"t0 and λ on {old.provenance.ranks} ranks {said}",)
         assert merged.profile.points == new.points

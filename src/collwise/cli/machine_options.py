@@ -186,7 +186,7 @@ def _placed(
 ) -> Machine:
     """A profile's machine for so many ranks, with its levels if it has any."""
     if placement is None:
-        return profile.machine_on(filled(profile, ranks), *combined)
+        return profile.machine_on(filled(profile.measurements, ranks), *combined)
     check_placement(placement, ranks)
     check_depth(placement, profile.every)
     return profile.machine_on(placement, *combined)

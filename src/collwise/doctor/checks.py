@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -64,16 +65,17 @@ class CheckResult(NamedTuple):
     remedy: str = ""
 
 
+ok, note, wrong = (partial(CheckResult, status) for status in ("ok", "note", "wrong"))
+
+
 def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     """Run all checks, in the order in which things depend on each other."""
-    yield CheckResult(
-        "ok", "collwise", f"{version('collwise')}, Python {platform.python_version()}"
-    )
+    yield ok("collwise", f"{version('collwise')}, Python {platform.python_version()}")
     progress("loading the MPI library", 0.1)
     answers, trouble = _ask([sys.executable, "-c", _MPI_PROBE])
     mpi = answers[0] if answers else None
     if mpi is None:
-        yield CheckResult("wrong", "MPI library", trouble, INSTALL)
+        yield wrong("MPI library", trouble, INSTALL)
     else:
         yield from _library(mpi)
     progress("starting two ranks", 0.4)
@@ -88,52 +90,48 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
 
 
 def _library(mpi: Answer) -> Iterator[CheckResult]:
-    line = f"{mpi['library']} (MPI {mpi['standard']}), mpi4py {version('mpi4py')}"
-    yield CheckResult("ok", "MPI library", line)
+    standard = f"{mpi['library']} (MPI {mpi['standard']})"
+    yield ok("MPI library", f"{standard}, mpi4py {version('mpi4py')}")
     if mpi["multiple"]:
-        seen = "MPI_THREAD_MULTIPLE: started schedules advance by themselves"
-        yield CheckResult("ok", "threads", seen)
+        yield ok("threads", "MPI_THREAD_MULTIPLE: started schedules advance by themselves")
     else:
         seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
-        yield CheckResult("note", "threads", seen, remedy)
+        yield note("threads", seen, remedy)
     yield _engine(mpi)
     if not mpi["persistent"]:
-        seen, remedy = (
-            "this library has none (MPI before 4.0)",
-            "races compare with its blocking ones",
-        )
-        yield CheckResult("note", "persistent collectives", seen, remedy)
+        seen = "this library has none (MPI before 4.0)"
+        yield note("persistent collectives", seen, "races compare with its blocking ones")
 
 
 def _engine(mpi: Answer) -> CheckResult:
     if mpi["engine"] == "compiled":
-        return CheckResult("ok", "engine", "compiled (COLLWISE_ENGINE=python: Python instead)")
+        return ok("engine", "compiled (COLLWISE_ENGINE=python: Python instead)")
     remedy = (
         "install collwise where there is a C compiler (such as gcc, with Python's headers);"
         " COLLWISE_ENGINE must not be python"
     )
     seen = f"Python, whose calls cost several times as much: {mpi['why']}"
-    return CheckResult("note", "engine", seen, remedy)
+    return note("engine", seen, remedy)
 
 
 def _launcher(mpi: Answer | None) -> CheckResult:
     if (outside := launched()) is not None:
         seen = f"doctor itself runs under {outside.launcher}"
-        return CheckResult("note", "launcher", seen, "run it alone, without a launcher")
+        return note("launcher", seen, "run it alone, without a launcher")
     try:
         mpiexec = find_mpiexec()
         command = command_line(2, [sys.executable, "-c", _MPI_PROBE])
     except CollwiseError as problem:
-        return CheckResult("wrong", "launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
+        return wrong("launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
     except (OSError, subprocess.SubprocessError) as problem:
-        return CheckResult("wrong", "launcher", str(problem), INSTALL)
+        return wrong("launcher", str(problem), INSTALL)
     if mpi is None:
-        return CheckResult("note", "launcher", f"{mpiexec}, not tried without an MPI library")
+        return note("launcher", f"{mpiexec}, not tried without an MPI library")
     answers, trouble = _ask(command)
     sizes = [answer["size"] for answer in answers]
     if sizes == [2, 2]:
-        return CheckResult("ok", "launcher", f"{mpiexec} starts 2 ranks that see each other")
+        return ok("launcher", f"{mpiexec} starts 2 ranks that see each other")
     if set(sizes) == {1}:
         seen = f"{mpiexec} starts ranks that are alone, each a world of one"
         remedy = (
@@ -143,66 +141,63 @@ def _launcher(mpi: Answer | None) -> CheckResult:
     else:
         seen = f"{mpiexec} did not start 2 ranks: {trouble}"
         remedy = "try `mpiexec -n 2 python -c 'from mpi4py import MPI'` and mend what it says"
-    return CheckResult("wrong", "launcher", seen, remedy)
+    return wrong("launcher", seen, remedy)
 
 
 def _cores() -> CheckResult:
     cores = usable_cores()
     if cores >= FEW_CORES:
-        return CheckResult("ok", "cores", f"{cores} usable")
+        return ok("cores", f"{cores} usable")
     remedy = f"more than {formatting.count(cores, 'rank')} share them; timings are noisy then"
-    return CheckResult("note", "cores", f"{cores} usable", remedy)
+    return note("cores", f"{cores} usable", remedy)
 
 
 def _profile(path: Path, here: Fingerprint, engine: str) -> CheckResult:
     if not path.exists():
-        return CheckResult(
-            "note", "profile", f"none of this machine yet ({path})", "run `collwise tune`"
-        )
+        return note("profile", f"none of this machine yet ({path})", "run `collwise tune`")
     try:
         profile = Profile.load(path)
         profile.check(here)
     except CollwiseError as problem:
-        return CheckResult("wrong", "profile", f"{path}: {problem.seen}", problem.remedy)
+        return wrong("profile", f"{path}: {problem.seen}", problem.remedy)
     made = profile.provenance
     seen = f"{path}, of {made.created}: {profile.verdict}"
     if made.engine not in ("", engine):
         seen += f"; measured with the {made.engine} engine, while {engine} serves"
-        return CheckResult("note", "profile", seen, "tune again: `collwise tune`")
+        return note("profile", seen, "tune again: `collwise tune`")
     if profile.verdict != STABLE:
-        remedy = next(
-            iter(profile.advice), "tune again with more --budget, while nothing else runs"
-        )
-        return CheckResult("note", "profile", seen, remedy)
-    return CheckResult("ok", "profile", seen)
+        usual = "tune again with more --budget, while nothing else runs"
+        return note("profile", seen, next(iter(profile.advice), usual))
+    return ok("profile", seen)
 
 
 def _permissions(path: Path) -> CheckResult:
     folder = next(p for p in (path.parent, *path.parent.parents) if p.exists())
     if os.access(folder, os.W_OK | os.X_OK) and folder.is_dir():
-        return CheckResult("ok", "permissions", f"profiles can be saved in {path.parent}")
+        return ok("permissions", f"profiles can be saved in {path.parent}")
     remedy = "name another file in COLLWISE_PROFILE"
-    return CheckResult("wrong", "permissions", f"{folder} cannot be written", remedy)
+    return wrong("permissions", f"{folder} cannot be written", remedy)
 
 
 def _lab() -> Iterator[CheckResult]:
     """What a lab needs, and whether one with two hosts starts; not everybody needs one."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
-        for one in missing:
-            yield CheckResult("note", _LAB, f"needs {one.what}: {one.problem}", one.remedy)
+        for lacking in missing:
+            seen = f"needs {lacking.what}: {lacking.problem}"
+            yield note(_LAB, seen, lacking.remedy)
         return
     begin = time.monotonic()
     try:
         with Cluster(2, "1ms", "100mbit", mpi="none") as cluster:
             cluster.run(["true"], capture=True, timeout_s=_LAB_LIMIT_S)
     except CollwiseError as problem:
-        yield CheckResult("wrong", _LAB, problem.seen, problem.remedy)
+        yield wrong(_LAB, problem.seen, problem.remedy)
         return
     took_s = time.monotonic() - begin
-    yield CheckResult("ok", _LAB, f"two hosts started and ended in {took_s:.1f} s")
-    for one in unmet:
-        yield CheckResult("note", _LAB, f"no {one.what.removeprefix('a ')}", one.remedy)
+    yield ok(_LAB, f"two hosts started and ended in {took_s:.1f} s")
+    for lacking in unmet:
+        yield note(_LAB, f"no {lacking.what.removeprefix('a ')}", lacking.remedy)
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:

@@ -18,7 +18,7 @@ from collwise.lab.lab_report import Report
 from collwise.lab.mpi_launch import Library, check_command, find_library, launch
 from collwise.lab.network import Network
 from collwise.system.host import LAB
-from collwise.system.launcher import alone
+from collwise.system.launcher import alone, await_end
 
 _START_S = 30.0
 _CLOSE_S = 10.0
@@ -131,11 +131,7 @@ class Cluster:
         if process is None:
             return
         self._control.close()
-        try:
-            process.wait(_CLOSE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        await_end(process, _CLOSE_S)
 
     def run(
         self,
@@ -152,7 +148,7 @@ class Cluster:
 
         ranks: as many as fit, if None; they fill one host after the other.
         environment: this process's, if None.   folder: where it runs; the current one if None.
-        timeout_s: after so many seconds the command is killed and LabFailed raised.
+        timeout_s: seconds after which the command is killed and LabFailed raised.
         capture: return its output (or its standard output only) instead of letting it through.
         Standard input goes to it (to rank 0) unless all its output is captured.
         """

@@ -121,7 +121,7 @@ def add_token_bucket(device: str, rate: int, burst: int) -> None:
 
 
 def set_initial_windows(device: str, address: str, netmask: str, packets: int) -> None:
-    """Let TCP send and take so many packets on a new connection (`ip route … initcwnd initrwnd`).
+    """Let TCP send and take `packets` packets on a new connection (`ip route … initcwnd initrwnd`).
 
     address, netmask: of the device, whose route to its own network is replaced.
     """

@@ -33,7 +33,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     load: float
     """Share of one core that the switch used."""
     busiest_load: float
-    """The same over the busiest quarter of a second."""
+    """Share of one core that the switch used in its busiest quarter of a second."""
     punctual: bool
     """Whether the switch runs before all other processes (SCHED_FIFO)."""
     late_windows_s: tuple[tuple[float, float], ...] = ()
@@ -50,36 +50,25 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may have spoiled times that were taken during the command."""
-        warnings = []
-        if self.lateness_p95_s > max(LATE_S, LATE_SHARE * self.least_latency_s):
-            late = formatting.time(self.lateness_p95_s)
-            warnings.append(
-                f"packets came late ({late} at the 95th percentile): times are too long; use fewer"
-                " hosts, a lower rate, or a quieter machine"
-            )
-        if self.drops:
-            warnings.append(
-                f"{formatting.count(self.drops, 'packet')} lost: times include TCP's recovery; send"
-                " less at once, or use a higher rate"
-            )
-        elif self.resent:
-            warnings.append(
-                f"TCP sent {formatting.count(self.resent, 'segment')} again without need"
-            )
-        if self.busiest_load > BUSY:
-            warnings.append(
-                f"the switch was busy ({self.busiest_load:.0%} of a core): it, and not the"
-                " configured rate, may be the limit"
-            )
-        if not self.punctual:
-            warnings.append(
-                "the switch has no real-time priority (SCHED_FIFO was refused): expect late packets"
-            )
-        if not self.quiet:
-            warnings.append(
-                "waiting ranks spin (no C compiler for the poll shim): expect late packets"
-            )
-        return tuple(warnings)
+        late, resent = formatting.time(self.lateness_p95_s), self.resent and not self.drops
+        spoiled = {
+            f"packets came late ({late} at the 95th percentile): times are too long; use fewer"
+            " hosts, a lower rate, or a quieter machine": (
+                self.lateness_p95_s > max(LATE_S, LATE_SHARE * self.least_latency_s)
+            ),
+            f"{formatting.count(self.drops, 'packet')} lost: times include TCP's recovery; send"
+            " less at once, or use a higher rate": self.drops,
+            f"TCP sent {formatting.count(self.resent, 'segment')} again without need": resent,
+            f"the switch was busy ({self.busiest_load:.0%} of a core): it, and not the"
+            " configured rate, may be the limit": self.busiest_load > BUSY,
+            "the switch has no real-time priority (SCHED_FIFO was refused): expect late packets": (
+                not self.punctual
+            ),
+            "waiting ranks spin (no C compiler for the poll shim): expect late packets": (
+                not self.quiet
+            ),
+        }
+        return tuple(warning for warning, holds in spoiled.items() if holds)
 
     def lines(self) -> list[str]:
         """For people."""

@@ -11,7 +11,7 @@ LONGEST_US = 5000
 With 1000 the ranks of a broadcast use half as much of the cores again (MPICH; Open MPI: twice).
 """
 LONGEST_SHARED_US = 200
-"""The same where ranks also wait for messages in shared memory, which wake nobody."""
+"""The longest sleep where ranks also wait for messages in shared memory, which wake nobody."""
 LONGEST_VARIABLE = "COLLWISE_LAB_POLL_US"
 """The environment variable that tells the shim how long to sleep."""
 NAME = "poll_shim.so"

@@ -69,8 +69,8 @@ def unmet() -> list[Requirement]:
 def check() -> None:
     """Raise LabUnavailable, which names everything that a lab needs and that is missing."""
     if missing := [requirement for requirement in unmet() if requirement.needed]:
-        seen = "; ".join(f"needs {one.what}: {one.problem}" for one in missing)
-        remedy = "; ".join(one.remedy for one in missing)
+        seen = "; ".join(f"needs {lacking.what}: {lacking.problem}" for lacking in missing)
+        remedy = "; ".join(lacking.remedy for lacking in missing)
         raise LabUnavailable("emulated hosts on this machine", seen, remedy)
 
 

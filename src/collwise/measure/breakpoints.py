@@ -7,7 +7,7 @@ no switch.  The comparison allows for the uncertainty of the extrapolated line: 
 geometrically, and a line through two small ones says little about large ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -31,6 +31,22 @@ class CurvePoint(NamedTuple):
     def relative_variance(self) -> float:
         """Of the value, the misfit of the model included."""
         return self.error * self.error + MISFIT * MISFIT
+
+
+def find_protocols(
+    sizes: Iterable[tuple[int, float, float, tuple[float, float] | None]],
+) -> dict[int, int]:
+    """The number of the protocol, from 0, for every size.
+
+    sizes: ascending: bytes, t0 in seconds, λ, and the relative half-widths of their 95 % intervals.
+    """
+    gaps, latencies = [], []
+    for nbytes, t0_s, lam, uncertainty in sizes:
+        widths = uncertainty or (1.0, 1.0)
+        gaps.append(CurvePoint(nbytes, t0_s, widths[0] / 2))
+        latencies.append(CurvePoint(nbytes, t0_s * max(lam, 1.0), max(widths) / 2))
+    numbers = find_segments(gaps, latencies)
+    return {point.nbytes: number for point, number in zip(gaps, numbers, strict=True)}
 
 
 def find_segments(*curves: Sequence[CurvePoint]) -> list[int]:

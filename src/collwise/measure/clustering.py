@@ -20,13 +20,13 @@ def rounds(members: int) -> list[list[tuple[int, int]]]:
     [[(0, 3), (1, 2)], [(0, 2), (3, 1)], [(0, 1), (2, 3)]]
     """
     seats = [*range(members), *[-1] * (members % 2)]
-    every = []
+    turns = []
     for _ in range(len(seats) - 1):
         half = len(seats) // 2
         pairs = zip(seats[:half], seats[: half - 1 : -1], strict=True)
-        every.append([pair for pair in pairs if -1 not in pair])
+        turns.append([pair for pair in pairs if -1 not in pair])
         seats = [seats[0], seats[-1], *seats[1:-1]]
-    return every
+    return turns
 
 
 def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:

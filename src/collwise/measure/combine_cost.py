@@ -1,21 +1,21 @@
-"""What combining costs: γ by operator, type and length.  Nothing is timed here.
+"""Measures what combining costs: γ by operator, type and length.
 
-A cell is one operator on vectors of one type and length.  All ranks time it, and the slowest rank's
-median counts.  In α + nβ + nγ, γ is the slope of the times over the bytes.
+Every rank conducts a campaign of its own, and the slowest rank's median counts.  In α + nβ + nγ, γ
+is the slope of the times over the bytes.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self, TypeAlias
 
-import numpy as np
-
+from collwise.measure.campaign import Batches, Campaign
+from collwise.measure.fit import Seconds
 from collwise.measure.statistics import median_interval
 from collwise.profiles.records import CombineTime
 
 SIZES = (64, 1024, 16384, 131072, 1048576)
 """Bytes of the vectors."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
-"""(operator, type) measured by default."""
+"""(operator, type)."""
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
@@ -29,25 +29,41 @@ class CombineSetting(NamedTuple):
     dtype: str
     nbytes: int
 
-
-def cells(
-    operators: Sequence[tuple[str, str]] = OPERATORS, sizes: Sequence[int] = SIZES
-) -> list[CombineSetting]:
-    """All cells; sizes are cut to whole elements."""
-    return [
-        CombineSetting(
-            op, dtype, max(nbytes // np.dtype(dtype).itemsize, 1) * np.dtype(dtype).itemsize
-        )
-        for op, dtype in operators
-        for nbytes in sizes
-    ]
+    @property
+    def cell(self) -> Self:
+        """What this is a repetition of: itself."""
+        return self
 
 
-def slowest(samples: Sequence[Mapping[CombineSetting, Sequence[float]]]) -> tuple[CombineTime, ...]:
+CombineSamples: TypeAlias = Mapping[CombineSetting, Sequence[Seconds]]
+
+
+class CombineCampaign(Campaign[CombineSamples]):
+    """Times all cells until the budget is used up, at least a few times each.
+
+    Repetitions go round by round over all cells, so that noise affects all of them alike.
+    """
+
+    def _plan(self) -> Batches:
+        for turn in range(MAX_REPETITIONS):
+            if turn < MIN_REPETITIONS or self.elapsed_s <= self.budget_s:
+                yield "sampling", cells()
+
+    def result(self) -> CombineSamples:
+        """Seconds, by cell."""
+        return self._samples
+
+
+def cells() -> list[CombineSetting]:
+    """All cells."""
+    return [CombineSetting(op, dtype, nbytes) for op, dtype in OPERATORS for nbytes in SIZES]
+
+
+def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
     """The records of a measurement, from the seconds that each rank took for each cell."""
     records = []
     for cell in samples[0]:
-        of_ranks = [by_cell[cell] for by_cell in samples if cell in by_cell]
+        of_ranks = [by_cell[cell] for by_cell in samples]
         worst = max(map(median_interval, of_ranks))
         records.append(
             CombineTime(

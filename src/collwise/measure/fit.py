@@ -18,18 +18,17 @@ together (`fit_together`): t0 is close to a straight line over the sizes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, isfinite
+from math import exp
 from statistics import NormalDist, median_high, median_low
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.errors import InvalidArgument
 from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
-from collwise.profiles.records import Bounds, MedianTime, mode_name
+from collwise.profiles.records import MODES, Bounds, MedianTime
 
 Seconds: TypeAlias = Fraction | float
 Samples: TypeAlias = Mapping[ProbeSetting, Sequence[Seconds]]
@@ -110,35 +109,26 @@ def fit_samples(samples: Samples) -> Fit | None:
         fit_law({cell: t for cell, t in times.items() if cell.experiment == experiment})
         for experiment in EXPERIMENTS
     )
-    in_floats = estimate(samples)
-    uncertainty = in_floats and (in_floats.t0_uncertainty, in_floats.lam_uncertainty)
-    return Fit(nbytes, blocking, law, experiments, uncertainty, min(map(len, samples.values())))
+    repetitions = min(map(len, samples.values()))
+    return Fit(nbytes, blocking, law, experiments, find_uncertainty(samples), repetitions)
 
 
 def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
     """The t0 and λt0 that explain these times best, exactly; None if they are not positive."""
-    rows = [(*cell.terms, exact(time, "a time")) for cell, time in times.items()]
-    if any(t <= 0 for _, _, t in rows):
+    known = {cell: exact(time, "a time") for cell, time in times.items()}
+    if any(time <= 0 for time in known.values()):
         return None
-    uu = sum((u * u / (t * t) for u, _, t in rows), Fraction(0))
-    uv = sum((u * v / (t * t) for u, v, t in rows), Fraction(0))
-    vv = sum((v * v / (t * t) for _, v, t in rows), Fraction(0))
-    ut = sum((u / t for u, _, t in rows), Fraction(0))
-    vt = sum((v / t for _, v, t in rows), Fraction(0))
+    rows = [[term / time for term in cell.terms] for cell, time in known.items()]
+    uu = sum((u * u for u, _ in rows), Fraction(0))
+    uv = sum((u * v for u, v in rows), Fraction(0))
+    vv = sum((v * v for _, v in rows), Fraction(0))
+    ut = sum((u for u, _ in rows), Fraction(0))
+    vt = sum((v for _, v in rows), Fraction(0))
     determinant = uu * vv - uv * uv
     if not determinant:
         return None  # equations of one kind: nothing tells t0 from λt0
     law = Law((ut * vv - vt * uv) / determinant, (uu * vt - uv * ut) / determinant)
     return law if law.t0 > 0 and law.latency > 0 else None
-
-
-class Estimate(NamedTuple):
-    """t0 (seconds) and λ in floats, with the relative half-widths of their 95 % intervals."""
-
-    t0: float
-    lam: float
-    t0_uncertainty: float
-    lam_uncertainty: float
 
 
 class _Medians(NamedTuple):
@@ -167,8 +157,11 @@ def _medians(samples: Samples) -> _Medians | None:
     )
 
 
-def estimate(samples: Samples) -> Estimate | None:
-    """The same fit in floats, with uncertainties; None if they cannot be told (yet)."""
+def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
+    """Relative half-widths of the 95 % intervals of t0 and λ, by the same fit in floats.
+
+    None if they cannot be told (yet).
+    """
     if not samples or min(map(len, samples.values())) < 2:
         return None
     medians = _medians(samples)
@@ -180,7 +173,7 @@ def estimate(samples: Samples) -> Estimate | None:
         return None
     t0_error = np.linalg.norm(by_t0 / t0 * medians.errors)
     lam_error = np.linalg.norm((by_latency / latency - by_t0 / t0) * medians.errors)
-    return Estimate(t0, latency / t0, float(_ERRORS * t0_error), float(_ERRORS * lam_error))
+    return float(_ERRORS * t0_error), float(_ERRORS * lam_error)
 
 
 def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
@@ -246,18 +239,11 @@ def _rising_line(
     return best[1], error
 
 
-def check_seconds(value: Seconds) -> Seconds:
-    """A sample as it is, if it can be a duration.  Raises InvalidArgument otherwise."""
-    if not isfinite(value) or value < 0:
-        raise InvalidArgument("a timing sample", f"{value} s", "give seconds, finite and >= 0")
-    return value
-
-
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
     """The median of one cell's samples (one or more) with its interval, if there are several."""
     return MedianTime(
         nbytes=cell.nbytes,
-        mode=mode_name(cell.blocking),
+        mode=MODES[cell.blocking],
         experiment=1 if cell.experiment == 1 else 2,
         k=cell.k,
         median_s=seconds(middle(values)),

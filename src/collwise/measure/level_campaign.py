@@ -1,17 +1,18 @@
 """Measures a machine level by level: a campaign for each, by a team of ranks that meet there."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.measure.campaign import Campaign, Measurement
-from collwise.measure.level_probes import level_team, port_team
+from collwise.measure.campaign import Campaign
+from collwise.measure.level_probes import PortTeam, level_team, port_team
 from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes
+from collwise.measure.size_campaign import Measurement, SizeCampaign
 from collwise.model.placement import Placement
 
 OUTERMOST = 5.0
-"""Messages take longest there: it gets so many times the budget of any other."""
-AnyCampaign: TypeAlias = Campaign | PortCampaign
-Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], AnyCampaign], float, float], Any]
+"""The outermost level, where messages take longest, gets this many times another one's budget."""
+Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], Campaign[Any]], float, float], Any]
 """Runs a campaign on some ranks and returns its result.  It is given the ranks, what makes the
 campaign, the share of the whole that was done before, and the share that this is."""
 
@@ -27,7 +28,7 @@ class LevelMeasurements(NamedTuple):
 def measure_levels(
     placement: Placement,
     conduct: Conduct,
-    new: Callable[[float, int], Campaign],
+    new: Callable[[float, int], SizeCampaign],
     asked: Sequence[int] | None,
     whole: float = 1.0,
 ) -> LevelMeasurements:
@@ -36,32 +37,26 @@ def measure_levels(
     new: makes a campaign from its share of the budget and its number of ranks.   asked: sizes that
     somebody named.   whole: the share of the budget that all of this may take.
     """
-    inner = range(1, placement.depth)
-    teams = [level_team(placement, level) for level in (*inner, placement.depth)]
-    ports = [port_team(placement, level) for level in inner]
-    parts = [1.0] * len(inner) + [OUTERMOST if inner else 1.0]
-    part = whole / (sum(parts) + sum(team is not None for team in ports))
+    levels = range(1, placement.depth + 1)
+    teams = [level_team(placement, level) for level in levels]
+    ports = [port_team(placement, level) for level in levels[:-1]]
+    weights = [1.0] * len(ports) + [OUTERMOST if ports else 1.0]
+    part = whole / (sum(weights) + sum(team is not None for team in ports))
     done = 0.0
-    measured: list[Measurement] = []
-    for team, weight in zip(teams, parts, strict=True):
-        share = weight * part
 
-        def usual(share: float = share, ranks: int = len(team)) -> Campaign:
-            return new(share, ranks)
+    def run(members: Sequence[int], share: float, make: Callable[[SizeCampaign], Any]) -> Any:
+        nonlocal done
+        before, done = done, done + share
+        return conduct(members, lambda: make(new(share, len(members))), before, share)
 
-        measured.append(conduct(team, usual, done, share))
-        done += share
-    fits: list[tuple[PortFit, ...]] = []
-    for port in ports:
-        if port is None:
-            fits.append(())
-            continue
+    def of_port(team: PortTeam, usual: SizeCampaign) -> PortCampaign:
+        return PortCampaign(team, port_sizes(usual.sizes, asked), usual.budget_s, usual.seed)
 
-        def of_port(team: Any = port) -> PortCampaign:
-            campaign = new(part, len(team.members))
-            sizes = port_sizes(campaign.sizes, asked)
-            return PortCampaign(team, sizes, campaign.budget_s, campaign.seed)
-
-        fits.append(conduct(port.members, of_port, done, part))
-        done += part
-    return LevelMeasurements(measured[:-1], fits, measured[-1])
+    *inner, outermost = [
+        run(team, weight * part, lambda usual: usual)
+        for team, weight in zip(teams, weights, strict=True)
+    ]
+    fits = [
+        () if team is None else run(team.members, part, partial(of_port, team)) for team in ports
+    ]
+    return LevelMeasurements(inner, fits, outermost)

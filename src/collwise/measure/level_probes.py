@@ -11,11 +11,9 @@ one, t0: a message to another group is sent before one to a neighbour, who answe
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from collwise.measure.probes import ProbeSetting
+from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
 
 MAX_SENDERS = 8
 """Ranks of a group that send at once when its port is measured."""
@@ -42,7 +40,7 @@ class PortTeam(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PortProbe:
+class PortProbe(AnyProbe):
     """Ranks 0 … q − 1 send k messages each to the ranks q … 2q − 1; rank 0 hears when all came.
 
     Rank 0 tells the others to begin by messages of a byte; those that have received tell rank q,
@@ -52,17 +50,15 @@ class PortProbe:
     nbytes: int
     senders: int
     k: int
-    blocking: ClassVar[bool] = False
-    until_sent: ClassVar[bool] = True
 
     @property
     def cell(self) -> ProbeSetting:
-        """What this probe is a repetition of."""
-        return ProbeSetting(PORT, self.nbytes, self.k, self.blocking)
+        """All senders do alike."""
+        return ProbeSetting(PORT, self.nbytes, self.k, False)
 
     @property
     def ranks(self) -> int:
-        """How many take part."""
+        """Senders and receivers."""
         return 2 * self.senders
 
     def operations(self, rank: int) -> list[Operation]:
@@ -80,13 +76,9 @@ class PortProbe:
         begin: list[Operation] = [Send(other, _WORD, Slot.INPUT) for other in range(1, q)]
         return [*begin, *mine * self.k, Recv(q, _WORD)]
 
-    def schedule(self, ranks: int | None = None) -> Schedule:
-        """The probe as a schedule for so many ranks."""
-        return _schedule(self, ranks or self.ranks)
-
 
 @dataclass(frozen=True)
-class BesideProbe:
+class BesideProbe(AnyProbe):
     """Rank 0 sends a byte to a neighbour, who answers; with k = 2 after a message to another group.
 
     The difference is how long that message keeps rank 0 itself busy.
@@ -96,13 +88,17 @@ class BesideProbe:
     neighbour: int
     other: int
     k: int
-    blocking: ClassVar[bool] = False
     until_sent: ClassVar[bool] = False
 
     @property
     def cell(self) -> ProbeSetting:
-        """What this probe is a repetition of."""
-        return ProbeSetting(BESIDE, self.nbytes, self.k, self.blocking)
+        """Wherever the ranks are."""
+        return ProbeSetting(BESIDE, self.nbytes, self.k, False)
+
+    @property
+    def ranks(self) -> int:
+        """Up to the last of the three."""
+        return max(self.neighbour, self.other) + 1
 
     def operations(self, rank: int) -> list[Operation]:
         """What one rank does, in order."""
@@ -113,10 +109,6 @@ class BesideProbe:
         if rank == self.neighbour:
             return [Recv(0, _WORD), Send(0, _WORD)]
         return [Recv(0, block)] * (self.k - 1) if rank == self.other else []
-
-    def schedule(self, ranks: int | None = None) -> Schedule:
-        """The probe as a schedule for so many ranks."""
-        return _schedule(self, ranks or max(self.neighbour, self.other) + 1)
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:
@@ -153,8 +145,3 @@ def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[in
     for rank in ranks:
         first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)
     return tuple(first.values())
-
-
-def _schedule(probe: PortProbe | BesideProbe, ranks: int) -> Schedule:
-    lists = tuple(tuple(probe.operations(rank)) for rank in range(ranks))
-    return Schedule(Problem("probe", ranks, probe.nbytes), Written(lists), "probe")

@@ -1,21 +1,20 @@
 """Measures the ports that ranks of a group share: what to time next, and what the times mean.
 
-It is driven like a `Campaign`.  A size is not begun for which the budget would not suffice.
+A size is not begun for which the budget would not suffice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot
 from random import Random
-from typing import TypeAlias
 
 import numpy as np
 
-from collwise.measure.fit import Seconds, check_seconds, middle
+from collwise.measure.campaign import Batches, Campaign
+from collwise.measure.fit import middle
 from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
-from collwise.measure.probe_costs import ProbeCosts
-from collwise.measure.probes import Probe, ProbeSetting
+from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
@@ -25,12 +24,10 @@ MAX_REPETITIONS = 15
 KS = (2, 4)
 """Messages of each sender: with fewer the port is not yet busy all the time."""
 NOTICED = 1.1
-"""If several senders take less than so many times as long as one, the port counts as free."""
+"""The port counts as free unless several senders take this many times as long as one does."""
 FILLED = 0.8
 """Where g is above this share of the time per message, one rank alone may fill the port."""
 _ERRORS = 1.96
-
-AnyProbe: TypeAlias = Probe | PortProbe | BesideProbe
 
 
 @dataclass(frozen=True)
@@ -50,61 +47,34 @@ class PortFit:
     repetitions: int
 
 
-class PortCampaign:
+class PortCampaign(Campaign[tuple[PortFit, ...]]):
     """Measures the port of a group within a time budget.   team: numbered as its members are.
 
     sizes: bytes.   seed: of the order.
     """
 
     def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
+        super().__init__(budget_s)
         self.senders = len(team.senders)
         self.neighbour = team.members.index(team.neighbour)
-        self.sizes, self.budget_s, self.elapsed_s = tuple(sorted(set(sizes))), budget_s, 0.0
+        self.sizes = tuple(sorted(set(sizes)))
         self._random = Random(seed)
-        self._samples: dict[ProbeSetting, list[Seconds]] = {}
-        self._costs = ProbeCosts()
-        self._batches = self._stages()
-        self._keep = False
-
-    def next_batch(self) -> list[AnyProbe]:
-        """What to time next, in this order; empty when done."""
-        return next(self._batches, [])
-
-    def record(
-        self, batch: Sequence[AnyProbe], samples: Sequence[Seconds], elapsed_s: float
-    ) -> None:
-        """Take the seconds that each probe took, as rank 0 saw them."""
-        overhead = elapsed_s - self.elapsed_s
-        for probe, sample in zip(batch, samples, strict=True):
-            if self._keep:
-                self._samples.setdefault(probe.cell, []).append(check_seconds(sample))
-                self._costs.add(probe.cell, float(sample))
-                overhead -= float(sample)
-        if self._keep:
-            self._costs.add_overhead(len(batch), overhead)
-        self.elapsed_s = elapsed_s
-
-    @property
-    def progress(self) -> float:
-        """How far it is, from 0 to 1."""
-        return min(self.elapsed_s / self.budget_s, 1.0)
 
     def result(self) -> tuple[PortFit, ...]:
         """What the samples say, for every size that was reached."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
-    def _stages(self) -> Iterator[list[AnyProbe]]:
-        yield self._probes(self.sizes[0])  # libraries connect on first use
-        self._keep = True
+    def _plan(self) -> Batches:
+        yield "greeting", self._probes(self.sizes[0])
         for number, nbytes in enumerate(self.sizes):
             for turn in range(OPENING):
                 if (number or turn) and not self._affordable(nbytes):
                     break
-                yield self._probes(nbytes)
+                yield "sampling", self._probes(nbytes)
         for _ in range(MAX_REPETITIONS - OPENING):
             for nbytes in dict.fromkeys(cell.nbytes for cell in self._samples):
                 if self._affordable(nbytes):
-                    yield self._probes(nbytes)
+                    yield "sampling", self._probes(nbytes)
 
     def _probes(self, nbytes: int) -> list[AnyProbe]:
         probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
@@ -134,11 +104,11 @@ class PortCampaign:
 
     def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
         """Between two medians, and its standard error."""
-        every = [self._samples[cell] for cell in (less, more)]
-        low, high = map(middle, every)
-        if min(map(len, every)) < 2:
+        samples = [self._samples[cell] for cell in (less, more)]
+        low, high = map(middle, samples)
+        if min(map(len, samples)) < 2:
             return high - low, None
-        errors = [standard_error(median_interval(values), len(values)) for values in every]
+        errors = [standard_error(median_interval(values), len(values)) for values in samples]
         return high - low, hypot(*errors)
 
 
@@ -165,9 +135,9 @@ def port_times(
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
     """Seconds per message of a single sender, and at most: lines between measured sizes."""
-    own = [p for p in points if p.mode == "nonblocking"]
-    most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in own]
-    sizes, times = [p.nbytes for p in own], [p.t0_s for p in own]
+    judged = [p for p in points if p.mode == "nonblocking"]
+    most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
+    sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]
     return float(np.interp(nbytes, sizes, times)), float(np.interp(nbytes, sizes, most))
 
 

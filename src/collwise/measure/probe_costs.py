@@ -1,6 +1,8 @@
 """What a probe costs in seconds: measured, or estimated from the nearest measured probes."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
 
 from collwise.measure.probes import ProbeSetting
 
@@ -13,19 +15,19 @@ class ProbeCosts:
         self._totals_s: defaultdict[ProbeSetting, float] = defaultdict(float)
         self._probes, self._overhead_s = 0, 0.0
 
-    def add(self, cell: ProbeSetting, sample_s: float) -> None:
-        """Take one sample."""
-        self._counts[cell] += 1
-        self._totals_s[cell] += sample_s
-
-    def add_overhead(self, probes: int, overhead_s: float) -> None:
-        """Take what a batch of so many probes took beyond its samples."""
-        self._probes += probes
-        self._overhead_s += max(overhead_s, 0.0)
+    def add(
+        self, cells: Sequence[ProbeSetting], samples: Sequence[Fraction | float], took_s: float
+    ) -> None:
+        """Take the samples of a batch, which took so long in all."""
+        for cell, sample in zip(cells, samples, strict=True):
+            self._counts[cell] += 1
+            self._totals_s[cell] += float(sample)
+        self._probes += len(cells)
+        self._overhead_s += max(took_s - float(sum(samples)), 0.0)
 
     def of(self, cell: ProbeSetting) -> float:
         """Seconds for one probe, with its share of the overhead of batches."""
-        return self._time(cell) + (self._overhead_s / self._probes if self._probes else 0.0)
+        return self._time(cell) + self._overhead_s / self._probes
 
     def _time(self, cell: ProbeSetting) -> float:
         """The mean if measured; else from the same size with fewer targets, or other sizes."""
@@ -37,8 +39,6 @@ class ProbeCosts:
             return self._time(nearest) * cell.k / nearest.k
         # Along the straight line through the two nearest smaller sizes, never falling.
         smaller = sorted(c for c in self._counts if c == cell._replace(nbytes=c.nbytes))
-        if not smaller:
-            return 0.0  # every sample was thrown away
         last = self._time(smaller[-1])
         if len(smaller) < 2:
             return last

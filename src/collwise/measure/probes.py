@@ -12,6 +12,7 @@ and T is what P_0 sees pass until that message is in its hands.  Both times are 
 Nothing here sends anything: MPI or the simulator runs a probe's operations.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,9 +41,42 @@ class ProbeSetting(NamedTuple):
         return self.experiment * (self.k - 1), 2
 
 
+class AnyProbe(ABC):
+    """What is timed on rank 0.  Hashable, small, equal on all ranks."""
+
+    nbytes: int
+    until_sent: ClassVar[bool] = True
+    """Whether the time lasts until what was sent has gone."""
+
+    @property
+    @abstractmethod
+    def cell(self) -> ProbeSetting:
+        """What this is a repetition of."""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether the sends are blocking."""
+        return self.cell.blocking
+
+    @property
+    @abstractmethod
+    def ranks(self) -> int:
+        """How many ranks it needs."""
+
+    @abstractmethod
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order; nothing for a rank that takes no part."""
+
+    def schedule(self, ranks: int | None = None) -> Schedule:
+        """The experiment as a schedule for `ranks` ranks (just enough of them if not given)."""
+        count = ranks or self.ranks
+        lists = tuple(tuple(self.operations(rank)) for rank in range(count))
+        return Schedule(Problem("probe", count, self.nbytes), Written(lists), "probe")
+
+
 @dataclass(frozen=True)
-class Probe:
-    """One timed experiment.  Hashable, small, equal on all ranks.
+class Probe(AnyProbe):
+    """One of the two experiments.
 
     experiment: 1 or 2.  nbytes: of every message, >= 1.  targets: the ranks P_1 … P_k, none of them
     0; a rank may occur more than once where there are fewer than k others.  blocking: whether the
@@ -53,18 +87,16 @@ class Probe:
     nbytes: int
     targets: tuple[int, ...]
     blocking: bool = False
-    until_sent: ClassVar[bool] = True
-    """Whether the time lasts until what was sent has gone."""
-
-    @property
-    def k(self) -> int:
-        """Number of messages that P_0 sends."""
-        return len(self.targets)
 
     @property
     def cell(self) -> ProbeSetting:
-        """What this probe is a repetition of."""
-        return ProbeSetting(self.experiment, self.nbytes, self.k, self.blocking)
+        """The number of targets is that of the messages that P_0 sends."""
+        return ProbeSetting(self.experiment, self.nbytes, len(self.targets), self.blocking)
+
+    @property
+    def ranks(self) -> int:
+        """Up to the last target."""
+        return max(self.targets) + 1
 
     def expected(self, cost: Cost) -> Fraction:
         """The closed-form time in seconds where a message costs `cost`, exact."""
@@ -72,7 +104,7 @@ class Probe:
         return gaps * cost.gap + latencies * cost.latency
 
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does, in order; nothing for a rank that takes no part.
+        """What one rank does.
 
         P_0 sends from its input; every message is received into the output, so a rank's receives
         must complete one after another, in this order.  P_k never sends to itself: where it stands
@@ -93,12 +125,6 @@ class Probe:
             operations += [Recv(last, block)] * back.count(rank)
         return operations
 
-    def schedule(self, ranks: int | None = None) -> Schedule:
-        """The probe as a schedule for `ranks` ranks (just enough of them if not given)."""
-        count = max(self.targets) + 1 if ranks is None else ranks
-        lists = tuple(tuple(self.operations(rank)) for rank in range(count))
-        return Schedule(Problem("probe", count, self.nbytes), Written(lists), "probe")
-
 
 def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
     """P_1 … P_k among the ranks 1 … ranks − 1: distinct and random, as long as there are enough.
@@ -114,7 +140,7 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 
 
 def usual_ks(ranks: int) -> tuple[int, ...]:
-    """The numbers of targets worth trying with so many ranks: distinct ones, up to 8.
+    """The numbers of targets worth trying with `ranks` ranks: distinct ones, up to 8.
 
     With two or three ranks there are too few to see a slope: targets repeat then.
     """

@@ -4,20 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from collwise.measure.campaign import Measurement
 from collwise.measure.fit import Fit
 from collwise.measure.level_campaign import LevelMeasurements
 from collwise.measure.port_campaign import port_times
+from collwise.measure.size_campaign import Measurement
 from collwise.measure.stability import judge, judge_point
 from collwise.model.exact import seconds
 from collwise.profiles.fingerprint import Fingerprint
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import (
+    MODES,
     CombineTime,
     MeasuredLevel,
     MeasuredSize,
+    Measurements,
     Provenance,
-    mode_name,
 )
 
 
@@ -43,15 +44,15 @@ def build_profile(
     cores = made.usable_cores or fingerprint.cores_per_node
     unreached, asked = measurement.unreached, measurement.asked
     judgement = judge(points, made, cores, unreached, asked=asked)
-    return Profile(
+    measurements = Measurements(
         verdict=judgement.verdict,
         advice=judgement.advice,
-        fingerprint=fingerprint,
         provenance=made,
         points=points,
         medians=measurement.medians,
         combining=tuple(combining),
     )
+    return Profile(fingerprint=fingerprint, measurements=measurements)
 
 
 def with_levels(
@@ -84,16 +85,14 @@ def with_levels(
         budget_s=budget_s,
         elapsed_s=sum(level.elapsed_s for level in (*measured.inner, measured.outermost)),
     )
-    return msgspec.structs.replace(
-        profile, provenance=made, levels=tuple(levels), groups=dict(groups)
-    )
+    return with_measurements(profile, provenance=made, levels=tuple(levels), groups=dict(groups))
 
 
 def _point(fit: Fit, segment: int) -> MeasuredSize:
     first, second = fit.experiments
     point = MeasuredSize(
         nbytes=fit.nbytes,
-        mode=mode_name(fit.blocking),
+        mode=MODES[fit.blocking],
         t0_s=seconds(fit.law.t0),
         lam=float(fit.law.lam),
         t0_interval_s=fit.t0_interval_s,

@@ -119,7 +119,7 @@ class Race:
         return any(median.high < limit_s for median in self.medians.values())
 
     def among(self, labels: Iterable[str]) -> "Race":
-        """The same race seen with these competitors only."""
+        """The race as if only these competitors had run."""
         chosen = set(labels)
         return replace(self, samples={k: v for k, v in self.samples.items() if k in chosen})
 

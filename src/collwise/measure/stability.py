@@ -11,6 +11,7 @@ from math import log
 
 from collwise.measure.probes import usual_ks
 from collwise.profiles.records import Bounds, MeasuredSize, Mode, Provenance
+from collwise.system.integers import ratio
 
 STABLE = "stable"
 OPENING = 3
@@ -109,16 +110,11 @@ def judge(
 
 
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
-    """How well times of messages of so many bytes are known: a remark, and the digits to show.
+    """How well times of messages of `nbytes` bytes are known: a remark, and the digits to show.
 
     By the nearest size with non-blocking sends; no remark, and three digits, where that is stable.
     """
-
-    def distance(point: MeasuredSize) -> tuple[bool, float]:
-        low, high = sorted((point.nbytes, max(nbytes, 1)))
-        return point.mode != "nonblocking", high / low
-
-    nearest = min(points, key=distance)
+    nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
     t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)
     lam = uncertainty(nearest.lam, nearest.lam_interval)
     if (shown := digits(max(t0, lam))) == 3:

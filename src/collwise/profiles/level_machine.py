@@ -14,6 +14,7 @@ from collwise.model.measured_machine import Measured, measured
 from collwise.model.placement import Placement
 from collwise.profiles.records import MeasuredSize, Measurements, Mode, PortTime
 from collwise.system.formatting import count
+from collwise.system.integers import ratio
 
 NODE = GROUP_NAMES[0]
 """The level whose groups MPI knows."""
@@ -44,12 +45,7 @@ def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
 
     As measured at the nearest size, by ratio, or on the straight line.
     """
-
-    def distance(time: PortTime) -> Fraction:
-        low, high = sorted((time.nbytes, point.nbytes))
-        return Fraction(high, low)
-
-    if min(below, key=distance).rank_s is None:
+    if min(below, key=lambda time: ratio(time.nbytes, point.nbytes)).rank_s is None:
         return point.t0_s
     filled = [(t.nbytes, t.rank_s) for t in below if t.rank_s is not None]
     sizes, times = zip(*filled, strict=True)

@@ -7,10 +7,11 @@ its own quality.  Reading one checks everything; writing one replaces the file a
 import os
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar
 
 import msgspec
 
@@ -22,12 +23,17 @@ from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.level_machine import level_machine, machine_of
 from collwise.profiles.records import (
     UNITS,
+    CombineTime,
+    MeasuredLevel,
+    MeasuredSize,
     Measurements,
+    MedianTime,
     Mode,
+    Provenance,
     RaceResult,
 )
 from collwise.system.files import decode_json, read_input, replace_file
-from collwise.system.integers import checked_integer
+from collwise.system.integers import checked_integer, ratio
 
 ENVIRONMENT = "COLLWISE_PROFILE"
 """The environment variable that names the profile to use."""
@@ -44,31 +50,65 @@ class _Header(msgspec.Struct):
     version: Any = None
 
 
-class Profile(Measurements, frozen=True, kw_only=True, dict=True):
+class _File(Measurements, frozen=True, kw_only=True):
+    """What a profile's file holds: what was measured last lies beside the profile's own fields."""
+
+    format: Literal["collwise profile"]
+    version: Literal[1, 2, 3, 4, 5] = VERSION
+    units: dict[str, str] = msgspec.field(default_factory=dict)
+    fingerprint: Fingerprint
+    other_placements: tuple[Measurements, ...] = ()
+    wins: tuple[RaceResult, ...] = ()
+
+
+Value = TypeVar("Value")
+
+
+class _Latest(Generic[Value]):
+    """What was measured last: an attribute of `measurements`, seen as one of the profile."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, profile: "Profile", owner: type) -> Value:
+        value: Value = getattr(profile.measurements, self.name)
+        return value
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`.
 
     What it says of itself is what was measured last; `at` finds what was measured with another
     number or placement of ranks.
     """
 
-    format: Literal["collwise profile"] = "collwise profile"
-    version: Literal[1, 2, 3, 4, 5] = VERSION
-    units: dict[str, str] = msgspec.field(default_factory=UNITS.copy)
     fingerprint: Fingerprint
+    measurements: Measurements
+    """What was measured last."""
     other_placements: tuple[Measurements, ...] = ()
     """What was measured before with other placements of ranks, one of each, the newest first."""
-    race_results: tuple[RaceResult, ...] = msgspec.field(default=(), name="wins")
+    race_results: tuple[RaceResult, ...] = ()
+
+    format: ClassVar = FORMAT
+    version: ClassVar = VERSION
+    units: ClassVar = UNITS
+    verdict = _Latest[str]()
+    advice = _Latest[tuple[str, ...]]()
+    provenance = _Latest[Provenance]()
+    points = _Latest[tuple[MeasuredSize, ...]]()
+    medians = _Latest[tuple[MedianTime, ...]]()
+    combining = _Latest[tuple[CombineTime, ...]]()
+    levels = _Latest[tuple[MeasuredLevel, ...]]()
+    groups = _Latest[dict[str, tuple[int, ...]]]()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if len({result.key for result in self.race_results}) < len(self.race_results):
             raise ValueError("wins: two of them are about the same collective, ranks, size, root")
-        placements = [m.provenance.placement for m in (self, *self.other_placements)]
-        if len(set(placements)) < len(placements):
+        if len({m.provenance.placement for m in self.every}) < len(self.every):
             raise ValueError("other_placements: two measurements have the same placement")
 
     def at(self, ranks: int, placement: str = "") -> "Profile":
-        """The same profile, whose measurements are those for so many ranks, or the nearest.
+        """The profile with its measurements for `ranks` ranks, or the nearest number, in front.
 
         placement: as `placement_of` names it, if it is known; measurements with it come first.
         """
@@ -78,37 +118,23 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             seen = f"placement = {shown(placement)}"
             raise InvalidArgument(asked, seen, "give it as text, such as provenance.placement")
 
-        def distance(measured: Measurements) -> tuple[bool, float]:
+        def distance(measured: Measurements) -> tuple[bool, Fraction]:
             made = measured.provenance
-            low, high = sorted((max(ranks, 1), max(made.ranks, 1)))
-            return bool(placement) and made.placement != placement, high / low
+            return bool(placement) and made.placement != placement, ratio(ranks, made.ranks)
 
-        every = self.every
-        nearest = min(every, key=distance)  # of equally near ones the newest
-        if nearest is self:
+        nearest = min(self.every, key=distance)  # of equally near ones the newest
+        if nearest is self.measurements:
             return self
-        return msgspec.structs.replace(
-            self,
-            **{name: getattr(nearest, name) for name in Measurements.__struct_fields__},
-            other_placements=tuple(
-                self.measurements if m is self else m for m in every if m is not nearest
-            ),
-        )
+        others = tuple(measured for measured in self.every if measured is not nearest)
+        return msgspec.structs.replace(self, measurements=nearest, other_placements=others)
 
     @property
     def every(self) -> tuple[Measurements, ...]:
-        """All measurements: this one's own, then those with other placements."""
-        return (self, *self.other_placements)
-
-    @property
-    def measurements(self) -> Measurements:
-        """What was measured last, on its own."""
-        return Measurements(
-            **{name: getattr(self, name) for name in Measurements.__struct_fields__}
-        )
+        """All measurements, the newest first."""
+        return (self.measurements, *self.other_placements)
 
     def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-        """The results of races, without those on so many ranks whose placement was another one.
+        """The results of races, without those on `ranks` ranks whose placement was another one.
 
         placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
         """
@@ -143,7 +169,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
         If that pair was not measured, another operator on the same type counts, or else any.
         If none was, combining is free.
         """
-        times = self.combining_times(op, dtype)
+        times = self.measurements.combining_times(op, dtype)
         return self.machine.with_combining(times) if times else self.machine
 
     def machine_on(
@@ -159,7 +185,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
             checked_placement(placement, "a measured machine with ranks placed")
         for measurements in self.every:
             if placement is not None and len(measurements.levels) == placement.depth - 1 > 0:
-                times = () if op is None else self.combining_times(op, str(dtype))
+                times = () if op is None else self.measurements.combining_times(op, str(dtype))
                 return level_machine(measurements, placement, times)
         return self.machine if op is None else self.machine_combining(op, str(dtype))
 
@@ -170,7 +196,7 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
         return median(known) if known else None
 
     def with_race_results(self, results: Iterable[RaceResult]) -> "Profile":
-        """The same profile with these results; a newer one replaces an older one."""
+        """The profile with these results, too; a newer one replaces an older one."""
         by_key = {result.key: result for result in (*self.race_results, *results)}
         ordered = tuple(by_key[key] for key in sorted(by_key))
         return msgspec.structs.replace(self, race_results=ordered)
@@ -194,9 +220,18 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
 
     def to_document(self) -> dict[str, Any]:
         """The profile as plain dictionaries and lists, for a larger JSON document."""
-        document: dict[str, Any] = msgspec.to_builtins(self)
-        first = ("format", "version", "fingerprint")
-        return {name: document.pop(name) for name in first} | document
+        document: dict[str, Any] = msgspec.to_builtins(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "fingerprint": self.fingerprint,
+                **msgspec.structs.asdict(self.measurements),
+                "units": UNITS,
+                "other_placements": self.other_placements,
+                "wins": self.race_results,
+            }
+        )
+        return document
 
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
@@ -225,8 +260,15 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                     f"its version is {header.version}, this collwise reads up to {VERSION}",
                     "update collwise, or measure again: collwise measure",
                 )
-            read = decode_json(raw, Profile)
-            return msgspec.structs.replace(read, version=VERSION)
+            read = decode_json(raw, _File)
+            return Profile(
+                fingerprint=read.fingerprint,
+                measurements=Measurements(
+                    **{name: getattr(read, name) for name in Measurements.__struct_fields__}
+                ),
+                other_placements=read.other_placements,
+                race_results=read.wins,
+            )
         except UnicodeDecodeError as error:
             damaged(f"it is not UTF-8 text (at byte {error.start})")
         except msgspec.ValidationError as error:
@@ -238,6 +280,8 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                 line = 1 + raw.count(b"\n", 0, int(place[1]))
                 seen += f", in line {line}"
             damaged(seen)
+        except ValueError as error:
+            damaged(str(error))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Profile":
@@ -274,3 +318,9 @@ class Profile(Measurements, frozen=True, kw_only=True, dict=True):
                 f"name another file, by --profile or {ENVIRONMENT}",
             ) from error
         return target
+
+
+def with_measurements(profile: Profile, **changes: Any) -> Profile:
+    """The profile with other values of some fields of what was measured last."""
+    measurements = msgspec.structs.replace(profile.measurements, **changes)
+    return msgspec.structs.replace(profile, measurements=measurements)

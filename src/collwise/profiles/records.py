@@ -15,17 +15,14 @@ from collwise.system.quantities import LARGEST_SIZE
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
 """How messages were sent: `Isend`, or `Send`."""
+MODES: tuple[Mode, Mode] = ("nonblocking", "blocking")
+"""By whether sends are blocking."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SIZE)]
 Bounds: TypeAlias = tuple[float, float]
 """The lower and the upper end of a 95 % interval."""
-
-
-def mode_name(blocking: bool) -> Mode:
-    """The name of a way of sending."""
-    return "blocking" if blocking else "nonblocking"
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -206,13 +203,11 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         def alike(time: CombineTime) -> tuple[bool, bool]:
             return (time.op, time.dtype) == (op, dtype), time.dtype == dtype
 
-        if not self.combining:
-            return []
-        first = max(self.combining, key=alike)  # of equally good ones the first
+        best = max(self.combining, key=alike, default=None)  # of equally good ones the first
         return sorted(
             (t.nbytes, t.median_s)
             for t in self.combining
-            if (t.op, t.dtype) == (first.op, first.dtype)
+            if best is not None and (t.op, t.dtype) == (best.op, best.dtype)
         )
 
 
@@ -272,25 +267,15 @@ UNITS = {
 }
 
 
-def local_provenance(
-    *,
-    hosts: dict[str, int],
-    mpi4py: str,
-    command: str = "",
-    usable_cores: int | None = None,
-    engine: str = "",
-    notes: Iterable[str] = (),
-) -> Provenance:
-    """The provenance of a profile made now, here; the campaign's part is filled in later."""
+def local_provenance(**known: Any) -> Provenance:
+    """The provenance of a profile made now, here; the campaign's part is filled in later.
+
+    known: fields that only MPI and its program can tell.
+    """
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         collwise=version("collwise"),
         python=platform.python_version(),
-        mpi4py=mpi4py,
         system=platform.platform(),
-        hosts=hosts,
-        usable_cores=usable_cores,
-        command=command,
-        engine=engine,
-        notes=tuple(notes),
+        **known,
     )

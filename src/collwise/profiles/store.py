@@ -19,8 +19,6 @@ from collwise.system.formatting import count
 
 log = logging.getLogger("collwise")
 
-log = logging.getLogger("collwise")
-
 
 def folder() -> Path:
     """Where profiles live, one for each kind of machine.
@@ -78,7 +76,7 @@ def of_this_machine() -> tuple[Path, str]:
     last; on emulated hosts, on their network.   Raises DamagedProfile if there is none.
     """
     every = saved()
-    if os.environ.get(ENVIRONMENT):
+    if chosen():
         return every[0], ""
     fitting = [path for path in every if _fits(path)]
     if not fitting:
@@ -143,15 +141,16 @@ def find(fingerprint: Fingerprint) -> Profile | None:
         missing = not path.exists()
     except OSError:
         missing = False  # something is there; `load` says what is wrong with it
-    if missing and fingerprint.network and not chosen():  # as before networks were told apart
-        if older := find(msgspec.structs.replace(fingerprint, network="")):
-            log.warning("the profile %s does not say of which network; tune again", path)
-        return older
-    if missing and os.environ.get(ENVIRONMENT):
+    if not missing:
+        profile = Profile.load(path)
+        profile.check(fingerprint)
+        return profile
+    if chosen():
         remedy = f"correct {ENVIRONMENT}, or make the file: collwise tune"
         raise DamagedProfile(f"read the profile {path}", "there is no such file", remedy)
-    if missing:
+    if not fingerprint.network:
         return None
-    profile = Profile.load(path)
-    profile.check(fingerprint)
-    return profile
+    older = find(msgspec.structs.replace(fingerprint, network=""))  # from before they had networks
+    if older is not None:
+        log.warning("the profile %s does not say of which network; tune again", path)
+    return older

@@ -23,7 +23,6 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
         except DamagedProfile as problem:
             documents.append({**known, "damaged": problem.seen})
             continue
-        measured = (profile.measurements, *profile.other_placements)
         races = Counter(race.ranks for race in profile.race_results)
         documents.append(
             {
@@ -31,7 +30,7 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 "mpi_library": profile.fingerprint.mpi_library,
                 "layout": profile.fingerprint.layout,
                 "cpu_model": profile.fingerprint.cpu_model,
-                "measured": [one.provenance.placement for one in measured],
+                "measured": [one.provenance.placement for one in profile.every],
                 "races": {str(ranks): number for ranks, number in sorted(races.items())},
                 "created": profile.provenance.created,
                 "verdict": profile.verdict,

@@ -5,12 +5,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp
 from random import Random
-from typing import Any, Literal, overload
+from typing import Literal
 
 from collwise.errors import InvalidArgument
-from collwise.measure.campaign import Campaign, Measurement
-from collwise.measure.port_campaign import AnyProbe, PortCampaign, PortFit
-from collwise.measure.probes import Probe
+from collwise.measure.campaign import Campaign, Result
+from collwise.measure.probes import AnyProbe, Probe
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.timing import simulate
@@ -46,22 +45,17 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
         self._random = Random(seed)
 
-    def run(self, probes: Sequence[Any]) -> list[Fraction | float]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[Fraction | float]:
         """Seconds that each probe takes, as P_0 sees them."""
         samples = [self._sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
         return samples
 
-    @overload
-    def conduct(self, campaign: Campaign) -> Measurement: ...
-    @overload
-    def conduct(self, campaign: PortCampaign) -> tuple[PortFit, ...]: ...
-    def conduct(self, campaign: Any) -> Measurement | tuple[PortFit, ...]:
+    def conduct(self, campaign: Campaign[Result]) -> Result:
         """Run a whole campaign."""
         while batch := campaign.next_batch():
             campaign.record(batch, self.run(batch), self.elapsed_s)
-        result: Measurement | tuple[PortFit, ...] = campaign.result()
-        return result
+        return campaign.result()
 
     def _sample(self, probe: AnyProbe) -> Fraction | float:
         machine = self.blocking if probe.blocking else self.machine
@@ -84,7 +78,7 @@ def observed(probe: AnyProbe, machine: Machine) -> Fraction:
 
 
 def _renumbered(probe: Probe) -> Probe:
-    """The same probe on the ranks 1, 2, …: an ideal network does not know which rank is which."""
+    """The probe on the ranks 1, 2, …: an ideal network does not know which rank is which."""
     names = {target: 1 + i for i, target in enumerate(dict.fromkeys(probe.targets))}
     targets = tuple(names[target] for target in probe.targets)
     return Probe(probe.experiment, probe.nbytes, targets, probe.blocking)

@@ -40,16 +40,12 @@ def read_input(path: Path) -> bytes:
     """
     if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
         raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
-    with open(path, "rb", opener=_without_waiting) as file:
+    # Some files of /proc have nothing to read yet, and would keep us.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         content = file.read(MAX_READ + 1) or b""
     if len(content) > MAX_READ:
         raise OSError(errno.EFBIG, f"it has more than {MAX_READ >> 20} MiB")
     return content
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file: some of /proc have nothing to read yet, and would keep us."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def decode_json(content: bytes | str, form: type[T]) -> T:

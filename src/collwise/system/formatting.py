@@ -43,7 +43,7 @@ class Scale(NamedTuple):
         return scale
 
     def text_with_unit(self, time_s: Time) -> str:
-        """The same, with the unit."""
+        """The number of units as text, and the unit."""
         return f"{self.text(time_s)} {self.unit}"
 
 
@@ -54,7 +54,7 @@ def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
 
 
 def significant(x: float, digits: int = 3) -> str:
-    """Three significant digits, or so many, no exponent: 0.0123, 1.20, 35.0, 1250.
+    """Significant digits without an exponent: 0.0123, 1.20, 35.0, 1250.
 
     digits: with fewer, 1250 is 1300 or 1000, with none "unknown".
     """

@@ -1,5 +1,6 @@
-"""Checked integers: ranks, counts, sizes, and the shape of a mesh."""
+"""Integers: ranks, counts, sizes and the shape of a mesh, checked; how far two are apart."""
 
+from fractions import Fraction
 from operator import index
 from typing import TypeAlias
 
@@ -34,6 +35,12 @@ def checked_integer(
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise InvalidArgument(asked, f"{name} = {shown(value)}", f"give an integer {bounds}")
     return number
+
+
+def ratio(one: int, other: int) -> Fraction:
+    """How many times the larger of two numbers is the smaller; 0 counts as 1."""
+    low, high = sorted((max(one, 1), max(other, 1)))
+    return Fraction(high, low)
 
 
 def checked_shape(shape: Shape, asked: str = "a mesh of ranks") -> Shape:

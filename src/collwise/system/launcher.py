@@ -130,7 +130,7 @@ def start(
 ) -> int:
     """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
 
-    limit_s: after so many seconds it is ended, and NoMPI says so.  A signal that ends this process
+    limit_s: seconds after which it is ended, and NoMPI says so.  A signal that ends this process
     ends the ranks first.
     """
     command = command_line(ranks, arguments)
@@ -178,8 +178,13 @@ def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:
         process.terminate()
     else:
         process.kill()  # Hydra prints a banner if it can; its proxies end the ranks either way
+    await_end(process, 5)
+
+
+def await_end(process: "subprocess.Popen[bytes]", limit_s: float) -> None:
+    """Wait for the end of a process, which is killed if it takes longer than the limit."""
     try:
-        process.wait(5)
+        process.wait(limit_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -102,7 +102,7 @@ def parse_time(text: str, what: str = "a time", *, unit_needed: bool = False) ->
 def parse_rate(text: str, what: str = "a rate") -> Fraction:
     """Exact bits per second of a rate, such as 10mbit, 10 Mbit/s, 10Mbps or 1.25 MB/s.
 
-    As `tc` has it, mbit is a million bits.  A lone b is a bit, B a byte; Ki, Mi, Gi are powers of
+    mbit is a million bits, as for `tc`.  A lone b is a bit, B a byte; Ki, Mi, Gi are powers of
     1024.
     """
     match = _RATE.fullmatch(text)

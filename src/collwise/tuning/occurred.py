@@ -10,6 +10,7 @@ from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.race_lookup import REACH
 from collwise.system.files import decode_json, read_input
+from collwise.system.integers import ratio
 from collwise.tuning.outcomes import Task
 
 FORMAT = "collwise calls"
@@ -54,21 +55,20 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> list[Task]:
-    """The calls on so many ranks, none of which decides about another.
+    """What to race of the calls on `ranks` ranks: no race of one would decide about another.
 
-    Those on which rank 0 spent most time first; where that is not known, the most frequent.
-
+    The calls on which rank 0 spent most time come first, then the most frequent.
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
     summary = read_summary(path)
-    calls = [one for one in summary.calls if one.collective and one.ranks == ranks > 1]
+    calls = [call for call in summary.calls if call.collective and call.ranks == ranks > 1]
     tasks: list[Task] = []
-    for call in sorted(calls, key=lambda one: (-(one.spent_s or 0), -one.times)):
+    for call in sorted(calls, key=lambda call: (-(call.spent_s or 0), -call.times)):
         task = _task(call)
         if task is not None and len(tasks) < MAX_TASKS and not any(_near(task, t) for t in tasks):
             tasks.append(task)
     if not tasks:
-        others = sorted({one.ranks for one in summary.calls if one.collective} - {1, ranks})
+        others = sorted({call.ranks for call in summary.calls if call.collective} - {1, ranks})
         seen = f"it has no calls on {ranks} ranks that plans could serve"
         remedy = f"try -n {others[0]}" if others else "nothing is to be tuned for this program"
         raise InvalidArgument(_asked(path), seen, remedy)
@@ -95,6 +95,5 @@ def _task(call: _Call) -> Task | None:
 def _near(one: Task, other: Task) -> bool:
     """Whether a race of one would decide about the other, with room to spare."""
     a, b = one.problem, other.problem
-    low, high = sorted((a.nbytes, b.nbytes))
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
-    return alike and high * high <= REACH * low * low
+    return alike and ratio(a.nbytes, b.nbytes) ** 2 <= REACH

@@ -7,8 +7,6 @@ from functools import cached_property
 from math import isfinite
 from typing import Literal
 
-import msgspec
-
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, Race
 from collwise.measure.stability import STABLE
@@ -21,7 +19,7 @@ from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem
 
@@ -60,7 +58,7 @@ class Task:
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
 
     def resized(self, nbytes: int) -> "Task":
-        """The same task with another message size, in bytes, or other bytes from each source.
+        """The task with another message size, in bytes, or other bytes from each source.
 
         Sizes are rounded up to whole elements, and to equal blocks where every rank gets its own.
         """
@@ -86,7 +84,7 @@ class RaceVerdict:
 
     @property
     def plain_race(self) -> Race:
-        """The same race, its candidates labelled as in plans."""
+        """The race with its candidates labelled as in plans."""
         samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
         return replace(self.race, samples=samples)
 
@@ -260,7 +258,7 @@ class Tuning:
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)
             line = f"t0 or λ is wrong: faster than the lower bound were {', '.join(wrong)}; tune"
-            profile = msgspec.structs.replace(
+            profile = with_measurements(
                 profile,
                 verdict="; ".join([*reasons, "noisy: races are below their lower bounds"]),
                 advice=(*profile.advice, f"{line} again while nothing else runs on these nodes"),

@@ -1,19 +1,20 @@
 """What a saved profile becomes when something new was measured: nothing is forgotten."""
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import DamagedProfile, InvalidArgument
-from collwise.measure.breakpoints import CurvePoint, find_segments
-from collwise.measure.stability import judge
+from collwise.measure.breakpoints import find_protocols
+from collwise.measure.stability import judge, uncertainty
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
+    MODES,
     CombineTime,
     MeasuredLevel,
     MeasuredSize,
@@ -39,7 +40,7 @@ class Merged(NamedTuple):
 
     @property
     def document(self) -> dict[str, list[str]]:
-        """The same as JSON."""
+        """The phrases by what they are about, for JSON."""
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
@@ -57,20 +58,18 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
     placement = new.provenance.placement
-    before = {m.provenance.placement: m for m in (saved.measurements, *saved.other_placements)}
-    same = before.pop(placement, None)
+    before = {measured.provenance.placement: measured for measured in saved.every}
+    same, latest = before.pop(placement, None), new.measurements
     again = {_problem(race) for race in new.race_results}
     known, dropped = _known(saved)
-    if same is not None and _levels(same) != _levels(new):
+    if same is not None and _levels(same) != _levels(latest):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
-        dropped += (f"{old}, for newer ones {_levels(new)}",)
-        new, same = msgspec.structs.replace(new, combining=_combining(same, new)), None
+        dropped += (f"{old}, for newer ones {_levels(latest)}",)
+        latest, same = msgspec.structs.replace(latest, combining=_combining(same, latest)), None
     kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
-    measured, sizes_kept, sizes_replaced = _together(same, new, new.fingerprint.cores_per_node)
+    measured, sizes_kept, sizes_replaced = _together(same, latest, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
-        new,
-        **{name: getattr(measured, name) for name in Measurements.__struct_fields__},
-        other_placements=tuple(before.values()),
+        new, measurements=measured, other_placements=tuple(before.values())
     )
     elsewhere = [f"t0 and λ on {_ranks(m.provenance.ranks)}" for m in before.values()]
     return Merged(
@@ -121,7 +120,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
     Of what became of the earlier ones, it says only what was dropped.
     Raises InvalidArgument if they are of different machines.
     """
-    first, *others = sorted(profiles, key=lambda one: one.provenance.created)
+    first, *others = sorted(profiles, key=lambda profile: profile.provenance.created)
     merged = Merged(first)
     for other in others:
         if differences := first.fingerprint.differences(other.fingerprint):
@@ -136,7 +135,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
-    """A profile without the races of a collective, or on so many ranks, or both."""
+    """A profile without the races of a collective, on a number of ranks, or both."""
     kept = [
         race
         for race in profile.race_results
@@ -168,19 +167,16 @@ def _together(
     """
     if old is None:
         return new, [], []
-    both = zip(old.levels, new.levels, strict=True)
-    new = msgspec.structs.replace(new, levels=tuple(_of_level(*pair) for pair in both))
-    fresh = {(p.mode, p.nbytes) for p in new.points}
-    stale = {(p.mode, p.nbytes) for p in old.points}
-    medians = [m for m in old.medians if (m.mode, m.nbytes) in stale - fresh]
+    size = attrgetter("mode", "nbytes")
+    levels = tuple(_of_level(*pair) for pair in zip(old.levels, new.levels, strict=True))
+    fresh, stale = set(map(size, new.points)), set(map(size, old.points))
+    medians = [m for m in new.medians if size(m) in fresh]
+    medians += [m for m in old.medians if size(m) in stale - fresh]
     measured = msgspec.structs.replace(
-        new,
-        medians=(*(m for m in new.medians if (m.mode, m.nbytes) in fresh), *medians),
-        combining=_combining(old, new),
+        new, levels=levels, medians=tuple(medians), combining=_combining(old, new)
     )
     if stale - fresh:
-        kept = [p for p in old.points if (p.mode, p.nbytes) in stale - fresh]
-        points = _in_segments([*new.points, *kept])
+        points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
         made = new.provenance
         judgement = judge(points, made, made.usable_cores or cores)
         measured = msgspec.structs.replace(
@@ -189,11 +185,16 @@ def _together(
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
 
 
+def _joined(old: Iterable[Any], new: Sequence[Any], *about: str) -> list[Any]:
+    """The new records, and the old ones about something else.   about: the fields that say what."""
+    key = attrgetter(*about)
+    fresh = set(map(key, new))
+    return [*new, *(record for record in old if key(record) not in fresh)]
+
+
 def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
     """What combining takes, by both: the levels do not matter for it."""
-    cells = {(t.op, t.dtype, t.nbytes) for t in new.combining}
-    kept = (t for t in old.combining if (t.op, t.dtype, t.nbytes) not in cells)
-    return (*new.combining, *kept)
+    return tuple(_joined(old.combining, new.combining, "op", "dtype", "nbytes"))
 
 
 def _levels(measured: Measurements) -> str:
@@ -203,33 +204,24 @@ def _levels(measured: Measurements) -> str:
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
     """A level measured again: sizes that were not measured this time are kept."""
-    fresh, sizes = {(p.mode, p.nbytes) for p in new.points}, {t.nbytes for t in new.port}
-    points = (*new.points, *(p for p in old.points if (p.mode, p.nbytes) not in fresh))
-    port = (*new.port, *(t for t in old.port if t.nbytes not in sizes))
-    ordered = sorted(port, key=lambda time: time.nbytes)
-    return msgspec.structs.replace(new, points=_in_segments(points), port=tuple(ordered))
+    port = sorted(_joined(old.port, new.port, "nbytes"), key=attrgetter("nbytes"))
+    points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
+    return msgspec.structs.replace(new, points=points, port=tuple(port))
 
 
-def _in_segments(points: Iterable[MeasuredSize]) -> tuple[MeasuredSize, ...]:
+def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
     """Points in order, the protocols found anew."""
     numbered: list[MeasuredSize] = []
-    ordered = sorted(points, key=lambda p: (p.mode != "nonblocking", p.nbytes))
-    for _, group in groupby(ordered, key=lambda p: p.mode):
-        of_mode = list(group)
-        gaps = [CurvePoint(p.nbytes, p.t0_s, _error(p)) for p in of_mode]
-        latencies = [CurvePoint(p.nbytes, p.t0_s * max(p.lam, 1), _error(p)) for p in of_mode]
-        numbers = find_segments(gaps, latencies)
-        numbered += [
-            msgspec.structs.replace(p, segment=number)
-            for p, number in zip(of_mode, numbers, strict=True)
-        ]
+    for mode in MODES:
+        of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)
+        numbers = find_protocols((p.nbytes, p.t0_s, p.lam, _uncertainty(p)) for p in of_mode)
+        numbered += [msgspec.structs.replace(p, segment=numbers[p.nbytes]) for p in of_mode]
     return tuple(numbered)
 
 
-def _error(point: MeasuredSize) -> float:
-    """About the relative standard error of t0 and λ."""
-    ends = [(point.t0_interval_s, point.t0_s), (point.lam_interval, point.lam)]
-    return max([(i[1] - i[0]) / (4 * middle) for i, middle in ends if i and middle > 0] or [0.5])
+def _uncertainty(point: MeasuredSize) -> tuple[float, float] | None:
+    t0, lam = point.t0_interval_s, point.lam_interval
+    return t0 and lam and (uncertainty(point.t0_s, t0), uncertainty(point.lam, lam))
 
 
 def _sizes(of_modes: Iterable[tuple[str, int]]) -> list[str]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-import msgspec
-
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import Race
 from collwise.model.placement import Placement, check_placement
@@ -21,7 +19,7 @@ from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.shortlist import worth_a_race
-from collwise.profiles.profile import Profile
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -31,9 +29,9 @@ from collwise.verifier import verify
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
-"""Of the time budget; the races share the rest."""
+"""The share of the time budget for measuring; the races share the rest."""
 LARGEST_PROVED = 256
-"""Schedules of up to so many ranks are proved right before they run."""
+"""Schedules for up to this many ranks are proved right before they run."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the session is, from 0 to 1 (on rank 0)."""
@@ -120,7 +118,7 @@ class Session:
         if given is not None and (missing := given.depth - self.levels.placement.depth):
             line = f"{formatting.count(missing, 'level')} of the placement {given.describe()} left"
             line += " out: no two ranks meet there, or all are in one group"
-            profile = msgspec.structs.replace(profile, advice=(*profile.advice, line))
+            profile = with_measurements(profile, advice=(*profile.advice, line))
         return profile
 
     def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:

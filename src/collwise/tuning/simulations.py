@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
 
 COMPARED_SHARE = 8
-"""Where several algorithms are compared, each may have one in so many of those messages."""
+"""Where algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the work is, from 0 to 1."""
@@ -151,8 +151,8 @@ def simulations(
         progress(f"simulating {best.algorithm}", 0.5)
         why = f"not simulated beyond {SEARCHED_RANKS} ranks; name it with --algorithm"
         others = {c.name: f"{c.verdict} by its formula; {why}" for c in best.candidates[1:]}
-        best_one = simulator.run_with(best.algorithm, best.settings)
-        return [best_one], {**others, **best.excluded}
+        fastest = simulator.run_with(best.algorithm, best.settings)
+        return [fastest], {**others, **best.excluded}
     algorithms = algorithms_for(problem.collective, levels=problem.placement is not None)
     simulated: list[Simulation] = []
     refused: dict[str, InvalidArgument] = {}
@@ -168,21 +168,21 @@ def simulations(
     return simulated, {name: refusal.seen for name, refusal in refused.items()}
 
 
+@dataclass
 class _Simulator:
     """Simulates the schedules of one problem, each once."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        machine: Machine,
-        topology: Topology | None,
-        reason: str,
-        share: int,
-    ) -> None:
-        self.problem, self.machine, self.topology = problem, machine, topology
-        self.reason, self.share = reason, share
-        self.bound, _ = problem.lower_bounds(machine)
-        self.traces: dict[str, Trace] = {}
+    problem: Problem
+    machine: Machine
+    topology: Topology | None
+    reason: str
+    share: int
+    traces: dict[str, Trace] = field(default_factory=dict)
+
+    @cached_property
+    def bound(self) -> Bound:
+        """No schedule of the problem is faster on this machine."""
+        return self.problem.lower_bounds(self.machine)[0]
 
     def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:
         """Simulate an algorithm; the planner chooses the settings that were not typed."""
@@ -203,8 +203,7 @@ class _Simulator:
         """Simulate an algorithm with all its settings."""
         label = describe(name, settings)
         if label not in self.traces:
-            algorithm = find(name)
-            schedule = algorithm.solve(self.problem, settings)
+            schedule = find(name).solve(self.problem, settings)
             self._check_size(schedule)
             self.traces[label] = simulate(schedule, self.machine, self.topology)
         return Simulation(name, settings, self.traces[label], self.bound)

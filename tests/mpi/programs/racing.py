@@ -24,8 +24,8 @@ from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import World, describe
 from collwise.papers import measured
-from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, RaceResult
+from collwise.profiles.profile import Profile, with_measurements
+from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning.outcomes import Task
@@ -40,10 +40,8 @@ def assumed(world: World, *results: RaceResult) -> Profile:
         t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
         repetitions=1, segment=0, verdict="assumed",
     )  # fmt: skip
-    return Profile(
-        verdict="assumed", fingerprint=world.fingerprint(), provenance=world.provenance(),
-        points=(point,), race_results=results,
-    )  # fmt: skip
+    measured = Measurements(verdict="assumed", provenance=world.provenance(), points=(point,))
+    return Profile(fingerprint=world.fingerprint(), measurements=measured, race_results=results)
 
 
 @check
@@ -102,7 +100,7 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
     slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
     with (session := Counted(comm, world)):
         task = Task(Problem("broadcast", comm.size, 2048))
-        profile = msgspec.structs.replace(sane, points=(slow,))
+        profile = with_measurements(sane, points=(slow,))
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]

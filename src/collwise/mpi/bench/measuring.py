@@ -2,23 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.measure.campaign import Campaign
-from collwise.measure.combine_cost import (
-    BATCH_S,
-    MAX_REPETITIONS,
-    MIN_REPETITIONS,
-    CombineSetting,
-    cells,
-    slowest,
-)
-from collwise.measure.level_campaign import AnyCampaign, measure_levels
-from collwise.measure.port_campaign import AnyProbe
+from collwise.measure.campaign import Campaign, Result
+from collwise.measure.combine_cost import BATCH_S, CombineCampaign, CombineSetting, slowest
+from collwise.measure.level_campaign import measure_levels
+from collwise.measure.probes import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import NamedPlacement
 from collwise.mpi.buffers.memory import (
@@ -68,29 +63,30 @@ def run_campaign(
     chosen = None if sizes is None else tuple(sizes)
     levels = levels or NamedPlacement(Placement.of(ranks=comm.Get_size()))
 
-    def new(share: float, ranks: int) -> Campaign:
-        return Campaign(ranks, sizes=chosen, largest=largest, budget_s=share * budget_s, seed=seed)
+    def new(share: float, ranks: int) -> SizeCampaign:
+        return SizeCampaign(
+            ranks, sizes=chosen, largest=largest, budget_s=share * budget_s, seed=seed
+        )
 
     buffer = on_root(comm, lambda: max(new(1, comm.Get_size()).sizes))
 
-    def conduct(
-        members: Sequence[int], make: Callable[[], AnyCampaign], done: float, share: float
+    def conduct_on(
+        members: Sequence[int], make: Callable[[], Campaign[Any]], done: float, share: float
     ) -> Any:
         def act(team: MPI.Intracomm) -> Any:
-            campaign: Any = make() if team.Get_rank() == 0 else None
             prober = Prober(team, buffer)
-            begin = time.perf_counter()
-            while batch := on_root(team, campaign.next_batch if campaign else list):
-                samples = prober.run(batch)
-                if campaign is not None:
-                    campaign.record(batch, samples, time.perf_counter() - begin)
-                    report(done + share * campaign.progress)
-            return on_root(team, campaign.result if campaign else list, takes_long=True)
+            return conduct(team, make, prober.run, lambda own: report(done + share * own))
 
         return act(comm) if len(members) == comm.Get_size() else in_team(comm, members, act)
 
-    measured = measure_levels(levels.placement, conduct, new, chosen, 1 - COMBINING_SHARE)
-    mine = time_cells(cells(), budget_s * COMBINING_SHARE)
+    measured = measure_levels(levels.placement, conduct_on, new, chosen, 1 - COMBINING_SHARE)
+    combining_s = budget_s * COMBINING_SHARE
+    timer = cache(CombineTimer)
+    mine = conduct(
+        MPI.COMM_SELF,
+        lambda: CombineCampaign(combining_s),
+        lambda cells: [timer(cell).sample() for cell in cells],
+    )
     gathered = comm.gather(mine, root=0)
 
     def result() -> Profile:
@@ -105,29 +101,31 @@ def run_campaign(
     return on_root(comm, result, takes_long=True)
 
 
-def time_cells(
-    cells: Sequence[CombineSetting], budget_s: float
-) -> dict[CombineSetting, list[float]]:
-    """Samples of every cell, in seconds, until the budget is used up, at least a few of each.
+def conduct(
+    comm: MPI.Intracomm,
+    make: Callable[[], Campaign[Result]],
+    run: Callable[[Sequence[Any]], Sequence[float]],
+    report: Report = lambda done: None,
+) -> Result:
+    """Run a campaign, which rank 0 makes; all ranks return its result.  Collective.
 
-    Repetitions go round by round over all cells, so that noise affects all of them alike.
+    run: times a batch on all ranks; what it returns on rank 0 counts.
     """
-    samples: dict[CombineSetting, list[float]] = {cell: [] for cell in cells}
-    runs = [_Run(cell) for cell in cells]
+    campaign: Any = make() if comm.Get_rank() == 0 else None
     begin = time.perf_counter()
-    for turn in range(MAX_REPETITIONS):
-        for run in runs:
-            samples[run.cell].append(run.sample())
-        if turn + 1 >= MIN_REPETITIONS and time.perf_counter() - begin > budget_s:
-            break
-    return samples
+    while batch := on_root(comm, campaign.next_batch if campaign else list):
+        samples = run(batch)
+        if campaign is not None:
+            campaign.record(batch, samples, time.perf_counter() - begin)
+            report(campaign.progress)
+    result: Result = on_root(comm, campaign.result if campaign else list, takes_long=True)
+    return result
 
 
-class _Run:
+class CombineTimer:
     """One cell's operands, and how many calls make a sample; combined as plans combine."""
 
     def __init__(self, cell: CombineSetting) -> None:
-        self.cell = cell
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
         count = cell.nbytes // dtype.itemsize
         operands = np.ones(count, dtype), np.zeros(count, dtype)

@@ -90,7 +90,7 @@ class World(NamedTuple):
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
             engine=self.engine,
-            notes=[f"emulated network: {self.emulated}"] if self.emulated else [],
+            notes=(f"emulated network: {self.emulated}",) if self.emulated else (),
         )
 
 

@@ -7,8 +7,8 @@ from random import Random
 from statistics import mean
 
 import collwise as cw
-from collwise.measure.campaign import Campaign
 from collwise.measure.fit import Fit
+from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.measured_machine import measured
 from collwise.simulator import SimulatedProber
 
@@ -37,7 +37,7 @@ def overlapping() -> cw.Machine:
 @cache
 def curve(blocking: bool = True) -> tuple[Fit, ...]:
     """λ and t0 of the Delta over the message size, from both experiments, simulated."""
-    campaign = Campaign(9, sizes=SIZES, modes=(blocking,), repetitions=6)
+    campaign = SizeCampaign(9, sizes=SIZES, modes=(blocking,), repetitions=6)
     return SimulatedProber(overlapping(), blocking=BLOCKING).conduct(campaign).fits
 
 

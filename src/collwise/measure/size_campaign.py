@@ -1,0 +1,302 @@
+"""Measures t0 and λ over message sizes.  The stages of a `SizeCampaign`:
+
+* greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
+* opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
+  small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
+  tell what the others will cost: what does not fit into the budget is not begun, and where
+  messages much longer than the shortest would take much of it, those to many targets are left out.
+* rounds: everything that is not yet known well enough, shuffled, half as often again as before;
+  until all is known within the tolerance, or the budget ends.  At first sizes that take less time
+  have more repetitions.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from random import Random
+
+from collwise.errors import InvalidArgument
+from collwise.measure.breakpoints import find_protocols
+from collwise.measure.campaign import Batches, Campaign
+from collwise.measure.fit import (
+    Fit,
+    Seconds,
+    find_median,
+    find_uncertainty,
+    fit_samples,
+    fit_together,
+)
+from collwise.measure.probes import (
+    EXPERIMENTS,
+    Probe,
+    ProbeSetting,
+    greetings,
+    pick_targets,
+    usual_ks,
+)
+from collwise.measure.stability import OPENING
+from collwise.profiles.records import MedianTime
+from collwise.system.integers import ratio
+
+SIZES = (
+    *(8, 32, 128, 512, 1400, 1500, 2048, 4096, 8192, 16384, 32768),
+    *(65536, 131072, 262144, 524288, 1048576),
+)
+"""Bytes: powers of four, and of two where libraries have their eager limits; and below and above
+what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
+
+FEWEST_SIZES = 5
+"""The usual sizes that are measured at least, however small the messages of interest are."""
+PATIENCE = 4
+"""A campaign that has learned nothing may take up to this many times its budget."""
+ROUND = 5
+"""The least number of repetitions in a round."""
+FEWEST = 6
+"""With fewer repetitions no median is known with 95 % confidence, however alike they look."""
+LARGEST_SHARE = 1 / 20
+"""The share of the budget for one repetition of all probes of a size."""
+LONG = 1.5
+"""Messages that take this many times as long as the shortest show their t0 with few targets."""
+MORE_OFTEN = 8
+"""The most by which short probes are at first repeated more often than long ones."""
+TOLERANCE = 0.01
+"""A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
+BATCH = 1024
+"""The largest number of probes in a batch."""
+
+
+def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
+    """The sizes to measure where nobody names any: up to the first that is not below `largest`."""
+    if largest is None:
+        return SIZES
+    return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The result of a campaign."""
+
+    ranks: int
+    seed: int
+    budget_s: float
+    elapsed_s: float
+    fits: tuple[Fit, ...]
+    """Sorted by way of sending (non-blocking first), then size."""
+    segments: tuple[int, ...]
+    """The protocol segment of each fit, from 0 for each way of sending."""
+    medians: tuple[MedianTime, ...]
+    """The medians from which the fits were computed."""
+    unreached: tuple[int, ...] = ()
+    """Sizes for which the budget did not suffice."""
+    asked: bool = True
+    """Whether somebody named the sizes."""
+    complete: bool = True
+    """Whether everything is known within the tolerance: False if the budget ended before."""
+
+
+class SizeCampaign(Campaign[Measurement]):
+    """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
+
+    ranks: >= 2.  sizes: bytes, >= 1; the usual ones up to `largest` if not given.  seed: of targets
+    and order.  budget_s: seconds after which nothing new begins; where they tell nothing, PATIENCE
+    times as many.  modes: ways of sending to measure, as values of `blocking`.
+    repetitions: the most of one probe.
+    Raises InvalidArgument for values out of range.
+    """
+
+    def __init__(
+        self,
+        ranks: int,
+        *,
+        sizes: Iterable[int] | None = None,
+        largest: int | None = None,
+        seed: int = 0,
+        budget_s: float = 20.0,
+        modes: Iterable[bool] = (False, True),
+        repetitions: int = 1000,
+    ) -> None:
+        if ranks < 2:
+            raise InvalidArgument(
+                f"measure with {ranks} rank(s)",
+                "measuring needs 2 ranks: one to send and one to answer",
+                "start it with 2 ranks or more, better 5 or 9 (-n 9)",
+            )
+        if not (budget_s > 0 and isfinite(budget_s)):
+            raise InvalidArgument("a time budget", f"{budget_s} s", "give seconds, above 0")
+        super().__init__(budget_s)
+        self.ranks = ranks
+        numbers = list(usual_sizes(largest) if sizes is None else sizes)
+        if not numbers or any(not isinstance(x, int) or x < 1 for x in numbers):
+            remedy = "give 1 or more different whole numbers of bytes, >= 1"
+            raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)
+        self.asked = sizes is not None
+        self.sizes = tuple(sorted(set(numbers)))
+        self.modes, self.repetitions, self.seed = tuple(modes), repetitions, seed
+        self._limit_s = budget_s
+        self._random = Random(seed)
+        self._ks = dict.fromkeys(self.sizes, usual_ks(ranks))
+        self._open = {(nbytes, mode) for nbytes in self.sizes for mode in self.modes}
+
+    @property
+    def progress(self) -> float:
+        """How far it is, from 0 to 1; it never falls."""
+        known = 1 - len(self._open) / (len(self.sizes) * len(self.modes))
+        return max(super().progress, known)
+
+    def result(self) -> Measurement:
+        """What the samples so far say; possible at any time, also before the campaign is done.
+
+        Raises InvalidArgument if there is not one size of which they say anything.
+        """
+        fits: list[Fit] = []
+        segments: list[int] = []
+        for mode in sorted(self.modes):
+            samples = {n: own for n in self.sizes if (own := self._samples_of(n, mode))}
+            significant = self._significant_fits(mode)
+            numbers = find_protocols(
+                (fit.nbytes, float(fit.law.t0), float(fit.law.lam), fit.uncertainty)
+                for fit in significant.values()
+            )
+            protocols = {n: _nearest(n, numbers) for n in samples}
+            for n, number in protocols.items():
+                fit = significant.get(n) or fit_together(
+                    n, {size: samples[size] for size in samples if protocols[size] == number}
+                )
+                if fit is not None:
+                    fits.append(fit)
+                    segments.append(number)
+            if not fits or fits[-1].blocking != mode:
+                raise InvalidArgument(
+                    f"t0 and λ after {self.elapsed_s:.3g} s of measuring",
+                    "no message size gave times that can be used",
+                    "give more time (--budget), or measure while nothing else runs here",
+                )
+        unreached = self._unreached()
+        return Measurement(
+            ranks=self.ranks,
+            seed=self.seed,
+            budget_s=self.budget_s,
+            elapsed_s=self.elapsed_s,
+            fits=tuple(fits),
+            segments=tuple(segments),
+            medians=tuple(find_median(cell, self._samples[cell]) for cell in sorted(self._samples)),
+            unreached=unreached,
+            asked=self.asked,
+            complete=not self._open and not unreached,
+        )
+
+    def _plan(self) -> Batches:
+        yield "greeting", greetings(self.ranks, self.sizes[0])
+        yield from self._opening()
+        while cells := self._open_cells():
+            yield from self._round(cells)
+        # Too little to say anything: the smallest size, which costs least, gets more.
+        self._limit_s = PATIENCE * self.budget_s
+        while not all(map(self._significant_fits, self.modes)):
+            cells = [cell for cell in self._cells(self.sizes[0]) if self._affordable([cell])]
+            if not cells or len(self._samples[cells[0]]) >= self.repetitions:
+                break
+            yield from self._round(cells)
+
+    def _opening(self) -> Batches:
+        for i, nbytes in enumerate(self.sizes):
+            scouts = [cell for cell in self._cells(nbytes) if cell.k == self._ks[nbytes][0]]
+            if i and not self._affordable(scouts):
+                break
+            yield "scouting", [self._probe(cell) for cell in scouts]
+            cells = self._worth_their_time(nbytes)
+            times = OPENING
+            while i and times and not self._affordable(cells * times):
+                times -= 1
+            if not times:
+                break
+            batch = [self._probe(cell) for cell in cells * times]
+            self._random.shuffle(batch)
+            yield "sampling", batch
+        unreached = self._unreached()
+        self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
+
+    def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
+        """The cells of a size, the largest numbers of targets left out if they take too long."""
+        cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
+        if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
+            return cells
+        while len(self._ks[nbytes]) > 2 and sum(map(self._costs.of, cells)) > limit:
+            self._ks[nbytes] = self._ks[nbytes][:-1]
+            cells = self._cells(nbytes)
+        return cells
+
+    def _round(self, cells: Sequence[ProbeSetting]) -> Batches:
+        costs: defaultdict[int, float] = defaultdict(float)
+        for cell in cells:
+            costs[cell.nbytes] += self._costs.of(cell)
+        longest = max(costs.values())
+        pending: list[ProbeSetting] = []
+        for cell in cells:
+            done = len(self._samples[cell])
+            often = min(longest / costs[cell.nbytes], MORE_OFTEN)
+            pending += [cell] * min(max(round(ROUND * often), done // 2), self.repetitions - done)
+        self._random.shuffle(pending)
+        while pending:
+            limit = max(self.budget_s / 20, self._costs.of(pending[-1]))
+            batch: list[Probe] = []
+            cost = 0.0
+            while pending and cost < limit and len(batch) < BATCH:
+                cell = pending.pop()
+                if self._affordable([cell], cost):
+                    cost += self._costs.of(cell)
+                    batch.append(self._probe(cell))
+            if batch:
+                yield "sampling", batch
+
+    def _open_cells(self) -> list[ProbeSetting]:
+        """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
+        for nbytes, mode in list(self._open):
+            samples = self._samples_of(nbytes, mode)
+            enough = min(map(len, samples.values())) >= min(FEWEST, self.repetitions)
+            if enough and max(find_uncertainty(samples) or (1.0,)) <= TOLERANCE:
+                self._open.remove((nbytes, mode))
+        return [
+            cell
+            for nbytes in self.sizes
+            for cell in self._cells(nbytes)
+            if (nbytes, cell.blocking) in self._open
+            and len(self._samples[cell]) < self.repetitions
+            and self._affordable([cell])
+        ]
+
+    def _significant_fits(self, mode: bool) -> dict[int, Fit]:
+        """The fits of the sizes whose own samples tell t0 from 0."""
+        fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
+        return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}
+
+    def _cells(self, nbytes: int) -> list[ProbeSetting]:
+        return [
+            ProbeSetting(experiment, nbytes, k, mode)
+            for k in self._ks[nbytes]
+            for experiment in EXPERIMENTS
+            for mode in self.modes
+        ]
+
+    def _samples_of(self, nbytes: int, mode: bool) -> dict[ProbeSetting, list[Seconds]]:
+        cells = (cell for cell in self._cells(nbytes) if cell.blocking == mode)
+        return {cell: self._samples[cell] for cell in cells if cell in self._samples}
+
+    def _unreached(self) -> tuple[int, ...]:
+        reached = {cell.nbytes for cell in self._samples}
+        return tuple(nbytes for nbytes in self.sizes if nbytes not in reached)
+
+    def _probe(self, cell: ProbeSetting) -> Probe:
+        targets = pick_targets(self._random, self.ranks, cell.k)
+        return Probe(cell.experiment, cell.nbytes, targets, cell.blocking)
+
+    def _affordable(self, cells: Iterable[ProbeSetting], spent: float = 0.0) -> bool:
+        spent += sum(map(self._costs.of, cells))
+        return self.elapsed_s + spent <= self._limit_s and self.elapsed_s < self._limit_s
+
+
+def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
+    """The protocol of the size that is nearest by ratio, of equally near ones of the smaller."""
+    nearest = min(numbers, key=lambda size: (ratio(size, nbytes), size), default=nbytes)
+    return numbers.get(nearest, 0)

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from collwise.cli import COMMANDS
-from collwise.cli.parameter_types import writable
+from collwise.cli.parameter_types import OUTPUT
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
 
@@ -175,11 +175,10 @@ def test_a_named_pipe_that_nobody_reads(tmp_path: Path) -> None:
     """It was noticed after measuring."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    context, option = click.Context(click.Command("x")), click.Option(["--save"])
     with pytest.raises(click.BadParameter, match="is a named pipe that nobody reads; name another"):
-        writable(context, option, pipe)
+        OUTPUT.convert(pipe, None, None)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    assert writable(context, option, pipe) == pipe
+    assert OUTPUT.convert(pipe, None, None) == pipe
     with pytest.raises(BlockingIOError):  # not the end: somebody will write
         os.read(reader, 1)
     os.close(reader)

@@ -208,10 +208,9 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
         made = plan(
             "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
         )
-        path, timeline = draw_plan(made, tmp_path / f"{name[:4]}.svg")
-        assert path is not None
-        sizes[name] = path.stat().st_size
-        assert timeline.name == f"{name[:4]}-timeline.svg"
+        in_space, in_time = draw_plan(made, tmp_path / f"{name[:4]}.svg").document["pictures"]
+        sizes[name] = Path(in_space).stat().st_size
+        assert in_time.endswith(f"{name[:4]}-timeline.svg")
     assert sizes["mesh:2x4"] > 1.5 * sizes["hypercube:3"]
 
 
@@ -239,8 +238,8 @@ def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
     path = tmp_path / name
     timeline = tmp_path / name.replace("p.", "p-timeline.")
     drawn = draw_plan(made, path)
-    assert (drawn.space, drawn.time) == (path, timeline)
-    assert drawn.paths == [path, timeline]
+    assert drawn.lines == [f"picture      {path}", f"timeline     {timeline}"]
+    assert drawn.document == {"pictures": [str(path), str(timeline)]}
     assert {*tmp_path.iterdir()} == {path, timeline}
     assert path.read_bytes().startswith(begin)
     assert timeline.read_bytes().startswith(begin)
@@ -251,8 +250,10 @@ def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
     """And the timeline has the name of a timeline, as always."""
     made = plan("reduce", ranks=8, nbytes=64, machine=POSTAL)
     drawn = draw_plan(made, tmp_path / "p.svg")
-    assert (drawn.space, drawn.time) == (None, tmp_path / "p-timeline.svg")
-    assert drawn.paths == [*tmp_path.iterdir()] == [drawn.time]
+    assert drawn.lines[0].startswith("picture      none in space: ")
+    (path,) = tmp_path.iterdir()
+    assert drawn.document == {"pictures": [str(path)]}
+    assert path.name == "p-timeline.svg"
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,11 @@
 """How results are delivered: what was measured is shown first, and saved as far as it can be."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from collwise.cli import output
 from collwise.errors import CollwiseError
-
-
-class Saved(NamedTuple):
-    """What was saved: lines for people, and the same as JSON."""
-
-    lines: list[str]
-    document: dict[str, Any]
+from collwise.report.tables import Saved
 
 
 def deliver(
@@ -28,15 +22,16 @@ def deliver(
     """
     if as_json:
         saved, troubles = _save(savings)
-        documents = [document(), *(one.document for one in saved)]
-        documents.append({"not_saved": [str(trouble) for trouble in troubles]})
-        output.write_json({name: value for one in documents for name, value in one.items()})
+        complete = document()
+        for files in saved:
+            complete |= files.document
+        output.write_json({**complete, "not_saved": list(map(str, troubles))})
     else:
         try:
             show()
         finally:
             saved, troubles = _save(savings)
-        output.write(*(line for one in saved for line in one.lines))
+        output.write(*(line for files in saved for line in files.lines))
     for trouble in troubles[:-1]:
         output.write(f"collwise: {trouble}", stream="err")
     for trouble in troubles[-1:]:

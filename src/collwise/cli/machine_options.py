@@ -35,32 +35,19 @@ class ChosenMachine(NamedTuple):
     digits: int = 3
 
 
-class _Kind(NamedTuple):
-    """A kind of machine: its constructor, whose arguments stand by the names of the options."""
-
-    make: Callable[..., Machine]
-    required: Mapping[str, str]
-    optional: Mapping[str, str] = {}
-
-    @property
-    def arguments(self) -> Mapping[str, str]:
-        return {**self.required, **self.optional}
-
-
 _KINDS = {
-    "postal": _Kind(Machine.postal, {"t0": "t0_s", "lam": "lam"}),
-    "hockney": _Kind(Machine.hockney, {"alpha": "alpha_s", "beta": "beta_s"}, {"gamma": "gamma_s"}),
-    "loggp": _Kind(
-        Machine.loggp, {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
-    ),
-    "wormhole": _Kind(
-        Machine.wormhole,
-        {"send": "send_s", "receive": "receive_s", "hop": "hop_s", "beta": "beta_s"},
-        {"gamma": "gamma_s", "copy": "copy_s", "all_port": "all_port"},
-    ),
+    "postal": ("t0", "lam"),
+    "hockney": ("alpha", "beta", "gamma"),
+    "loggp": ("latency", "overhead", "gap", "per_byte"),
+    "wormhole": ("send", "receive", "hop", "beta", "gamma", "copy", "all_port"),
 }
-_PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
-MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_PARAMETERS, "topology")
+"""By kind of machine, which is a constructor of `Machine`: the options for its arguments."""
+_OPTIONAL = ("gamma", "copy", "all_port")
+_ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
+_ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
+_ARGUMENTS |= {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
+"""By option, the constructor's argument."""
+MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_ARGUMENTS, "topology")
 """The names of all options that `machine_from` reads."""
 
 
@@ -141,9 +128,9 @@ def machine_from(
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
-    parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
+    parameters = {name: options[name] for name in _ARGUMENTS if options[name] is not None}
     others = [name for name in ("preset", "profile_path", "levels") if options[name] is not None]
-    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= kind.arguments.keys()]
+    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= {*kind}]
     if len(others) + bool(parameters) > 1 or not kinds:
         described = ", ".join(map(_typed, [*parameters, *others]))
         raise InvalidArgument(
@@ -226,7 +213,7 @@ def _typed(name: str) -> str:
 
 def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
     """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
-    make, required, _ = _KINDS[kind]
+    required = [name for name in _KINDS[kind] if name not in _OPTIONAL]
     missing = [_typed(name) for name in required if name not in parameters]
     if missing:
         *names, last = missing
@@ -236,12 +223,12 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
             f"{listed} missing",
             "give " + ", ".join(map(_typed, required)),
         )
-    arguments = _KINDS[kind].arguments
+    make: Callable[..., Machine] = getattr(Machine, kind)
     try:
-        return make(**{arguments[name]: value for name, value in parameters.items()})
+        return make(**{_ARGUMENTS[name]: value for name, value in parameters.items()})
     except InvalidArgument as problem:
         for name in parameters:  # as the user knows it
-            if problem.asked == f"a machine's {arguments[name]}":
+            if problem.asked == f"a machine's {_ARGUMENTS[name]}":
                 asked = f"a {kind} machine with {_typed(name)}"
                 raise InvalidArgument(asked, problem.seen, problem.remedy) from None
         raise

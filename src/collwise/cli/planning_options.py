@@ -15,7 +15,7 @@ from collwise.cli.machine_options import (
     machine_from,
     machine_options,
 )
-from collwise.cli.parameter_types import COLLECTIVE, FILE, RANKS, drawable
+from collwise.cli.parameter_types import COLLECTIVE, PICTURE, RANKS
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     ProblemOptions,
@@ -34,8 +34,7 @@ MANY_OBJECTS = 200_000
 
 picture_option = click.option(
     "--picture",
-    type=FILE,
-    callback=drawable,
+    type=PICTURE,
     help="Draw the schedule into .svg or .png files: in time, as NAME-timeline; and in space, as"
     " NAME: its mesh with the load of the links, or its tree. What is combined by several ranks"
     " comes down no tree: in space it is drawn on the links of a mesh or a torus only.",

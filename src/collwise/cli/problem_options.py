@@ -72,8 +72,9 @@ def _parse_sources(text: str) -> Sources:
     return Sources(tuple(ranges))
 
 
-def _known_pattern(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    if name is not None and (name := name.replace("-", "_")) not in DISTRIBUTIONS:
+def _parse_pattern(text: str) -> str:
+    """The name of a distribution of sources; raises UnknownName."""
+    if (name := text.replace("-", "_")) not in DISTRIBUTIONS:
         raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
     return name
 
@@ -207,8 +208,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
         ),
         with_sources(
             "--pattern",
-            metavar="NAME",
-            callback=_known_pattern,
+            type=ParsedType("name", _parse_pattern),
             help=f"So many sources in this pattern of the mesh: {', '.join(DISTRIBUTIONS)}.",
         ),
         with_sources(

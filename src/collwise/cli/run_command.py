@@ -11,7 +11,7 @@ import msgspec
 
 from collwise.cli import output
 from collwise.cli.failures import ScriptEnd
-from collwise.cli.parameter_types import FILE, POSITIVE, writable
+from collwise.cli.parameter_types import OUTPUT, POSITIVE
 from collwise.cli.profile_option import profile_option
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.profiles.profile import Profile
@@ -54,8 +54,7 @@ class _ScriptCommand(click.Command):
 @click.option(
     "--json",
     "json_path",
-    type=FILE,
-    callback=writable,
+    type=OUTPUT,
     help="When the script ends, write the summary to a file, as JSON; collwise tune"
     " --from-summary reads it.",
 )

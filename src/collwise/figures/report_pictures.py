@@ -37,7 +37,7 @@ def machine_picture(profile: Profile) -> Picture:
     title = "The machine: t0 and λ"
     if names := [level.name for level in profile.levels]:
         title += f" {crossing(names, len(names) + 1)}"
-    return Picture(title, _LATENCY, svg(latency_curves(profile)))
+    return Picture(title, _LATENCY, svg(latency_curves(profile), title))
 
 
 def race_picture(
@@ -48,7 +48,7 @@ def race_picture(
 ) -> Picture:
     """A collective's speed-ups; arguments as of `speedups`."""
     title = f"Speed-up of {collective} over the library's own"
-    return Picture(title, SPEEDUPS, svg(speedups(races, blocking, bounds_s)))
+    return Picture(title, SPEEDUPS, svg(speedups(races, blocking, bounds_s), title))
 
 
 def schedule_figures(
@@ -78,9 +78,9 @@ def schedule_pictures(timing: Timing, schedule: Schedule, *settings: Any) -> tup
     """The same as pictures of the report.   settings: the other arguments of `schedule_figures`."""
     *algorithm, problem = schedule_title(schedule).split("\n")
     what = f"{' '.join(algorithm)}, {problem}"
-    figures = schedule_figures(timing, schedule, *settings)
     return tuple(
-        Picture(f"{kind}: {what}", _SCHEDULE[kind], svg(figure)) for kind, figure in figures.items()
+        Picture(title := f"{kind}: {what}", _SCHEDULE[kind], svg(figure, title))
+        for kind, figure in schedule_figures(timing, schedule, *settings).items()
     )
 
 

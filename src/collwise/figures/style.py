@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from html import escape
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
@@ -138,13 +139,14 @@ def _lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def svg(figure: Figure) -> str:
+def svg(figure: Figure, title: str = "") -> str:
     """The picture as one <svg> element for an HTML page; equal figures give equal text.
 
-    Its identifiers are no other picture's, so that a page can have several.
+    title: what the picture is, for those who cannot see it.
 
-    Its background is transparent, and each colour of THEME is `var(--name, the light one)`, so that
-    a dark page can redefine them.  Its natural width is `--natural`.
+    Its identifiers are no other picture's, so that a page can have several.  Its background is
+    transparent, and each colour of THEME is `var(--name, the light one)`, so that a dark page can
+    redefine them.  Its natural width is `--natural`.
     """
     file = StringIO()
     with look():
@@ -165,8 +167,9 @@ def svg(figure: Figure) -> str:
     for name, (light, _) in THEME.items():
         body = body.replace(light, f"var(--{name}, {light})")
     width, height = (f"{72 * inches:g}" for inches in figure.get_size_inches())
+    named = f' role="img" aria-label="{escape(title)}"' if title else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt"'
+        f'<svg{named} xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt"'
         f' viewBox="0 0 {width} {height}" style="--natural: {width}pt; stroke-linejoin: round;'
         f' stroke-linecap: butt">\n{body}'
     )

@@ -159,7 +159,7 @@ def svg(figure: Figure, title: str = "") -> str:
     # matplotlib's are different every time; ours only in every picture
     used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
     drawn = re.sub(r'(?: id="|url\(#|href="#)[^)"]*', "", body)
-    own = sha256(drawn.encode()).hexdigest()[:8]
+    own = sha256(f"{title}{drawn}".encode()).hexdigest()[:8]
     names = {identifier: f"i{own}-{number}" for number, identifier in enumerate(used)}
     body = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", body)
     body = re.sub(r'(url\(|href=")#([^)"]+)', lambda m: f"{m[1]}#{names[m[2]]}", body)

@@ -1,9 +1,10 @@
 """Runs the command line for tests, in this process or in others, and says how it ended."""
 
+import json
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from tests.mpi.launching import LIMIT_S, Library
 
 LIBRARIES = {"mpich", "openmpi"}
 POSTAL = ("--t0", "1e-3", "--lam", "4")
+HOCKNEY = ("--alpha", "50us", "--beta", "10ns")
 
 
 def on_one(library: str) -> pytest.MarkDecorator:
@@ -42,6 +44,14 @@ class Ended(NamedTuple):
         assert "report it" not in self.err, self.err
         for word in words:
             assert self.err.count(word) == 1, f"{word!r} should be said once in:\n{self.err}"
+
+
+def document(collwise: Callable[..., Ended], *arguments: object) -> dict[str, Any]:
+    """The one JSON document that a command prints."""
+    ended = collwise(*arguments, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
 
 
 def run(

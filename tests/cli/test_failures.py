@@ -1,6 +1,7 @@
 """How commands end early: nobody reads on, no room, Ctrl-C; no rank is left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -8,6 +9,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from collwise.cli.failures import failing_clearly
@@ -57,6 +59,23 @@ def test_an_import_that_hides_an_interruption(capsys: pytest.CaptureFixture[str]
         raise error
     assert end.value.code == 130
     assert capsys.readouterr().err == "collwise: interrupted\n"
+
+
+def test_an_interruption_before_the_command_line_can_explain_it(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    own = environment(mpich(), tmp_path, PYTHONPATH=str(tmp_path))
+    ended = run(alone(mpich(), "doctor"), tmp_path, own)
+    assert ended == (130, "", "collwise: interrupted\n")
+
+
+def test_no_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, failing_clearly():
+        np.empty(1 << 60, np.uint8)
+    assert end.value.code == 1
+    assert re.fullmatch(
+        "collwise: no memory: Unable to allocate .*; ask for fewer bytes or ranks\n",
+        capsys.readouterr().err,
+    )
 
 
 def test_a_bug_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

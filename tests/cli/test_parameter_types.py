@@ -64,10 +64,11 @@ def test_sizes(collwise: Run, size: str, nbytes: int) -> None:
     assert ended.out.startswith(f"broadcast of {nbytes} bytes ")
 
 
-@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "x", ""])
-@pytest.mark.parametrize("name", ON_RANKS)
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "x", "", "1e300"])
+@pytest.mark.parametrize("name", [*ON_RANKS, "lab"])
 def test_no_budget(collwise: Run, name: str, budget: str) -> None:
-    collwise(name, f"--budget={budget}").refused("'--budget'", "give seconds > 0")
+    option = "--timeout" if name == "lab" else "--budget"
+    collwise(name, f"{option}={budget}").refused(f"'{option}'", "give seconds > 0")
 
 
 @pytest.mark.parametrize("ranks", ["0", "-1", "x", "1.5"])
@@ -86,43 +87,40 @@ def test_the_most_ranks_of_all(collwise: Run) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_more_ranks_than_slots(collwise: Run, name: str) -> None:
-    collwise(name, "-n", "10000").refused("10000 ranks on this machine (-n 10000)", "use fewer")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan -n ٣ --bytes 8",
+        "plan -n 1_0 --bytes 8",
+        "plan -n 8 --bytes 8 --root ٣",
+        "measure -n ٣",
+        "measure --seed 1_0",
+        "run -n ٣ x.py",
+        "lab --hosts ٣ true",
+        "explore --port ٣",
+    ],
+)
+def test_digits_of_other_scripts(collwise: Run, line: str) -> None:
+    collwise(*line.split()).refused("is no integer in plain digits")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        *((f"{name} -n 10000", "10000 ranks on this machine (-n 10000): ") for name in ON_RANKS),
+        ("lab --ranks-per-host 0 true", "0 is not in the range"),
+        ("plan -n 8 --bytes 8 --profile=", "the name is empty; name a file"),
+        ("reproduce bruck1996 table1 --out=", "the name is empty; name a folder"),
+        ("tune -n 2 --report /", "/ is a folder"),
+    ],
+)
+def test_refused(collwise: Run, line: str, told: str) -> None:
+    collwise(*line.split()).refused(told)
 
 
 @pytest.mark.parametrize(("root", "seen"), [(4, "root 4: there are 4 ranks"), (-1, "root = -1")])
 def test_root_out_of_range(collwise: Run, root: int, seen: str) -> None:
     collwise(*PLAN, *POSTAL, f"--root={root}").refused("broadcast from", seen, "; give ")
-
-
-@pytest.mark.parametrize(
-    "option", ["--t0", "--lam", "--alpha", "--beta", "--latency", "--per-byte"]
-)
-@pytest.mark.parametrize("value", ["x", "nan", "inf", "1/0", ""])
-def test_no_number(collwise: Run, option: str, value: str) -> None:
-    collwise(*PLAN, f"{option}={value}").refused(f"'{option}'", "is no number; give a finite")
-
-
-@pytest.mark.parametrize("option", ["--t0", "--lam", "--alpha", "--gap"])
-@pytest.mark.parametrize("value", ["1e999999999", "1e-999999999", "9" * 5000, "1e99", "1e-0100"])
-def test_numbers_beyond_all_measure(collwise: Run, option: str, value: str) -> None:
-    collwise(*PLAN, f"{option}={value}").refused(f"'{option}'", "beyond all measure")
-
-
-@pytest.mark.parametrize("lam", ["0.99", "0", "-4", "98/99"])
-def test_lambda_below_one(collwise: Run, lam: str) -> None:
-    collwise(*PLAN, "--t0=1e-3", f"--lam={lam}").refused("give λ >= 1: a message cannot arrive")
-
-
-@pytest.mark.parametrize("t0", ["0", "-1e-3"])
-def test_no_time_for_a_send(collwise: Run, t0: str) -> None:
-    collwise(*PLAN, f"--t0={t0}", "--lam=4").refused("give a time above 0, in seconds")
-
-
-@pytest.mark.parametrize("machine", [("--alpha=-1", "--beta=0"), ("--alpha=0", "--beta=-1e-9")])
-def test_negative_hockney(collwise: Run, machine: tuple[str, str]) -> None:
-    collwise(*PLAN, *machine).refused("give a time of 0 or more, in seconds")
 
 
 @pytest.mark.parametrize("lam", ["4", "9/5", "1.8", "1", "1E1"])
@@ -154,6 +152,15 @@ def test_exact_numbers(collwise: Run, lam: str) -> None:
 def test_options_that_say_nothing(collwise: Run, asked: list[str], words: list[str]) -> None:
     """They are refused before any rank is started."""
     collwise(*asked, "-n", 2).refused(*words)
+
+
+def test_summaries_that_cannot_be_read(collwise: Run, folder: Path) -> None:
+    """They are refused before any rank is started, too."""
+    (folder / "x.py").touch()
+    collwise("tune", "-n", 2, "--from-summary", "x.py").refused("tune for the calls in x.py: ")
+    (folder / "deep").write_text(f'{{"format": "collwise calls", "x": {"[" * 99_999}')
+    collwise("tune", "-n", 2, "--from-summary", "deep").refused("in each other too deeply")
+    collwise("tune", "-n", 2, "--from-summary", "absent").refused("No such file or directory")
 
 
 @pytest.mark.parametrize("asked", [["--op", "max"], ["--sources", "1,"], ["--root", "1"]])

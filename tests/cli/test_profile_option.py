@@ -12,9 +12,11 @@ import pytest
 
 from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
+from collwise.profiles import store
 from collwise.profiles.fingerprint import local_fingerprint
 from collwise.profiles.profile import VERSION
 from collwise.profiles.store import default_path
+from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run
 from tests.profiles.example import example
 
@@ -33,10 +35,17 @@ def test_a_plan_by_a_profile(collwise: Run, folder: Path) -> None:
 
 
 def test_no_profile_at_all(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
+    monkeypatch.setenv("COLLWISE_PROFILE", "")
     collwise(*PLAN).refused(
         "the saved profile", str(folder), "`collwise tune`", "describe a machine by its parameters"
     )
+    saved = store.folder()
+    saved.mkdir(parents=True)
+    (saved / "deep.json").write_text(f'{{"format": {DEEP}}}')
+    assert "too deeply" in collwise("wisdom", "list").out
+    collwise(*PLAN).refused("there is none in", "1 other profile saved")
+    monkeypatch.setenv("COLLWISE_PROFILE", "~nobodys_name/x")
+    collwise(*PLAN).refused("~nobodys_name/x: there is no such file")
 
 
 def test_the_profile_of_this_machine(
@@ -118,8 +127,54 @@ def test_a_damaged_profile(collwise: Run, folder: Path, how: str) -> None:
     assert word in collwise(*PLAN, "--profile", "it.json").err
 
 
-def test_a_folder_is_no_profile(collwise: Run, folder: Path) -> None:
-    collwise(*PLAN, "--profile", folder).refused("Is a directory", "name a file that can be read")
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        (".", "Is a directory"),
+        ("pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+        ("/proc/kmsg", "/proc/kmsg"),  # a regular file that waits for the kernel's next message
+        ("deep", "deep: its values are in each other too deeply"),
+    ],
+)
+def test_files_that_are_no_profiles(collwise: Run, folder: Path, name: str, seen: str) -> None:
+    os.mkfifo("pipe")
+    (folder / "deep").write_text(f'{{"format": "collwise profile", "x": {DEEP}}}')
+    with soon(name):
+        collwise(*PLAN, "--profile", name).refused(seen)
+
+
+RACE = {
+    "collective": "broadcast", "form": "blocking", "ranks": 4, "nbytes": 8, "root": 0,
+    "algorithm": "broadcast/chain", "settings": {}, "ours_s": 1e-6, "library_s": 2e-6,
+    "speedup_low": 1.9, "speedup_high": 2.1, "decision": "collwise",
+}  # fmt: skip
+
+
+def test_profiles_of_nonsense(collwise: Run, folder: Path) -> None:
+    """Each is refused with the place of the value, by all that reads it."""
+    document = json.loads(example().to_json()) | {"wins": [RACE]}
+    (folder / "it").write_text(json.dumps(document))
+    assert collwise(*PLAN, "--profile", "it").code == 0
+    for place, name, value in (
+        ("points", "t0_s", 1e308),
+        ("points", "lam", -4),
+        ("points", "lam", 0),
+        ("points", "lam", 1e300),
+        ("points", "nbytes", 2**60),
+        ("wins", "root", 99),
+        ("wins", "ranks", 2**40),
+        ("wins", "ranks", 2**70),
+        ("wins", "collective", "nope"),
+    ):
+        first, *others = document[place]
+        odd = document | {place: [first | {name: value}, *others]}
+        (folder / "it").write_text(json.dumps(odd))
+        for line in ((*PLAN, "--profile", "it"), ("wisdom", "import", "it")):
+            collwise(*line).refused("read the profile it: ", f"$.{place}[0]")
 
 
 @pytest.mark.parametrize("command", ["tune", "measure"])

@@ -232,12 +232,41 @@ def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "collwise.comm.communicator\n", "")
 
 
-def test_what_is_no_script(collwise: Run) -> None:
+def test_what_is_no_script(collwise: Run, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    collwise("run", "sub").refused("run sub: there is no such file")
+    collwise("run", "x" * 5000).refused("there is no such file")
     collwise("run").refused("none is named; name a file, or -m and a module")
     collwise("run", "-m").refused("none is named")
     collwise("run", "--sumary", "x.py").refused("--sumary")
     collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
     collwise("run", "").refused("there is no such file")
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "seen"),
+    [
+        ("--learn 200%", "", "it is no share of the time"),
+        ("", "COLLWISE_LEARN=much", "learning while running"),
+        ("", "COLLWISE_ALGORITHMS=nonsense", "'nonsense' is no choice"),
+        ("", "COLLWISE_ALGORITHMS=broadcast=binomal", "did you mean broadcast/binomial, "),
+        ("--profile absent", "", "the profile absent: there is no such file"),
+    ],
+)
+def test_what_is_known_is_refused_before_ranks_start(
+    collwise: Run,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    variable: str,
+    seen: str,
+) -> None:
+    """There is no launcher that could start any."""
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-launcher")
+    (folder / "x.py").touch()
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(name or "UNUSED", value)
+    collwise("run", "-n", 2, *words.split(), "x.py").refused(seen)
 
 
 def test_ranks_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:

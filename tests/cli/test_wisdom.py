@@ -84,6 +84,7 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     for words, seen in (
         (["show"], "2 saved profiles match (saved: "),
         (["show", "three"], "no saved profile matches (saved: "),
+        (["show", "x" * 5000], "no saved profile matches (saved: "),
     ):
         collwise("wisdom", *words).refused(seen, "wisdom list")
     collwise("wisdom", "why", "broadcast", "-n", "4", "--bytes", "8").refused(

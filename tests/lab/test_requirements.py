@@ -8,6 +8,7 @@ import pytest
 from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
 from collwise.lab import Cluster, mpi_launch, requirements
 from collwise.lab.mpi_launch import check_command, find_library, launch
+from collwise.system.host import LAB
 
 
 def _missing(patch: pytest.MonkeyPatch, **changes: object) -> str:
@@ -37,6 +38,12 @@ def test_no_nsenter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem=None)
     assert "needs nsenter: not on the PATH; install util-linux" in message
+
+
+def test_a_lab_in_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LAB, "8 hosts")
+    with pytest.raises(LabUnavailable, match=r"this is a host of a lab \(8 hosts\)"):
+        requirements.check()
 
 
 def test_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,5 +73,7 @@ def test_what_does_not_apply_is_ignored(collective: str) -> None:
 def test_operators_that_cannot_be_raced() -> None:
     with pytest.raises(InvalidArgument, match="races know the result of sum"):
         options(op="noncommutative").task("allreduce", 4, 64)
+    with pytest.raises(InvalidArgument, match="bytes are more than the memory here"):
+        options().task("broadcast", 4, 2**50)
     problem, _ = options(op="noncommutative").problem("allreduce", 4, 64)
     assert problem.order == "rank"

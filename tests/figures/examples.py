@@ -8,32 +8,23 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from msgspec.structs import replace
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import Race
 from collwise.model.machine import Machine
-from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, MedianTime, Mode, Provenance
+from collwise.profiles.records import MeasuredSize, MedianTime, Mode
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
+from tests.profiles.example import example
 
 T0 = Fraction(17, 10**7)
 MACHINE = Machine.postal(t0_s=T0, lam=2)
 SIZES = (8, 512, 4096, 65536)
-FINGERPRINT = Fingerprint(
-    cpu_model="Test CPU",
-    architecture="x86_64",
-    cores_per_node=16,
-    operating_system="Linux",
-    mpi_library="MPICH 5.0.2",
-    layout="one node",
-)
-PROVENANCE = Provenance(
-    created="2025-01-02T03:04:05+00:00",
-    collwise="0.1.0",
-    python="3.11.7",
-    mpi4py="4.1.2",
+FINGERPRINT = replace(example().fingerprint, cores_per_node=16, mpi_library="MPICH 5.0.2")
+PROVENANCE = replace(
+    example().provenance,
     system="Linux-6.1",
     hosts={"node1": 5},
     command="collwise tune -n 5",
@@ -43,13 +34,9 @@ PROVENANCE = Provenance(
 )
 
 
-def point(nbytes: int, mode: Mode, lam: float = 1.5, **changes: object) -> MeasuredSize:
+def point(nbytes: int, mode: Mode, lam: float = 1.5, **changes: Any) -> MeasuredSize:
     t0_s = (1 if mode == "nonblocking" else 1.2) * (1e-6 + nbytes * 1e-10)
-    fields: dict[str, object] = {
-        "nbytes": nbytes,
-        "mode": mode,
-        "t0_s": t0_s,
-        "lam": lam,
+    usual: dict[str, Any] = {
         "t0_interval_s": (0.9 * t0_s, 1.1 * t0_s),
         "lam_interval": (0.95 * lam, 1.05 * lam),
         "t0_experiments_s": (0.98 * t0_s, 1.02 * t0_s),
@@ -57,13 +44,13 @@ def point(nbytes: int, mode: Mode, lam: float = 1.5, **changes: object) -> Measu
         "disagreement": 0.04,
         "repetitions": 20,
         "segment": 0 if nbytes <= 4096 else 1,
-        "verdict": "stable",
     }
-    return MeasuredSize(**(fields | changes))  # type: ignore[arg-type]
+    all_fields = {"nbytes": nbytes, "mode": mode, "t0_s": t0_s, "lam": lam, **usual, **changes}
+    return replace(example().points[0], **all_fields)
 
 
 def profile(
-    points: Iterable[MeasuredSize] | None = None, verdict: str = "stable", **changes: object
+    points: Iterable[MeasuredSize] | None = None, verdict: str = "stable", **changes: Any
 ) -> Profile:
     both: tuple[Mode, ...] = ("nonblocking", "blocking")
     usual = [point(nbytes, mode) for mode in both for nbytes in SIZES]
@@ -81,14 +68,14 @@ def profile(
         for experiment in (1, 2)
         for k in (1, 2, 4)
     ]
-    fields: dict[str, object] = {
-        "verdict": verdict,
+    fields = {
         "fingerprint": FINGERPRINT,
         "provenance": PROVENANCE,
         "points": tuple(usual if points is None else points),
         "medians": tuple(medians),
+        **changes,
     }
-    return Profile(**(fields | changes))  # type: ignore[arg-type]
+    return replace(example(), verdict=verdict, **fields)
 
 
 def race(

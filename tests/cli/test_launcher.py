@@ -10,8 +10,6 @@ from collwise.errors import NoMPI
 from collwise.system.launcher import Launched, alone, find_mpiexec, launched
 from tests.cli.conftest import Run
 
-ON_RANKS = ["tune", "measure", "bench"]
-
 
 def program(path: Path, script: str) -> Path:
     path.parent.mkdir(exist_ok=True)
@@ -28,11 +26,15 @@ def nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_no_launcher(nowhere: Path, collwise: Run, name: str) -> None:
+@pytest.mark.parametrize("name", ["tune", "measure", "bench"])
+def test_no_launcher(
+    nowhere: Path, collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     collwise(name, "-n", 2).refused(
         "starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", "pip install"
     )
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
+    collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
 
 
 def test_a_launcher_beside_python_before_those_on_the_path(nowhere: Path) -> None:
@@ -52,14 +54,6 @@ def test_a_launcher_that_is_named(nowhere: Path, monkeypatch: pytest.MonkeyPatch
     for name in ("other", str(named)):
         monkeypatch.setenv("COLLWISE_MPIEXEC", name)
         assert find_mpiexec() == str(named)
-
-
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_a_launcher_that_is_named_and_missing(
-    collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
-    collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 77])

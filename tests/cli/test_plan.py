@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.profiles.records import RaceResult
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
-from tests.profiles.example import example
+from tests.profiles.example import example, won_race
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
 MACHINES = {
@@ -116,19 +115,13 @@ def test_an_alias_of_a_collective(collwise: Run, command: str) -> None:
 # What races decided
 
 
-def race(form: str, **changes: object) -> RaceResult:
-    fields: dict[str, object] = {
-        "collective": "broadcast", "form": form, "ranks": 8, "nbytes": 512, "root": 0,
-        "algorithm": "broadcast/flat", "settings": {}, "ours_s": 1e-6, "library_s": 1.5e-6,
-        "speedup_low": 1.4, "speedup_high": 1.6, "decision": "collwise",
-    }  # fmt: skip
-    return RaceResult(**(fields | changes))  # type: ignore[arg-type]
+RACE = {"ranks": 8, "nbytes": 512, "algorithm": "broadcast/flat", "library_s": 1.5e-6}
 
 
 def test_a_plan_says_what_races_decided(collwise: Run, folder: Path) -> None:
     """The same as collwise.Comm: it said "chosen: the least predicted time" whoever had won."""
-    lost = race("persistent", decision="library", library_s=0.9e-6)
-    example().with_race_results([race("blocking"), lost]).save(folder / "it.json")
+    lost = won_race(**RACE | {"form": "persistent", "decision": "library", "library_s": 0.9e-6})
+    example().with_race_results([won_race(**RACE), lost]).save(folder / "it.json")
     won = "it won the race of 512 bytes on 8 ranks, 1.50 times as fast as the library's own"
     stays = "nothing was clearly faster in the race of 512 bytes on 8 ranks"
     asked = (*PLAN, "--profile", "it.json")
@@ -155,7 +148,7 @@ def test_a_plan_says_what_races_decided(collwise: Run, folder: Path) -> None:
 
 def test_a_plan_that_no_race_decided(collwise: Run, folder: Path) -> None:
     """The model's choice, and what Comm would do."""
-    example().with_race_results([race("blocking", ranks=4)]).save(folder / "it.json")
+    example().with_race_results([won_race()]).save(folder / "it.json")
     out = collwise(*PLAN, "--profile", "it.json").out
     assert "chosen: the least predicted time\n" in out
     assert (

@@ -18,7 +18,7 @@ from collwise.profiles.profile import VERSION
 from collwise.profiles.store import default_path
 from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run
-from tests.profiles.example import example
+from tests.profiles.example import example, won_race
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
 
@@ -147,16 +147,9 @@ def test_files_that_are_no_profiles(collwise: Run, folder: Path, name: str, seen
         collwise(*PLAN, "--profile", name).refused(seen)
 
 
-RACE = {
-    "collective": "broadcast", "form": "blocking", "ranks": 4, "nbytes": 8, "root": 0,
-    "algorithm": "broadcast/chain", "settings": {}, "ours_s": 1e-6, "library_s": 2e-6,
-    "speedup_low": 1.9, "speedup_high": 2.1, "decision": "collwise",
-}  # fmt: skip
-
-
 def test_profiles_of_nonsense(collwise: Run, folder: Path) -> None:
     """Each is refused with the place of the value, by all that reads it."""
-    document = json.loads(example().to_json()) | {"wins": [RACE]}
+    document = json.loads(example().with_race_results([won_race()]).to_json())
     (folder / "it").write_text(json.dumps(document))
     assert collwise(*PLAN, "--profile", "it").code == 0
     for place, name, value in (

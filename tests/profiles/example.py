@@ -1,8 +1,10 @@
 """A profile for tests.  Rank programs take it, too: it loads no Pytest."""
 
+from typing import Any
+
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Provenance
+from collwise.profiles.records import MeasuredSize, Provenance, RaceResult
 
 
 def example(mpi_library: str = "Test MPI 1.0") -> Profile:
@@ -46,3 +48,13 @@ def example(mpi_library: str = "Test MPI 1.0") -> Profile:
         ),
         points=(point(64), point(4096)),
     )
+
+
+def won_race(**changes: Any) -> RaceResult:
+    """A race of blocking broadcasts that a chain won, twice as fast as the library's own."""
+    usual: dict[str, Any] = {
+        "collective": "broadcast", "form": "blocking", "ranks": 4, "nbytes": 1024, "root": 0,
+        "algorithm": "broadcast/chain", "settings": {}, "ours_s": 1e-6, "library_s": 2e-6,
+        "speedup_low": 1.9, "speedup_high": 2.1, "decision": "collwise",
+    }  # fmt: skip
+    return RaceResult(**(usual | changes))

@@ -94,10 +94,7 @@ def why(
     served = {form: verdict(known, problem, form) for form in FORMS}
     evidence = [race for race in known if (race.collective, race.ranks) == (collective, ranks)]
     if as_json:
-        document: dict[str, Any] = {
-            form: {"algorithm": said.algorithm, "because": said.because, "race": said.race}
-            for form, said in served.items()
-        }
+        document: dict[str, Any] = {form: said._asdict() for form, said in served.items()}
         document |= {"races": evidence, "profile_path": str(path)}
         output.write_json(msgspec.to_builtins(document))
         return

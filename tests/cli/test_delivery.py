@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from collwise.cli.delivery import deliver
+from collwise.cli.output import deliver
 from collwise.errors import InvalidArgument
 from collwise.report.tables import Saved
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -45,7 +46,7 @@ bytes_option = click.option(
 class Sources(NamedTuple):
     """The value of --sources: some ranks, or a number of them; every rank if neither is given."""
 
-    ranks: tuple[range, ...] | None = None
+    ranks: tuple[int, ...] | None = None
     number: int | None = None
 
 
@@ -69,7 +70,7 @@ def _parse_sources(text: str) -> Sources:
     if (count := sum(map(len, ranges))) > MAX_LISTED:
         remedy = f"give at most {MAX_LISTED}"
         raise InvalidArgument("sources", f"{count} ranks are too many for a list", remedy)
-    return Sources(tuple(ranges))
+    return Sources(tuple(chain(*ranges)))
 
 
 def _parse_pattern(text: str) -> str:
@@ -157,13 +158,10 @@ class ProblemOptions:
                 "nothing says which ranks have data",
                 "give --sources 0,5,9, or for instance --pattern equal --sources 3",
             )
-        listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
-        number = self.sources.number
-        count = sum(map(len, listed)) if number is None else number
+        listed = range(ranks) if self.sources.ranks is None else self.sources.ranks
+        count = len(listed) if self.sources.number is None else self.sources.number
         check_amount(ranks, count, MAX_PLANNED, "its schedules name every source on every rank")
-        if self.pattern is not None:
-            return distribute(self.pattern, shape, count)
-        return tuple(rank for some in listed for rank in some)
+        return tuple(listed) if self.pattern is None else distribute(self.pattern, shape, count)
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
@@ -180,6 +178,11 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     """
     with_sources = grouped("S-to-p broadcasts")
     default = f"  [default: {default_sources}]" * bool(default_sources)
+    order_option = click.option(
+        "--order",
+        type=click.Choice(ORDERS),
+        help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
+    )
     options = [
         click.option(
             "--root", type=INTEGER, default=0, help="Rank that sends, or gets the result."
@@ -193,12 +196,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             "--dtype",
             help=f"Type of the elements that are combined, as NumPy names it  [default: {DTYPE}]",
         ),
-        click.option(
-            "--order",
-            type=click.Choice(ORDERS),
-            help="Combine in this order at least (rank: that of the ranks)"
-            "  [default: what is legal].",
-        ),
+        *[order_option] * order,
         with_sources(
             "--sources",
             type=ParsedType("RANKS|NUMBER|all", _parse_sources),
@@ -219,8 +217,6 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             "  [default: the topology's, or near a square].",
         ),
     ]
-    if not order:
-        del options[3]
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)

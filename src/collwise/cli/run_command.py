@@ -13,6 +13,7 @@ from collwise.cli import output
 from collwise.cli.failures import ScriptEnd
 from collwise.cli.parameter_types import OUTPUT, POSITIVE
 from collwise.cli.profile_option import profile_option
+from collwise.cli.ranks_option import already_started
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.profiles.profile import Profile
 from collwise.system.files import replace_file
@@ -94,11 +95,7 @@ def command(
         if (launcher := launched()) is None:
             _check(profile_path, learn)
             sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))
-        raise InvalidArgument(
-            f"{ranks} ranks (-n {ranks})",
-            f"a launcher has started {launcher.size}",
-            "leave out -n under a launcher",
-        )
+        raise already_started(ranks, launcher)
     from collwise.mpi.runtime.script import run_script
 
     if json_path is not None:

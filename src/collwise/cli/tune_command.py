@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.cli import output
-from collwise.cli.delivery import deliver
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, INTEGER, OUTPUT, SIZES
 from collwise.cli.problem_options import (
@@ -138,4 +137,4 @@ def command(
         return Saved([f"report   {report_path}"], {"report_path": str(report_path)})
 
     savings = (partial(save, tuning.profile, save_path), report)
-    return partial(deliver, as_json, partial(tuning_document, tuning), show, savings)
+    return partial(output.deliver, as_json, partial(tuning_document, tuning), show, savings)

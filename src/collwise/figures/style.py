@@ -178,14 +178,10 @@ def svg(figure: Figure, title: str = "") -> str:
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """Write the picture on white as .png or .svg, by the suffix; returns the path.
 
-    Missing folders are made.  Raises InvalidArgument for another suffix, or if the file cannot be
-    written.
+    Missing folders are made.  Raises InvalidArgument if the file cannot be written.
     """
     target = Path(path)
-    asked, suffix = f"save a picture as {target}", target.suffix.lower()
-    if suffix not in (".png", ".svg"):
-        instead = "give a name that ends in .png or .svg"
-        raise InvalidArgument(asked, f"its suffix is {target.suffix!r}", instead)
+    suffix = target.suffix.lower()
     try:
         with look():
             undated = {"Date": None} if suffix == ".svg" else {}
@@ -194,5 +190,6 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
             figure.savefig(image, format=suffix[1:], metadata=undated)
         replace_file(target, image.getvalue())
     except OSError as error:
+        asked = f"save a picture as {target}"
         raise InvalidArgument(asked, error.strerror or str(error), "name another file") from error
     return target

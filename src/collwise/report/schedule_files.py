@@ -29,7 +29,7 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
 
     What combines without links is no tree of messages: it is drawn in time only.
     path: .png or .svg; missing folders are made.
-    Raises InvalidArgument for other suffixes, or too many ranks to draw.
+    Raises InvalidArgument for too many ranks to draw.
     """
     _check_drawable(trace.schedule)
     figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))

@@ -81,6 +81,11 @@ def launched(library: Library, *arguments: str) -> list[str]:
     return library.command(2, "-m", "collwise", *arguments)
 
 
+def process(library: Library, folder: Path, *arguments: str, **more: Any) -> Ended:
+    """How the command line ended in a folder, without a launcher."""
+    return run(alone(library, *arguments), folder, environment(library, folder), **more)
+
+
 def environment(library: Library, folder: Path, **more: str) -> dict[str, str]:
     """Where a profile is looked for and saved in `folder`, and nowhere else."""
     return library.environment(

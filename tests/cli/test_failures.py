@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from collwise.cli.failures import failing_clearly
-from tests.cli.running import POSTAL, alone, await_none, environment, processes_with, run
+from tests.cli.running import POSTAL, alone, await_none, environment, process, processes_with, run
 from tests.mpi.launching import Library, mpich
 
 PLAN = ("plan", "-n", "8", "--bytes", "512", *POSTAL)
@@ -24,8 +24,7 @@ def test_nobody_reads(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """What `collwise … | true` comes to: the pipe is closed before anything is written."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = alone(mpich(), *arguments)
-    ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=writing)
+    ended = process(mpich(), tmp_path, *arguments, stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err) == (0, "")
 
@@ -40,8 +39,7 @@ def test_one_line_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", [(), ("--json",)])
 def test_no_room_for_the_result(tmp_path: Path, option: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
-        command = alone(mpich(), *PLAN, *option)
-        ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=full)
+        ended = process(mpich(), tmp_path, *PLAN, *option, stdout=full)
     assert ended.code == 1
     assert ended.err == "collwise: write the result: No space left on device; make room for it\n"
 

@@ -59,18 +59,6 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
         assert json.loads(ended.out)["algorithm"] == name
 
 
-def test_an_unknown_algorithm(collwise: Run) -> None:
-    collwise(*PLAN, *POSTAL, "--algorithm", "binominal").refused(
-        "algorithm 'binominal'", "did you mean broadcast/binomial"
-    )
-
-
-@pytest.mark.parametrize("collective", ["brodcast", "sort"])
-def test_an_unknown_collective(collwise: Run, collective: str) -> None:
-    ended = collwise("plan", collective, "-n", 8, "--bytes", 512, *POSTAL)
-    ended.refused(f"collective {collective!r}", "broadcast")
-
-
 def test_all_that_is_missing_is_named(collwise: Run) -> None:
     collwise("plan").refused("Missing options '-n' / '--ranks' and '--bytes'.")
     collwise("plan", "--bytes", 8).refused("Missing option '-n' / '--ranks'.")

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, run
+from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, process, run
 from tests.mpi.launching import Library
 
 ALGORITHMS = "broadcast=chain; allreduce=ring; s_to_p=bruck"
@@ -202,15 +202,14 @@ def test_ranks_started_here(mpi: Library, scripts: Path) -> None:
 @pytest.mark.mpi
 @on_one("openmpi")
 def test_an_exit_code_is_the_scripts(mpi: Library, scripts: Path) -> None:
-    command = alone(mpi, "run", "-c", "import sys; sys.exit(7)")
-    ended = run(command, scripts, environment(mpi, scripts))
+    ended = process(mpi, scripts, "run", "-c", "import sys; sys.exit(7)")
     assert (ended.code, ended.out, ended.err) == (7, "", "")
 
 
 @pytest.mark.mpi
 @on_one("mpich")
 def test_a_profile_that_is_not_there(mpi: Library, scripts: Path) -> None:
-    ended = run(alone(mpi, "run", "helper.py"), scripts, environment(mpi, scripts))
+    ended = process(mpi, scripts, "run", "helper.py")
     ended.refused("there is no such file", "COLLWISE_PROFILE")
 
 

@@ -41,11 +41,6 @@ def test_figure_2_of_the_paper() -> None:
     assert sorted(texts(figure)) == sorted(ranks + received + starts)
 
 
-def test_figure_1b_of_the_paper() -> None:
-    figure = tree_diagram(*drawn("binomial", 8), T0)
-    assert "complete after 6 t0" in figure.axes[0].get_title("left")
-
-
 @pytest.mark.parametrize("name", ["binomial", "chain", "flat"])
 @pytest.mark.parametrize("ranks", [2, 3, 33])
 def test_every_rank_is_a_node_and_no_two_meet(name: str, ranks: int) -> None:
@@ -128,10 +123,6 @@ def test_several_messages_into_a_rank() -> None:
     assert [_nodes(figure)[rank][1] for rank in ("1", "2")] == [2, 4]
     assert {"2", "4"} < set(texts(figure))
     assert not {"5", "7"} & set(texts(figure))
-
-
-def test_scatter_and_allgather() -> None:
-    assert len(_nodes(tree_diagram(*drawn("scatter_allgather", 8, nbytes=4096)))) == 8
 
 
 def test_any_root() -> None:

@@ -2,13 +2,12 @@
 
 import gc
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 import click
 
 from collwise.cli import output
-from collwise.cli.grouped_command import all_of
+from collwise.cli.grouped_command import gathered
 from collwise.cli.machine_options import (
     MACHINE_OPTIONS,
     ChosenMachine,
@@ -68,7 +67,9 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
 
     own: the command's own options.   In its docstring {collectives} stands for their names.
     """
-    options = [
+    add = gathered(
+        "question",
+        _question,
         click.argument("collective", type=COLLECTIVE, default="broadcast"),
         click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks."),
         bytes_option,
@@ -76,34 +77,27 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
         *own,
         output.json_option,
         machine_options,
-    ]
+    )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run(
-            collective: str, ranks: int, nbytes: int, request: ProblemOptions, **values: Any
-        ) -> Any:
-            gc.set_threshold(MANY_OBJECTS, 20, 20)
-            request.check([collective])
-            described = {name: values.pop(name) for name in MACHINE_OPTIONS}
-            if values.get("picture") is not None:
-                from collwise.report.schedule_files import check_ranks
+    def named(command: Callable[..., Any]) -> Any:
+        command.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
+        return add(command)
 
-                check_ranks(ranks)
-            combined = (request.op or OP, request.dtype or DTYPE)
-            machine = machine_from(
-                described,
-                ranks,
-                nbytes,
-                request.shape,
-                combined if COLLECTIVES[collective].combines else None,
-            )
-            problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
-            problem = placed(problem, machine.machine)
-            return command(question=PlanningQuestion(problem, reason, machine), **values)
+    return named
 
-        run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
-        decorated: Callable[..., Any] = all_of(*options)(run)
-        return decorated
 
-    return add
+def _question(values: dict[str, Any]) -> PlanningQuestion:
+    gc.set_threshold(MANY_OBJECTS, 20, 20)
+    collective, ranks, nbytes = (values.pop(name) for name in ("collective", "ranks", "nbytes"))
+    request: ProblemOptions = values.pop("request")
+    request.check([collective])
+    described = {name: values.pop(name) for name in MACHINE_OPTIONS}
+    if values.get("picture") is not None:
+        from collwise.report.schedule_files import check_ranks
+
+        check_ranks(ranks)
+    combines = COLLECTIVES[collective].combines
+    combined = (request.op or OP, request.dtype or DTYPE) if combines else None
+    machine = machine_from(described, ranks, nbytes, request.shape, combined)
+    problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
+    return PlanningQuestion(placed(problem, machine.machine), reason, machine)

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from collwise.cli.grouped_command import all_of, grouped
+from collwise.cli.grouped_command import gathered, grouped
 from collwise.cli.parameter_types import INTEGER, SHAPE, SIZE, ParsedType
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -183,7 +182,9 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
         type=click.Choice(ORDERS),
         help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
     )
-    options = [
+    return gathered(
+        "request",
+        _request,
         click.option(
             "--root", type=INTEGER, default=0, help="Rank that sends, or gets the result."
         ),
@@ -216,16 +217,9 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             help="Mesh in which the ranks are seen, row by row"
             "  [default: the topology's, or near a square].",
         ),
-    ]
+    )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run(**values: Any) -> Any:
-            names = [field.name for field in fields(ProblemOptions)]
-            request = ProblemOptions(**{name: values.pop(name, None) for name in names})
-            return command(request=request, **values)
 
-        decorated: Callable[..., Any] = all_of(*options)(run)
-        return decorated
-
-    return add
+def _request(values: dict[str, Any]) -> ProblemOptions:
+    names = [field.name for field in fields(ProblemOptions)]
+    return ProblemOptions(**{name: values.pop(name, None) for name in names})

@@ -51,10 +51,8 @@ def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:
     ("ranks", "levels", "more", "words"),
     [
         ("7", LINE, (), "7 ranks: --levels places 6; give as many to both"),
-        ("6", "2x3", (), "no costs follow"),
         ("6", "machine.TOML", (), "or name a preset or a file that ends in .toml"),
         ("6", "none.toml", (), "name another file"),
-        ("6", "ethernet:2x3", (), "write racks x nodes x ranks, such as ethernet:2x4x16"),
         ("6", "ethernet: 6", (), "ethernet has racks and nodes, and the placement has 1 level "),
         ("6", "sites", (), "it does not say where the ranks are; write one of emulated:4x16"),
         ("8", "foo:2x4", (), "no such preset; write one of emulated:4x16, ethernet:2x4x16, clus"),

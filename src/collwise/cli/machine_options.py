@@ -118,9 +118,9 @@ def machine_from(
     shape: tuple[int, int] | None,
     combined: tuple[str, str] | None,
 ) -> ChosenMachine:
-    """The machine and the network that `machine_options` describe, for so many ranks.
+    """The machine and the network that `machine_options` describe.
 
-    nbytes: of the messages for which the quality of measured times counts.
+    ranks: of the problem.   nbytes: of the messages for which the quality of measured times counts.
     shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
     combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
@@ -171,7 +171,7 @@ def machine_from(
 def _placed(
     profile: Profile, ranks: int, placement: Placement | None, combined: tuple[str | None, ...]
 ) -> Machine:
-    """A profile's machine for so many ranks, with its levels if it has any."""
+    """A profile's machine for `ranks` ranks, with its levels if it has any."""
     if placement is None:
         return profile.machine_on(filled(profile, ranks), *combined)
     check_placement(placement, ranks)
@@ -180,7 +180,7 @@ def _placed(
 
 
 def _with_levels(text: str, ranks: int) -> Levels:
-    """The machine of --levels for so many ranks; raises InvalidArgument for other ones."""
+    """The machine of --levels; raises InvalidArgument if it places another number of ranks."""
     from collwise.model.level_notation import load, parse
     from collwise.model.level_presets import LEVEL_PRESETS
 
@@ -190,7 +190,7 @@ def _with_levels(text: str, ranks: int) -> Levels:
     elif name.strip().isalpha():  # placements have numbers
         preset = LEVEL_PRESETS.get(name.strip())
         if preset is None or not placement.strip():
-            known = ", ".join(f"{one.name}:{one.example}" for one in LEVEL_PRESETS.values())
+            known = ", ".join(f"{each.name}:{each.example}" for each in LEVEL_PRESETS.values())
             seen = (
                 "there is no such preset"
                 if preset is None
@@ -235,7 +235,7 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
 
 
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:
-    """The network that a paper's machine has for so many ranks.
+    """The network that a paper's machine has for `ranks` ranks.
 
     Its usual one if that has as many nodes; else a mesh of `shape` or near a square, a torus of
     three sizes near a cube, a hypercube.   Raises InvalidArgument where no hypercube fits.

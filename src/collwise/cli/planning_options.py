@@ -29,7 +29,7 @@ from collwise.schedule.problem import Problem, placed
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
 MANY_OBJECTS = 200_000
-"""After so many new ones Python looks for circles among them; lists of operations have none."""
+"""New objects after which Python looks for circles among them; lists of operations have none."""
 
 picture_option = click.option(
     "--picture",

@@ -119,7 +119,7 @@ class ProblemOptions:
         *,
         default_sources: bool = False,
     ) -> tuple[Problem, str]:
-        """The problem over so many ranks, and why contributions are combined in its order.
+        """The problem, and why contributions are combined in its order.
 
         nbytes: of the message, of everybody's vector, or of each source.   topology: its mesh is
         the shape if the options name none.   default_sources: take DEFAULT_SOURCES if the options

@@ -94,11 +94,11 @@ def why(
     served = {form: verdict(known, problem, form) for form in FORMS}
     evidence = [race for race in known if (race.collective, race.ranks) == (collective, ranks)]
     if as_json:
-        document: dict[str, Any] = {form: said._asdict() for form, said in served.items()}
+        document: dict[str, Any] = {form: call._asdict() for form, call in served.items()}
         document |= {"races": evidence, "profile_path": str(path)}
         output.write_json(msgspec.to_builtins(document))
         return
-    output.write(str(problem), *(f"{form:<12} {said}" for form, said in served.items()))
+    output.write(str(problem), *(f"{form:<12} {call}" for form, call in served.items()))
     output.write(f"profile      {remark or path.stem}")
     if evidence:
         output.table(races_table(evidence, f"Races of {collective} on {ranks} ranks"))

@@ -79,7 +79,7 @@ def schedule_figures(
 
 
 def schedule_pictures(timing: Timing, schedule: Schedule, *settings: Any) -> tuple[Picture, ...]:
-    """The same as pictures of the report.   settings: the other arguments of `schedule_figures`."""
+    """A schedule's pictures for the report.   settings: other arguments of `schedule_figures`."""
     *algorithm, problem = schedule_title(schedule).split("\n")
     what = f"{' '.join(algorithm)}, {problem}"
     return tuple(

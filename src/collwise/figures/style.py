@@ -114,10 +114,8 @@ def beside(
 
 def draw_arrow(axes: Axes, begin: Any, end: Any, **look: Any) -> None:
     """Draw an arrow whose head is small however long it is."""
-    arrow = FancyArrowPatch(begin, end, **look)
-    arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
-    arrow.set_mutation_scale(1)
-    axes.add_patch(arrow)
+    head = "-|>,head_length=3.2,head_width=1.5"
+    axes.add_patch(FancyArrowPatch(begin, end, arrowstyle=head, mutation_scale=1, **look))
 
 
 def note(text: str, *, title: str = "") -> Figure:

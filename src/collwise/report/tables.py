@@ -30,7 +30,7 @@ class Table(NamedTuple):
         return list(self.rows[0]) if self.rows else []
 
     def rounded(self, digits: int) -> "Table":
-        """The same with no more digits in its times than are known, as `formatting.rounded`."""
+        """A copy whose times have no more digits than are known, as `formatting.rounded`."""
         rows = [
             {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
         ]

@@ -188,6 +188,6 @@ def test_a_save_that_fails_says_how_to_save_elsewhere(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InvalidArgument, match="No space left on device; name .* --save"):
+    with pytest.raises(InvalidArgument, match=r"No space left on device; name .* --save"):
         profile_option.save(example("New MPI 1.0"), path)
     assert Profile.load(path).fingerprint.mpi_library == "Old MPI 1.0"

@@ -6,11 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from msgspec.structs import replace
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.figures.style import look
 from collwise.measure.race import Race
 from collwise.model.machine import Machine
 from collwise.profiles.profile import Profile
@@ -137,3 +139,10 @@ def xs(line: Line2D) -> list[float]:
 def ys(line: Line2D) -> list[float]:
     """Where they are in height."""
     return [float(y) for y in np.asarray(line.get_ydata())]
+
+
+def laid_out(figure: Figure) -> Figure:
+    """The figure once it is drawn: everything in it has its place."""
+    with look():
+        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    return figure

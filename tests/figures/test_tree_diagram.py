@@ -2,12 +2,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import collwise as cw
-from collwise.figures.style import look
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.level_presets import LEVEL_PRESETS
@@ -16,15 +14,12 @@ from collwise.schedule.operations import Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
-from tests.figures.examples import MACHINE, T0, drawn, marked, texts, xs, ys
+from tests.figures.examples import MACHINE, T0, drawn, laid_out, marked, texts, xs, ys
 
 
 def _nodes(figure: Figure) -> dict[str, tuple[float, float]]:
     return {
-        str(line.get_gid()).removeprefix("node-"): (
-            xs(line)[0],
-            ys(line)[0],
-        )
+        str(line.get_gid()).removeprefix("node-"): (xs(line)[0], ys(line)[0])
         for line in figure.axes[0].lines
         if str(line.get_gid()).startswith("node-")
     }
@@ -98,10 +93,7 @@ def test_labels_where_the_ranks_of_a_node_receive_at_once(kind: str, placement: 
 
 
 def _check_labels(figure: Figure) -> None:
-    canvas = FigureCanvasAgg(figure)
-    with look():
-        figure.draw(canvas.get_renderer())  # type: ignore[no-untyped-call]
-    axes, page = figure.axes[0], figure.bbox
+    axes, page = laid_out(figure).axes[0], figure.bbox
     inside = [t.get_window_extent() for t in axes.texts if t.get_text()]
     titles = [text for text in axes.findobj(Text) if isinstance(text, Text) and text.get_text()]
     titles = [t for t in titles if t.get_text() in (axes.get_title("left"), axes.get_ylabel())]
@@ -166,12 +158,8 @@ def test_a_machine_without_costs() -> None:
 def test_a_hostile_name() -> None:
     timing, schedule = drawn("binomial", 4)
     hostile = Schedule(schedule.problem, schedule.program, "$\\bad{\n<script>")
-    assert (
-        tree_diagram(timing, hostile)
-        .axes[0]
-        .get_title("left")
-        .startswith("$\\bad{ <script>\n512 B")
-    )
+    title = tree_diagram(timing, hostile).axes[0].get_title("left")
+    assert title.startswith("$\\bad{ <script>\n512 B")
 
 
 def test_times_in_fractions_of_t0() -> None:

@@ -25,7 +25,6 @@ from collwise.errors import CollwiseError, InvalidArgument
 from tests.attack.odd_values import ODD, odd
 from tests.profiles.example import example
 
-CALLS, EXHAUSTIVE_CALLS = 3_000, 60_000
 LIMIT_S = 20
 MODULES = (cw.hybrid, cw.postal, cw.sources, cw.topology)
 
@@ -204,24 +203,16 @@ def problem_with(name: str, function: Callable[..., Any], random: Random) -> str
     return ""
 
 
-def attack(calls: int, seed: int) -> list[str]:
+EXHAUSTIVE = [pytest.param(15_000, seed, marks=pytest.mark.exhaustive) for seed in range(2, 6)]
+
+
+@pytest.mark.parametrize(("calls", "seed"), [(3_000, 1), *EXHAUSTIVE])
+def test_odd_arguments(calls: int, seed: int) -> None:
     random = Random(seed)
     functions = list(targets())
     assert len({name for name, _ in functions}) > 60
     problems = (problem_with(*functions[n % len(functions)], random) for n in range(calls))
-    return [problem for problem in problems if problem]
-
-
-def test_odd_arguments() -> None:
-    problems = attack(CALLS, seed=1)
-    assert not problems, "\n".join(problems)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_many_odd_arguments(seed: int) -> None:
-    problems = attack(EXHAUSTIVE_CALLS // 4, seed)
-    assert not problems, "\n".join(problems)
+    assert not (found := [*filter(None, problems)]), "\n".join(found)
 
 
 def test_the_attack_is_odd_enough() -> None:

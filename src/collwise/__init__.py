@@ -21,20 +21,28 @@ from typing import TYPE_CHECKING, Any
 from collwise import errors
 
 if TYPE_CHECKING:
-    from collwise.algorithms import ALGORITHMS, Algorithm, register
-    from collwise.comm import Comm, run
-    from collwise.model import hybrid, postal, sources, topology
-    from collwise.model.machine import Machine
-    from collwise.model.placement import Placement
+    from collwise.algorithms import ALGORITHMS as ALGORITHMS
+    from collwise.algorithms import Algorithm as Algorithm
+    from collwise.algorithms import register as register
+    from collwise.comm import Comm as Comm
+    from collwise.comm import run as run
+    from collwise.model import hybrid as hybrid
+    from collwise.model import postal as postal
+    from collwise.model import sources as sources
+    from collwise.model import topology as topology
+    from collwise.model.machine import Machine as Machine
+    from collwise.model.placement import Placement as Placement
     from collwise.model.presets import PRESETS
-    from collwise.mpi.execution.persistent import startall, waitall
-    from collwise.planner.choose import plan
-    from collwise.planner.plans import Plan
-    from collwise.profiles.profile import Profile
-    from collwise.schedule.program import Schedule
-    from collwise.simulator import Trace, simulate
-    from collwise.timing import ideal
-    from collwise.verifier import verify
+    from collwise.mpi.execution.persistent import startall as startall
+    from collwise.mpi.execution.persistent import waitall as waitall
+    from collwise.planner.choose import plan as plan
+    from collwise.planner.plans import Plan as Plan
+    from collwise.profiles.profile import Profile as Profile
+    from collwise.schedule.program import Schedule as Schedule
+    from collwise.simulator import Trace as Trace
+    from collwise.simulator import simulate as simulate
+    from collwise.timing import ideal as ideal
+    from collwise.verifier import verify as verify
 
     __version__: str
     presets = PRESETS
@@ -67,31 +75,7 @@ _MODULES = {
 }
 """Where each public name is defined."""
 
-__all__ = [
-    "ALGORITHMS",
-    "Algorithm",
-    "Comm",
-    "Machine",
-    "Placement",
-    "Plan",
-    "Profile",
-    "Schedule",
-    "Trace",
-    "errors",
-    "hybrid",
-    "ideal",
-    "plan",
-    "postal",
-    "presets",
-    "register",
-    "run",
-    "simulate",
-    "sources",
-    "startall",
-    "topology",
-    "verify",
-    "waitall",
-]
+__all__ = ["errors", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,6 @@ from collwise.cli.failures import failing_clearly
 from tests.attack.test_public_api import soon
 from tests.profiles.example import example
 
-LINES, EXHAUSTIVE_LINES = 300, 4_000
-
 ODD = (
     *("", " ", "-1", "0", "1", "2", "7", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9/5"),
     *("1/0", "0x10", "²", "٣", "λ", "🙂", "a\nb", "%s", "{}", "$HOME", "--", "-", "-n", "--json"),
@@ -156,7 +154,12 @@ def problem_with(
     return ""
 
 
-def attack(count: int, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+EXHAUSTIVE = [pytest.param(1_000, seed, marks=pytest.mark.exhaustive) for seed in range(2, 6)]
+
+
+@pytest.mark.parametrize(("count", "seed"), [(300, 1), *EXHAUSTIVE])
+@pytest.mark.usefixtures("odd_files")
+def test_odd_command_lines(count: int, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     chance = random.Random(seed)
     before = {path: os.lstat(path).st_mode for path in ("/dev/null", "/dev/zero", "pipe.png")}
     codes: Counter[object] = Counter()
@@ -165,18 +168,6 @@ def attack(count: int, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     assert codes[0] > count // 50, "hardly any is right: the attack does not get far"
     assert before == {path: os.lstat(path).st_mode for path in before}
     assert not list(Path().rglob("*.tmp")), "half a file was left"
-
-
-@pytest.mark.usefixtures("odd_files")
-def test_odd_command_lines(capfd: pytest.CaptureFixture[str]) -> None:
-    attack(LINES, 1, capfd)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(2, 6))
-@pytest.mark.usefixtures("odd_files")
-def test_many_odd_command_lines(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
-    attack(EXHAUSTIVE_LINES // 4, seed, capfd)
 
 
 def test_every_command_is_attacked_or_starts_something() -> None:

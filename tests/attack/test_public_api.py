@@ -1,30 +1,44 @@
 """Every public function with odd arguments: a result, or one of our sentences, and soon."""
 
 import inspect
+import os
 import re
 import signal
+import subprocess
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import collwise as cw
-from collwise.errors import CollwiseError
+from collwise.errors import CollwiseError, InvalidArgument
 from tests.attack.odd_values import ODD, odd
 from tests.profiles.example import example
 
-CALLS, EXHAUSTIVE_CALLS = 3_000, 60_000
 LIMIT_S = 20
 MODULES = (cw.hybrid, cw.postal, cw.sources, cw.topology)
 
 MACHINE = cw.Machine.postal(t0_s=Fraction(1, 1000), lam=4)
 PLAN = cw.plan("broadcast", ranks=8, nbytes=512, machine=MACHINE)
 TRACE = cw.simulate(PLAN.schedule, MACHINE)
+MACHINES = (
+    MACHINE,
+    cw.Machine.hockney(alpha_s=1, beta_s=1, gamma_s=1),
+    cw.Machine.loggp(L_s=4, o_s=1, g_s=1, G_s=1),
+    cw.Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, gamma_s=1),
+    cw.Machine.levels([MACHINE, MACHINE], cw.Placement.regular(2, 4), ports=[1]),
+    example().machine,
+)
 MESH = cw.topology.Mesh(2, 4)
 
 INTERNAL = {"check", "save", "snake_position", "snake_rank", "with_combining", "with_race_results"}
@@ -98,14 +112,6 @@ def targets() -> Iterator[tuple[str, Callable[..., Any]]]:
                 and not inspect.isabstract(value)
             ):
                 yield f"{module.__name__}.{name}", value
-    machines = [
-        MACHINE,
-        cw.Machine.hockney(alpha_s=1, beta_s=1, gamma_s=1),
-        cw.Machine.loggp(L_s=4, o_s=1, g_s=1, G_s=1),
-        cw.Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, gamma_s=1),
-        cw.Machine.levels([MACHINE, MACHINE], cw.Placement.regular(2, 4), ports=[1]),
-        example().machine,
-    ]
     topologies = [
         MESH,
         cw.topology.Torus(2, 2, 2),
@@ -113,7 +119,7 @@ def targets() -> Iterator[tuple[str, Callable[..., Any]]]:
         cw.topology.Complete(8),
         cw.topology.Embedded(MESH, (1, 0, 2)),
     ]
-    objects = [*machines, *topologies, PLAN, TRACE, PLAN.schedule, example()]
+    objects = [*MACHINES, *topologies, PLAN, TRACE, PLAN.schedule, example()]
     for one in objects:
         for name, _ in inspect.getmembers(type(one), inspect.isfunction):
             if not name.startswith("_") and name not in INTERNAL:
@@ -197,24 +203,16 @@ def problem_with(name: str, function: Callable[..., Any], random: Random) -> str
     return ""
 
 
-def attack(calls: int, seed: int) -> list[str]:
+EXHAUSTIVE = [pytest.param(15_000, seed, marks=pytest.mark.exhaustive) for seed in range(2, 6)]
+
+
+@pytest.mark.parametrize(("calls", "seed"), [(3_000, 1), *EXHAUSTIVE])
+def test_odd_arguments(calls: int, seed: int) -> None:
     random = Random(seed)
     functions = list(targets())
     assert len({name for name, _ in functions}) > 60
     problems = (problem_with(*functions[n % len(functions)], random) for n in range(calls))
-    return [problem for problem in problems if problem]
-
-
-def test_odd_arguments() -> None:
-    problems = attack(CALLS, seed=1)
-    assert not problems, "\n".join(problems)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_many_odd_arguments(seed: int) -> None:
-    problems = attack(EXHAUSTIVE_CALLS // 4, seed)
-    assert not problems, "\n".join(problems)
+    assert not (found := [*filter(None, problems)]), "\n".join(found)
 
 
 def test_the_attack_is_odd_enough() -> None:
@@ -225,3 +223,129 @@ def test_the_attack_is_odd_enough() -> None:
 
     random = Random(0)
     assert any(re.search("TypeError", problem_with("trusting", trusting, random)) for _ in ODD)
+
+
+# Odd values that once went wrong.
+
+
+def predicted(name: str, **settings: Any) -> Any:
+    return cw.ALGORITHMS[name].predict(MACHINE, 8, 2**63, segment=1, **settings)
+
+
+def multilevel(collective: str, **settings: Any) -> Any:
+    algorithm = cw.ALGORITHMS[f"{collective}/multilevel"]
+    flat = dict.fromkeys(algorithm.parameters, "flat")
+    return algorithm.schedule(2**63, 512, **(flat | settings))
+
+
+def planned(collective: str = "broadcast", **more: Any) -> Any:
+    return cw.plan(collective, **{"ranks": 4, "nbytes": 0, "machine": MACHINE, **more})
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
+    "give an integer of at least 0": (
+        lambda nbytes: [machine.message(nbytes) for machine in MACHINES],
+        (-1, float("nan"), 1.5, None, "8"),
+    ),
+    "rank = 1.5; give an integer from 0 to 7": (PLAN.schedule.rank, (1.5,)),
+    "sum is for numbers": (
+        lambda dtype: planned("reduce", dtype=dtype),
+        ("U3", "S5", "datetime64[s]", "timedelta64[ms]"),
+    ),
+    f"from 1 to {2**31 - 1}": (lambda n: planned(ranks=10**n), (10, 19, 400, 5000)),
+    "bits; give a finite number": (
+        lambda n: cw.Machine.postal(t0_s=10**n, lam=4),
+        (400, 5000),
+    ),
+    "register an algorithm": (
+        lambda name: cw.register(replace(cw.ALGORITHMS["broadcast/chain"], name=name)),
+        ("", "x", "nosuch/x", "broadcast/", "broadcast/a b", "broadcast/x/y", "s_to_p/library",
+         "allgatherv/mine", "broadcast/chain", 5, None),
+    ),
+    "it is 5; give a": (cw.register, (5,)),
+    "are too many; give at most 1048576": (
+        lambda call: call(),
+        (
+            lambda: cw.Placement.regular(10**9, 10**9),
+            lambda: cw.Placement.regular(2, 3, 10**12),
+            lambda: cw.Placement.nodes([10**9]),
+            lambda: multilevel("broadcast"),
+            lambda: multilevel("allreduce", across="census"),
+        ),
+    ),
+    "pieces; choose longer ones": (
+        lambda call: call(),
+        (
+            lambda: predicted("broadcast/circulant"),
+            lambda: predicted("reduce/postal_rounds", latency=2),
+        ),
+    ),
+    "give a list of rows": (lambda rows: cw.sources.rows_of((2, 4), 2, rows), (np.array("a"),)),
+}  # fmt: skip
+"""By what is said: a call, and values that it refuses."""
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_refused(said: str) -> None:
+    call, values = REFUSED[said]
+    for value in values:
+        with soon(said), pytest.raises(InvalidArgument, match=re.escape(said)):
+            call(value)
+
+
+SETTINGS = {
+    "segment": 64,
+    "lam": 4,
+    "strategy": (0,) * 31,
+    "radix": 4,
+    "alpha": "1/2",
+    "k": 3,
+    "latency": 3,
+}
+FLAT = [one for one in cw.ALGORITHMS.values() if one.parameters.keys() <= SETTINGS.keys()]
+"""All but those that are put together from others."""
+
+
+@pytest.mark.parametrize("algorithm", FLAT, ids=lambda one: one.name)
+def test_the_time_on_more_ranks_than_there_are(algorithm: cw.Algorithm) -> None:
+    """A closed form, or a refusal: several took minutes, or all memory."""
+    settings: dict[str, Any] = {name: SETTINGS[name] for name in algorithm.parameters}
+    nbytes = 8 * 2**31 if algorithm.collective == "reduce_scatter_block" else 8
+    if algorithm.collective == "s_to_p":
+        settings["sources"] = [0, 5]
+    with soon(algorithm.name):
+        with suppress(InvalidArgument):
+            assert algorithm.schedule(2**31, nbytes, **settings)
+        with suppress(InvalidArgument):
+            assert algorithm.predict(MACHINE, 2**31, nbytes, **settings) > 0
+
+
+def test_names_that_people_try_first() -> None:
+    assert cw.__version__ == version("collwise")
+    assert repr(PLAN) == f"<Plan of {PLAN.problem}: {PLAN.choice.label}, {PLAN.choice.time}>"
+    with pytest.raises(KeyError, match=r"preset machine 'paragn': .* did you mean paragon\?"):
+        cw.presets["paragn"]
+    assert cw.presets.get("paragn") is None
+
+
+def test_every_public_name_is_there_without_mpi(tmp_path: Path) -> None:
+    """Without an MPI library `Comm` says so, in our words first."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
+    script = (
+        "import collwise as cw\n"
+        "for name in sorted({*cw.__all__} - {'Comm', 'run', 'startall', 'waitall'}):\n"
+        "    assert getattr(cw, name) is not None\n"
+        "try:\n    cw.Comm\n"
+        "except cw.errors.NoMPI as error:\n    print(error.asked, error.__cause__)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("running on MPI None\n", "")

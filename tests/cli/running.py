@@ -1,9 +1,10 @@
 """Runs the command line for tests, in this process or in others, and says how it ended."""
 
+import json
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from tests.mpi.launching import LIMIT_S, Library
 
 LIBRARIES = {"mpich", "openmpi"}
 POSTAL = ("--t0", "1e-3", "--lam", "4")
+HOCKNEY = ("--alpha", "50us", "--beta", "10ns")
 
 
 def on_one(library: str) -> pytest.MarkDecorator:
@@ -44,6 +46,14 @@ class Ended(NamedTuple):
             assert self.err.count(word) == 1, f"{word!r} should be said once in:\n{self.err}"
 
 
+def document(collwise: Callable[..., Ended], *arguments: object) -> dict[str, Any]:
+    """The one JSON document that a command prints."""
+    ended = collwise(*arguments, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
 def run(
     command: Sequence[str | Path], folder: Path, environment: dict[str, str], **more: Any
 ) -> Ended:
@@ -69,6 +79,11 @@ def alone(library: Library, *arguments: str) -> list[str]:
 def launched(library: Library, *arguments: str) -> list[str]:
     """The command line on 2 ranks that a launcher starts."""
     return library.command(2, "-m", "collwise", *arguments)
+
+
+def process(library: Library, folder: Path, *arguments: str, **more: Any) -> Ended:
+    """How the command line ended in a folder, without a launcher."""
+    return run(alone(library, *arguments), folder, environment(library, folder), **more)
 
 
 def environment(library: Library, folder: Path, **more: str) -> dict[str, str]:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from collwise.cli.delivery import Saved, deliver
+from collwise.cli.output import deliver
 from collwise.errors import InvalidArgument
+from collwise.report.tables import Saved
 
 
 def saving(name: str, works: bool) -> Callable[[], Saved]:

@@ -1,6 +1,7 @@
 """How commands end early: nobody reads on, no room, Ctrl-C; no rank is left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -8,10 +9,11 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from collwise.cli.failures import failing_clearly
-from tests.cli.running import POSTAL, alone, await_none, environment, processes_with, run
+from tests.cli.running import POSTAL, alone, await_none, environment, process, processes_with, run
 from tests.mpi.launching import Library, mpich
 
 PLAN = ("plan", "-n", "8", "--bytes", "512", *POSTAL)
@@ -22,8 +24,7 @@ def test_nobody_reads(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """What `collwise … | true` comes to: the pipe is closed before anything is written."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = alone(mpich(), *arguments)
-    ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=writing)
+    ended = process(mpich(), tmp_path, *arguments, stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err) == (0, "")
 
@@ -38,8 +39,7 @@ def test_one_line_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", [(), ("--json",)])
 def test_no_room_for_the_result(tmp_path: Path, option: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
-        command = alone(mpich(), *PLAN, *option)
-        ended = run(command, tmp_path, environment(mpich(), tmp_path), stdout=full)
+        ended = process(mpich(), tmp_path, *PLAN, *option, stdout=full)
     assert ended.code == 1
     assert ended.err == "collwise: write the result: No space left on device; make room for it\n"
 
@@ -57,6 +57,23 @@ def test_an_import_that_hides_an_interruption(capsys: pytest.CaptureFixture[str]
         raise error
     assert end.value.code == 130
     assert capsys.readouterr().err == "collwise: interrupted\n"
+
+
+def test_an_interruption_before_the_command_line_can_explain_it(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    own = environment(mpich(), tmp_path, PYTHONPATH=str(tmp_path))
+    ended = run(alone(mpich(), "doctor"), tmp_path, own)
+    assert ended == (130, "", "collwise: interrupted\n")
+
+
+def test_no_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, failing_clearly():
+        np.empty(1 << 60, np.uint8)
+    assert end.value.code == 1
+    assert re.fullmatch(
+        "collwise: no memory: Unable to allocate .*; ask for fewer bytes or ranks\n",
+        capsys.readouterr().err,
+    )
 
 
 def test_a_bug_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from collwise.errors import NoMPI
 from collwise.system.launcher import Launched, alone, find_mpiexec, launched
 from tests.cli.conftest import Run
-
-ON_RANKS = ["tune", "measure", "bench"]
 
 
 def program(path: Path, script: str) -> Path:
@@ -28,11 +27,15 @@ def nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_no_launcher(nowhere: Path, collwise: Run, name: str) -> None:
+@pytest.mark.parametrize("name", ["tune", "measure", "bench"])
+def test_no_launcher(
+    nowhere: Path, collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     collwise(name, "-n", 2).refused(
         "starting ranks (-n)", "no mpiexec was found beside Python or on the PATH", "pip install"
     )
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
+    collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
 
 
 def test_a_launcher_beside_python_before_those_on_the_path(nowhere: Path) -> None:
@@ -54,30 +57,29 @@ def test_a_launcher_that_is_named(nowhere: Path, monkeypatch: pytest.MonkeyPatch
         assert find_mpiexec() == str(named)
 
 
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_a_launcher_that_is_named_and_missing(
-    collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
-    collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
+@pytest.fixture
+def launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a launcher out of a shell script."""
+
+    def make(script: str) -> None:
+        monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
+
+    return make
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 77])
-def test_a_launcher_that_starts_nothing(
-    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", f"exit {code}")))
-    collwise("measure", "-n", 2).refused(
-        "2 ranks: the launcher ended with code " + str(code), "`collwise doctor` checks"
-    )
+def test_a_launcher_that_starts_nothing(collwise: Run, launcher: Callable[[str], None]) -> None:
+    for code in (0, 1, 2, 77):
+        launcher(f"exit {code}")
+        collwise("measure", "-n", 2).refused(
+            f"2 ranks: the launcher ended with code {code} ", "`collwise doctor` checks"
+        )
 
 
 def test_what_a_launcher_is_given(
-    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    collwise: Run, folder: Path, launcher: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This very command, on so many ranks; nothing to read, no marks of a launcher around us."""
-    script = 'printf "%s\\n" "$*" "PMI_RANK=$PMI_RANK"; cat; echo 1 > "${COLLWISE_STATUS_FILE%@*}"'
-    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
+    launcher('printf "%s\\n" "$*" "PMI_RANK=$PMI_RANK"; cat; echo 1 > "${COLLWISE_STATUS_FILE%@*}"')
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "1")
     (folder / "input").write_text("what a calling script reads\n", encoding="utf-8")
@@ -95,10 +97,9 @@ def test_what_a_launcher_is_given(
 
 
 def test_a_launcher_that_never_ends(
-    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    collwise: Run, folder: Path, launcher: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = 'case "$1" in --version) exit;; esac; echo $$ > pid; exec sleep 100'
-    monkeypatch.setenv("COLLWISE_MPIEXEC", str(program(folder / "bin" / "m", script)))
+    launcher('case "$1" in --version) exit;; esac; echo $$ > pid; exec sleep 100')
     monkeypatch.setattr("collwise.cli.ranks_option.START_UP_S", 1.5)
     collwise("measure", "-n", 2, "--budget", 0.5).refused(
         "they did not finish within 2 s", "raise --budget"
@@ -122,20 +123,17 @@ def test_another_number_of_ranks_than_the_launcher_started(
         assert (ended.out, ended.err) == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("rank", "size"),
-    [
+def test_who_started_us() -> None:
+    for rank, size in (
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
         ("PMI_RANK", "PMI_SIZE"),
         ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ],
-)
-def test_who_started_us(rank: str, size: str) -> None:
-    seen = launched({rank: "1", size: "4", "PATH": "x"})
-    assert isinstance(seen, Launched)
-    assert (seen.rank, seen.size) == (1, 4)
-    assert launched({rank: "1"}) is None
-    assert launched({rank: "one", size: "4"}) is None
+    ):
+        seen = launched({rank: "1", size: "4", "PATH": "x"})
+        assert isinstance(seen, Launched)
+        assert seen[1:] == (1, 4)
+        assert launched({rank: "1"}) is None
+        assert launched({rank: "one", size: "4"}) is None
 
 
 def test_marks_of_a_launcher_are_not_inherited() -> None:

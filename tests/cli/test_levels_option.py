@@ -26,19 +26,8 @@ def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
     names = [one["algorithm"] for one in document["simulations"]]
     assert "broadcast/multilevel" in names
     assert "broadcast/binomial" in names
-    preset = collwise(
-        "plan",
-        "s_to_p",
-        "-n",
-        "8",
-        "--sources",
-        "1,",
-        "--bytes",
-        "64",
-        "--levels",
-        "ethernet:2x2x2",
-        "--json",
-    )
+    asked = "plan s_to_p -n 8 --sources 1, --bytes 64 --levels ethernet:2x2x2 --json"
+    preset = collwise(*asked.split())
     spent = json.loads(preset.out)["spent_s"]
     assert set(spent) <= {"inside a node", "between nodes", "between racks"}
 
@@ -51,17 +40,23 @@ def test_an_outer_level_that_is_faster_is_said_by_all(collwise: Run) -> None:
         assert json.loads(collwise(*asked, "--json").out)["machine_notes"] == [odd]
 
 
+def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:
+    for size in ("8", "4k", "1M"):
+        said = collwise("plan", "-n", 32, "--bytes", size, "--levels", "cluster:4x8").out
+        assert "4 nodes × 8 ranks" in said
+        assert "note  " not in said, "no outer level is faster than an inner one"
+
+
 @pytest.mark.parametrize(
     ("ranks", "levels", "more", "words"),
     [
         ("7", LINE, (), "7 ranks: --levels places 6; give as many to both"),
-        ("6", "2x3", (), "no costs follow"),
         ("6", "machine.TOML", (), "or name a preset or a file that ends in .toml"),
         ("6", "none.toml", (), "name another file"),
-        ("6", "ethernet:2x3", (), "write racks x nodes x ranks, such as ethernet:2x4x16"),
         ("6", "ethernet: 6", (), "ethernet has racks and nodes, and the placement has 1 level "),
         ("6", "sites", (), "it does not say where the ranks are; write one of emulated:4x16"),
         ("8", "foo:2x4", (), "no such preset; write one of emulated:4x16, ethernet:2x4x16, clus"),
+        ("4", "ethernet:999999x999999", (), "999998000001 ranks are too many; give at"),
         ("6", LINE, ("--t0", "1us", "--lam", "2"), "describe one machine only"),
         ("6", LINE, ("--topology", "mesh:2x3"), "knows no links"),
     ],

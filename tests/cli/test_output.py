@@ -25,35 +25,34 @@ SPARE = ("λ", "verdict")
 TABLE = Table("a title", [dict(zip(TITLES, row, strict=True)) for row in ROWS], SPARE)
 
 
-def shown(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    width: int,
-    show: Callable[[], None],
-) -> list[str]:
-    """The lines on a terminal of this width, without colours."""
-    monkeypatch.setenv("COLLWISE_TERMINAL", f"out {width}")
-    monkeypatch.setenv("TERM", "xterm")
-    show()
-    return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+Shown = Callable[[int, Callable[[], None]], list[str]]
 
 
-def drawn(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
-) -> tuple[list[str], str]:
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shown:
+    """The lines that something prints on a terminal of some width, without colours."""
+
+    def lines(width: int, show: Callable[[], None]) -> list[str]:
+        monkeypatch.setenv("COLLWISE_TERMINAL", f"out {width}")
+        monkeypatch.setenv("TERM", "xterm")
+        show()
+        return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+
+    return lines
+
+
+def drawn(shown: Shown, width: int) -> tuple[list[str], str]:
     """The lines of the table, and what is said below about columns that are left out."""
-    lines = shown(monkeypatch, capsys, width, lambda: output.table(TABLE))
+    lines = shown(width, partial(output.table, TABLE))
     told = [i for i, line in enumerate(lines) if line.startswith("no room for ")]
     end = told[0] if told else len(lines)
     return lines[:end], " ".join(lines[end:])
 
 
 @pytest.mark.parametrize("width", range(53, 140, 6))
-def test_a_table_fits(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
-) -> None:
+def test_a_table_fits(shown: Shown, width: int) -> None:
     """It is never wider than the terminal, and no word or number of what is shown is broken."""
-    table, told = drawn(monkeypatch, capsys, width)
+    table, told = drawn(shown, width)
     assert max(map(len, table)) <= width
     words = " ".join(table).split()
     for text in ("broadcast", "1048576", "postal_tree", "(lam=9/5)", "chain", "(segment=65536)"):
@@ -65,25 +64,9 @@ def test_a_table_fits(
         assert (name in left_out) == (value not in words)
 
 
-def test_nothing_is_left_out_of_a_pipe(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLLWISE_TERMINAL", "80")
-    monkeypatch.delenv("COLUMNS", raising=False)
-    output.table(TABLE)
-    out = capsys.readouterr().out
-    assert "\x1b" not in out
-    for row in ROWS:
-        (line,) = (line for line in out.splitlines() if f" {row[0]} " in line)
-        assert all(cell in line for cell in row)
-        assert len(line) < PIPED
-
-
-def test_too_narrow_for_anything(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_narrow_for_anything(shown: Shown) -> None:
     """Then cells are folded; nothing of them is lost."""
-    table, told = drawn(monkeypatch, capsys, 30)
+    table, told = drawn(shown, 30)
     assert told == "no room for λ, verdict: widen the terminal, or take --json"
     assert max(map(len, table)) <= 30
     for text in ("broadcast", "1048576", "segment=65536"):
@@ -92,13 +75,11 @@ def test_too_narrow_for_anything(
     assert letters >= set("".join(cell for row in ROWS for cell in row[:2])) - {" "}
 
 
-def test_brackets_within_sentences_stay(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brackets_within_sentences_stay(shown: Shown) -> None:
     """Labels break before what is in brackets, sentences where the line ends."""
     sentence = "a sentence (with a remark) that is longer than a label, and goes on (and on)"
     show = partial(output.table, Table("", [{"one": "label(k=1)", "two": sentence}]))
-    one, *_ = (line for line in shown(monkeypatch, capsys, 60, show) if "label" in line)
+    one, *_ = (line for line in shown(60, show) if "label" in line)
     assert "label " in one
     assert "a sentence (with a remark)" in one
 
@@ -118,18 +99,12 @@ LONG_TEXT = "they go on, and on, " * 12
         (f"  a/label/that/is/much/too/long/for/this{'-':>60}  {LONG_TEXT}", 6),
     ],
 )
-def test_lines_wrap_below_their_text(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    width: int,
-    line: str,
-    indent: int,
-) -> None:
+def test_lines_wrap_below_their_text(shown: Shown, width: int, line: str, indent: int) -> None:
     """On a terminal nothing is wider than it, nothing is lost, and columns are kept."""
     margin = len(line) - len(line.lstrip())
     if indent > max(width - 30, margin):
         indent = margin + 4
-    lines = shown(monkeypatch, capsys, width, lambda: output.write(line))
+    lines = shown(width, partial(output.write, line))
     assert len(lines) > 1
     if len(line) - len(LONG_TEXT) < width:
         assert max(map(len, lines)) <= width
@@ -138,12 +113,12 @@ def test_lines_wrap_below_their_text(
 
 
 def test_lines_that_are_left_as_they_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Short ones; paths, which are copied; and all of them in a pipe, where programs read."""
     path = "profile  /" + "deep/" * 30
     for line in ("verdict  stable", "x" * 80, path):
-        assert shown(monkeypatch, capsys, 80, partial(output.write, line)) == [line]
+        assert shown(80, partial(output.write, line)) == [line]
     monkeypatch.setenv("COLLWISE_TERMINAL", "80")
     output.write(f"advice   {LONG_TEXT}")
     assert capsys.readouterr().out == f"advice   {LONG_TEXT}\n"
@@ -199,15 +174,23 @@ def test_what_cannot_be_written_is_left_a_question_mark() -> None:
     assert b"? = 2" in ended.stdout
 
 
-def test_a_pipe_as_wide_as_one_says(
+def test_a_pipe_is_as_wide_as_one_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tables had 240 columns whatever COLUMNS said, and blanks at the ends of their lines."""
-    monkeypatch.delenv("COLLWISE_TERMINAL", raising=False)
-    for columns, most in (("70", 70), ("nonsense", PIPED), ("0", PIPED)):
+    """Without COLUMNS nothing is left out or broken; no line ends in blanks."""
+    for terminal, columns, most in (
+        ("80", "", PIPED),
+        ("", "70", 70),
+        ("", "0", PIPED),
+        ("", "nonsense", PIPED),
+    ):
+        monkeypatch.setenv("COLLWISE_TERMINAL", terminal)
         monkeypatch.setenv("COLUMNS", columns)
         output.table(TABLE)
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= most
-        assert all(line == line.rstrip() for line in lines)
-        assert any("end" in line for line in lines) == (most == PIPED)
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        assert all(len(line) <= most and line == line.rstrip() for line in out.splitlines())
+        if most == PIPED:
+            for row in ROWS:
+                (line,) = (line for line in out.splitlines() if f" {row[0]} " in line)
+                assert all(cell in line for cell in row)

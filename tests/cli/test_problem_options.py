@@ -16,10 +16,6 @@ def options(**given: Any) -> ProblemOptions:
     return ProblemOptions(**{"root": 0, **nothing, **given})
 
 
-def listed(*ranks: int) -> Sources:
-    return Sources(tuple(range(rank, rank + 1) for rank in ranks))
-
-
 @pytest.mark.parametrize(
     ("ranks", "shape", "sources"),
     [
@@ -44,10 +40,10 @@ def test_who_has_data_if_nobody_says(
 
 def test_odd_sources() -> None:
     for sources, shape in (
-        (listed(0, 4), None),
-        (listed(0, 0), None),
+        (Sources((0, 4)), None),
+        (Sources((0, 0)), None),
         (Sources(ranks=()), None),
-        (listed(0), (2, 3)),
+        (Sources((0,)), (2, 3)),
     ):
         with pytest.raises(InvalidArgument):
             options(sources=sources, shape=shape).task("s_to_p", 4, 64)
@@ -57,7 +53,7 @@ def test_odd_sources() -> None:
 def test_what_does_not_apply_is_ignored(collective: str) -> None:
     """As by `tune`, for which some options apply to some of its collectives."""
     kind = COLLECTIVES[collective]
-    given = options(root=1, op="max", dtype="int32", sources=listed(0, 1))
+    given = options(root=1, op="max", dtype="int32", sources=Sources((0, 1)))
     applies: dict[str, Any] = {"root": 1} if kind.rooted else {}
     applies |= {"op": "max", "dtype": "int32"} if kind.combines else {}
     applies |= {"sources": [0, 1]} if kind.has_sources else {}
@@ -73,5 +69,7 @@ def test_what_does_not_apply_is_ignored(collective: str) -> None:
 def test_operators_that_cannot_be_raced() -> None:
     with pytest.raises(InvalidArgument, match="races know the result of sum"):
         options(op="noncommutative").task("allreduce", 4, 64)
+    with pytest.raises(InvalidArgument, match="bytes are more than the memory here"):
+        options().task("broadcast", 4, 2**50)
     problem, _ = options(op="noncommutative").problem("allreduce", 4, 64)
     assert problem.order == "rank"

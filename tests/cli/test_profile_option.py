@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from math import exp
 from pathlib import Path
 
@@ -12,11 +11,17 @@ import pytest
 
 from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
+from collwise.profiles import store
 from collwise.profiles.fingerprint import local_fingerprint
+<<<<<<< HEAD
 from collwise.profiles.profile import VERSION, with_measurements
+=======
+from collwise.profiles.profile import Profile
+>>>>>>> front
 from collwise.profiles.store import default_path
+from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run
-from tests.profiles.example import example
+from tests.profiles.example import example, won_race
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
 
@@ -33,10 +38,17 @@ def test_a_plan_by_a_profile(collwise: Run, folder: Path) -> None:
 
 
 def test_no_profile_at_all(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
+    monkeypatch.setenv("COLLWISE_PROFILE", "")
     collwise(*PLAN).refused(
         "the saved profile", str(folder), "`collwise tune`", "describe a machine by its parameters"
     )
+    saved = store.folder()
+    saved.mkdir(parents=True)
+    (saved / "deep.json").write_text(f'{{"format": {DEEP}}}')
+    assert "too deeply" in collwise("wisdom", "list").out
+    collwise(*PLAN).refused("there is none in", "1 other profile saved")
+    monkeypatch.setenv("COLLWISE_PROFILE", "~nobodys_name/x")
+    collwise(*PLAN).refused("~nobodys_name/x: there is no such file")
 
 
 def test_the_profile_of_this_machine(
@@ -93,33 +105,49 @@ def test_uncertain_times(collwise: Run, folder: Path, width: float, time: str) -
     assert f" {time.replace('7', '1')} " in collwise("wisdom", "show", "profile.json").out
 
 
-DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
-    "empty": (lambda text: "", "it is empty"),
-    "cut off": (lambda text: text[: len(text) // 2], "read the profile"),
-    "another document": (lambda text: '{"a": 1}', "its format is None"),
-    "of a later version": (
-        lambda text: text.replace(f'"version": {VERSION}', '"version": 77'),
-        "update",
-    ),
-    "λ is a word": (lambda text: text.replace('"lam": 3.0', '"lam": "three"'), "lam"),
-    "t0 is negative": (lambda text: text.replace('"t0_s": 1e-6', '"t0_s": -1e-6'), "t0_s"),
-    "no points": (lambda text: text[: text.index('"points"')].rstrip(", \n") + "}", "points"),
-}
+DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.mark.parametrize("how", DAMAGE)
-def test_a_damaged_profile(collwise: Run, folder: Path, how: str) -> None:
-    spoil, word = DAMAGE[how]
-    whole = example().to_json()
-    spoiled = spoil(whole)
-    assert spoiled != whole
-    (folder / "it.json").write_text(spoiled, encoding="utf-8")
-    collwise(*PLAN, "--profile", "it.json").refused("read the profile it.json")
-    assert word in collwise(*PLAN, "--profile", "it.json").err
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        (".", "Is a directory"),
+        ("empty", "read the profile empty: it is empty"),
+        ("pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+        ("/proc/kmsg", "/proc/kmsg"),  # a regular file that waits for the kernel's next message
+        ("deep", "deep: its values are in each other too deeply"),
+    ],
+)
+def test_files_that_are_no_profiles(collwise: Run, folder: Path, name: str, seen: str) -> None:
+    os.mkfifo("pipe")
+    (folder / "empty").touch()
+    (folder / "deep").write_text(f'{{"format": "collwise profile", "x": {DEEP}}}')
+    with soon(name):
+        collwise(*PLAN, "--profile", name).refused(seen)
 
 
-def test_a_folder_is_no_profile(collwise: Run, folder: Path) -> None:
-    collwise(*PLAN, "--profile", folder).refused("Is a directory", "name a file that can be read")
+def test_profiles_of_nonsense(collwise: Run, folder: Path) -> None:
+    """Each is refused with the place of the value, by all that reads it."""
+    document = json.loads(example().with_race_results([won_race()]).to_json())
+    (folder / "it").write_text(json.dumps(document))
+    assert collwise(*PLAN, "--profile", "it").code == 0
+    for place, name, value in (
+        ("points", "t0_s", 1e308),
+        ("points", "lam", -4),
+        ("points", "lam", 0),
+        ("points", "lam", 1e300),
+        ("points", "nbytes", 2**60),
+        ("wins", "root", 99),
+        ("wins", "ranks", 2**40),
+        ("wins", "ranks", 2**70),
+        ("wins", "collective", "nope"),
+    ):
+        first, *others = document[place]
+        odd = document | {place: [first | {name: value}, *others]}
+        (folder / "it").write_text(json.dumps(odd))
+        for line in ((*PLAN, "--profile", "it"), ("wisdom", "import", "it")):
+            collwise(*line).refused("read the profile it: ", f"$.{place}[0]")
 
 
 @pytest.mark.parametrize("command", ["tune", "measure"])
@@ -153,24 +181,17 @@ def test_a_folder_without_permission(
     assert (folder, os.W_OK | os.X_OK) in asked
 
 
-@pytest.mark.parametrize("broken", ["fsync", "replace"])
-def test_a_save_that_fails_leaves_the_old_profile(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+def test_a_save_that_fails_says_how_to_save_elsewhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The old profile stays."""
     path = folder / "it.json"
     profile_option.save(example("Old MPI 1.0"), path)
-    old = path.read_bytes()
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(os, broken, fail)
-        with pytest.raises(InvalidArgument) as error:
-            profile_option.save(example("New MPI 1.0"), path)
-    assert error.value.seen == "No space left on device"
-    assert "--save" in error.value.remedy
-    assert path.read_bytes() == old
-    assert list(folder.iterdir()) == [path]
-    profile_option.save(example("New MPI 1.0"), path)
-    assert path.read_bytes() != old
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InvalidArgument, match=r"No space left on device; name .* --save"):
+        profile_option.save(example("New MPI 1.0"), path)
+    assert Profile.load(path).fingerprint.mpi_library == "Old MPI 1.0"

@@ -22,6 +22,7 @@ from tests.cli.running import (
     environment,
     launched,
     on_one,
+    process,
     processes_with,
     run,
 )
@@ -40,8 +41,9 @@ def tuned(library: Library, *more: str) -> tuple[Ended, str, str]:
     """`tune` on 2 ranks without a launcher: how it ended, the profile and the report it wrote."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        command = alone(library, "tune", "-n", "2", *QUICK, "--report", "new/report.html", *more)
-        ended = run(command, folder, environment(library, folder))
+        ended = process(
+            library, folder, "tune", "-n", "2", *QUICK, "--report", "new/report.html", *more
+        )
         files = [folder / "profile.json", folder / "new" / "report.html"]
         profile, report = (f.read_text(encoding="utf-8") if f.exists() else "" for f in files)
         assert sorted(f.name for f in folder.rglob("*.*")) == ["profile.json", "report.html"], ended
@@ -106,8 +108,11 @@ def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
 @on_one("openmpi")
 def test_bench_of_sources(mpi: Library, measured: Path) -> None:
     """What rank 1 alone has."""
-    command = alone(mpi, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json")
-    found = document(run(command, measured, environment(mpi, measured)))
+    found = document(
+        process(
+            mpi, measured, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json"
+        )
+    )
     assert found["sources"] == [{"rank": 1, "nbytes": 64}]
     assert (found["nbytes"], found["shape"]) == (64, [1, 2])
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
@@ -124,45 +129,20 @@ def test_tuning_says_what_it_does() -> None:
     assert "report   new/report.html" in ended.out
 
 
-@pytest.mark.exhaustive  # `test_ranks_refuse_together` refuses in the same way
-def test_sources_that_there_are_not(tmp_path: Path) -> None:
-    library = mpich()
-    command = alone(library, *RACE, "-n", "2", "--collective", "s_to_p", "--sources", "0,2")
-    run(command, tmp_path, environment(library, tmp_path)).refused(
-        "sources among 2 ranks: a source = 2; give an integer from 0 to 1"
-    )
-
-
 @on_one("mpich")
 def test_doctor(mpi: Library, measured: Path) -> None:
-    found = document(run(alone(mpi, "doctor", "--json"), measured, environment(mpi, measured)))
+    found = document(process(mpi, measured, "doctor", "--json"))
     status = {one["what"]: one["status"] for one in found["findings"]}
     assert status["MPI library"] == status["launcher"] == "ok"
     assert status["profile"] != "wrong"
     assert "wrong" not in status.values()
 
 
-@pytest.mark.exhaustive
-def test_doctor_under_a_launcher(tmp_path: Path) -> None:
-    command = launched(mpich(), "doctor", "--json")
-    found = document(run(command, tmp_path, environment(mpich(), tmp_path)))
-    status = {one["what"]: one["status"] for one in found["findings"]}
-    assert (status["MPI library"], status["launcher"]) == ("ok", "note")
-
-
 def test_ranks_refuse_together(tmp_path: Path) -> None:
     """What only ranks can know is said once, with the exit code, and no banner of the launcher."""
-    command = alone(mpich(), *RACE, "-n", "2", "--root", "2")
-    run(command, tmp_path, environment(mpich(), tmp_path)).refused(
+    process(mpich(), tmp_path, *RACE, "-n", "2", "--root", "2").refused(
         "broadcast from root 2: there are 2 ranks; give a root from 0 to 1"
     )
-
-
-@on_one("openmpi")
-def test_a_launcher_started_another_number(mpi: Library, tmp_path: Path) -> None:
-    ended = run(launched(mpi, "measure", "-n", "3"), tmp_path, environment(mpi, tmp_path))
-    assert (ended.code, ended.out) == (2, "")  # Open MPI's launcher adds a banner of its own
-    ended.explained("3 ranks (-n 3): a launcher has started 2; leave out -n under a launcher")
 
 
 def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
@@ -174,12 +154,10 @@ def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
     assert found["profile"]["provenance"]["ranks"] == 2
 
 
-@pytest.mark.parametrize("start", [alone, pytest.param(launched, marks=pytest.mark.exhaustive)])
-def test_no_mpi_library(tmp_path: Path, start: Any) -> None:
+def test_no_mpi_library(tmp_path: Path) -> None:
     """Really none: mpi4py is told of a library that does not exist."""
-    ranks = ("-n", "2") if start is alone else ()
     missing = {"MPI4PY_LIBMPI": str(tmp_path / "no-such-libmpi.so")}
-    command = start(mpich(), "measure", *ranks)
+    command = alone(mpich(), "measure", "-n", "2")
     run(command, tmp_path, environment(mpich(), tmp_path, **missing)).refused(
         "mpi4py found no MPI library", "pip install mpich"
     )
@@ -188,7 +166,7 @@ def test_no_mpi_library(tmp_path: Path, start: Any) -> None:
 def test_a_profile_of_another_machine(tmp_path: Path) -> None:
     library = openmpi()
     example().save(tmp_path / "profile.json")
-    run(alone(library, *RACE, "-n", "2"), tmp_path, environment(library, tmp_path)).refused(
+    process(library, tmp_path, *RACE, "-n", "2").refused(
         "this is another machine: ", "processor: 'Test CPU' there", "measure here: collwise measure"
     )
 
@@ -197,8 +175,7 @@ def test_a_profile_of_another_machine(tmp_path: Path) -> None:
 def test_nobody_reads_what_ranks_say(mpi: Library, measured: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = alone(mpi, *RACE, "-n", "2")
-    ended = run(command, measured, environment(mpi, measured), stdout=writing)
+    ended = process(mpi, measured, *RACE, "-n", "2", stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err) == (
         0,

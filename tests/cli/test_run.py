@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, run
+from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, process, run
 from tests.mpi.launching import Library
 
 ALGORITHMS = "broadcast=chain; allreduce=ring; s_to_p=bruck"
@@ -202,15 +202,14 @@ def test_ranks_started_here(mpi: Library, scripts: Path) -> None:
 @pytest.mark.mpi
 @on_one("openmpi")
 def test_an_exit_code_is_the_scripts(mpi: Library, scripts: Path) -> None:
-    command = alone(mpi, "run", "-c", "import sys; sys.exit(7)")
-    ended = run(command, scripts, environment(mpi, scripts))
+    ended = process(mpi, scripts, "run", "-c", "import sys; sys.exit(7)")
     assert (ended.code, ended.out, ended.err) == (7, "", "")
 
 
 @pytest.mark.mpi
 @on_one("mpich")
 def test_a_profile_that_is_not_there(mpi: Library, scripts: Path) -> None:
-    ended = run(alone(mpi, "run", "helper.py"), scripts, environment(mpi, scripts))
+    ended = process(mpi, scripts, "run", "helper.py")
     ended.refused("there is no such file", "COLLWISE_PROFILE")
 
 
@@ -232,12 +231,41 @@ def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "collwise.comm.communicator\n", "")
 
 
-def test_what_is_no_script(collwise: Run) -> None:
+def test_what_is_no_script(collwise: Run, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    collwise("run", "sub").refused("run sub: there is no such file")
+    collwise("run", "x" * 5000).refused("there is no such file")
     collwise("run").refused("none is named; name a file, or -m and a module")
     collwise("run", "-m").refused("none is named")
     collwise("run", "--sumary", "x.py").refused("--sumary")
     collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
     collwise("run", "").refused("there is no such file")
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "seen"),
+    [
+        ("--learn 200%", "", "it is no share of the time"),
+        ("", "COLLWISE_LEARN=much", "learning while running"),
+        ("", "COLLWISE_ALGORITHMS=nonsense", "'nonsense' is no choice"),
+        ("", "COLLWISE_ALGORITHMS=broadcast=binomal", "did you mean broadcast/binomial, "),
+        ("--profile absent", "", "the profile absent: there is no such file"),
+    ],
+)
+def test_what_is_known_is_refused_before_ranks_start(
+    collwise: Run,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    variable: str,
+    seen: str,
+) -> None:
+    """There is no launcher that could start any."""
+    monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-launcher")
+    (folder / "x.py").touch()
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(name or "UNUSED", value)
+    collwise("run", "-n", 2, *words.split(), "x.py").refused(seen)
 
 
 def test_ranks_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:

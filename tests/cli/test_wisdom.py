@@ -4,6 +4,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,26 +21,11 @@ from collwise.schedule.problem import Problem
 from collwise.system.files import locked
 from collwise.tuning.saving import save_merged
 from tests.cli.conftest import Run
-from tests.profiles.example import example
+from tests.profiles.example import example, won_race
 
 
-def race(ranks: int = 4, nbytes: int = 1024, collective: str = "broadcast") -> RaceResult:
-    algorithm = {"broadcast": "chain", "allreduce": "ring"}[collective]
-    return RaceResult(
-        collective=collective,
-        form="blocking",
-        ranks=ranks,
-        nbytes=nbytes,
-        root=0,
-        algorithm=f"{collective}/{algorithm}",
-        settings={},
-        ours_s=1e-6,
-        library_s=2e-6,
-        speedup_low=1.9,
-        speedup_high=2.1,
-        decision="collwise",
-        placement=f"1x{ranks}",
-    )
+def race(ranks: int = 4, nbytes: int = 1024, **changes: Any) -> RaceResult:
+    return won_race(ranks=ranks, nbytes=nbytes, placement=f"1x{ranks}", **changes)
 
 
 def known(library: str, *races: RaceResult) -> Profile:
@@ -50,7 +36,7 @@ def known(library: str, *races: RaceResult) -> Profile:
 def store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Two saved profiles, by their MPI library's name."""
     monkeypatch.delenv("COLLWISE_PROFILE")
-    races = race(), race(8), race(collective="allreduce")
+    races = race(), race(8), race(collective="allreduce", algorithm="allreduce/ring")
     profiles = {"one": known("One MPI 1.0", *races), "two": known("Two MPI 2.0")}
     return {name: one.save(default_path(one.fingerprint)) for name, one in profiles.items()}
 
@@ -84,6 +70,7 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     for words, seen in (
         (["show"], "2 saved profiles match (saved: "),
         (["show", "three"], "no saved profile matches (saved: "),
+        (["show", "x" * 5000], "no saved profile matches (saved: "),
     ):
         collwise("wisdom", *words).refused(seen, "wisdom list")
     collwise("wisdom", "why", "broadcast", "-n", "4", "--bytes", "8").refused(
@@ -161,13 +148,9 @@ def save_at_once(path: Path, processes: int, rounds: int) -> None:
     assert races == {(2 + n, 8 << again) for n in range(processes) for again in range(rounds)}
 
 
-def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
-    save_at_once(tmp_path / "wisdom.json", 4, 3)
-
-
-@pytest.mark.exhaustive
-def test_many_saves_at_once_lose_nothing(tmp_path: Path) -> None:
-    save_at_once(tmp_path / "wisdom.json", 50, 3)
+@pytest.mark.parametrize("processes", [4, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_saves_at_once_lose_nothing(tmp_path: Path, processes: int) -> None:
+    save_at_once(tmp_path / "wisdom.json", processes, 3)
 
 
 def damage(text: bytes, chance: random.Random) -> bytes:
@@ -210,13 +193,9 @@ def check_damaged(path: Path, count: int) -> None:
     assert count // 3 < len(refusals) < count
 
 
-def test_damaged_wisdom(tmp_path: Path) -> None:
-    check_damaged(tmp_path / "wisdom.json", 40)
-
-
-@pytest.mark.exhaustive
-def test_often_damaged_wisdom(tmp_path: Path) -> None:
-    check_damaged(tmp_path / "wisdom.json", 1_000)
+@pytest.mark.parametrize("times", [40, pytest.param(1_000, marks=pytest.mark.exhaustive)])
+def test_damaged_wisdom(tmp_path: Path, times: int) -> None:
+    check_damaged(tmp_path / "wisdom.json", times)
 
 
 def test_a_lock_that_is_never_given_back(

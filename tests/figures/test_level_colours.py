@@ -1,26 +1,20 @@
 """Pictures of schedules on machines with levels: each message in the colour of what it crosses."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 import collwise as cw
 from collwise.figures.schedule_frame import LEVEL_COLOURS, level_colour, level_labels
-from collwise.figures.style import look
 from collwise.figures.timeline import timeline
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.placement import Placement
+from tests.figures.examples import laid_out, legend
 
 INSIDE, ACROSS = cw.Machine.postal(t0_s=1, lam=2), cw.Machine.postal(t0_s=4, lam=3)
 MACHINE = cw.Machine.levels([INSIDE, ACROSS], Placement.regular(3, 2))
 PLAN = cw.plan("broadcast", ranks=6, nbytes=8, machine=MACHINE, algorithm="multilevel")
-
-
-def words(handles: Any) -> set[str]:
-    return {text.get_text() for legend in handles for text in legend.get_texts()}
 
 
 def test_a_tree_shows_its_groups() -> None:
@@ -34,7 +28,7 @@ def test_a_tree_shows_its_groups() -> None:
     for name, colour in edges.items():
         source, target = map(int, str(name).split("-")[1:])
         assert colour == LEVEL_COLOURS[MACHINE.placement.meeting(source, target) - 1]
-    assert words(figure.legends) == {"inside a node", "between nodes"}
+    assert {*legend(figure)} == {"inside a node", "between nodes"}
     assert "the number of the rank's node" in figure._supxlabel.get_text()  # type: ignore[attr-defined]
 
 
@@ -43,13 +37,11 @@ def test_what_is_fast_inside_a_group_does_not_overlap() -> None:
     fast = cw.Machine.postal(t0_s="0.001", lam=1)
     machine = cw.Machine.levels([fast, ACROSS], Placement.regular(4, 2))
     plan = cw.plan("broadcast", ranks=8, nbytes=8, machine=machine, algorithm="multilevel")
-    figure = tree_diagram(cw.ideal(plan.schedule, machine), plan.schedule)
-    with look():
-        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    figure = laid_out(tree_diagram(cw.ideal(plan.schedule, machine), plan.schedule))
     axes = figure.axes[0]
     nodes = [line for line in axes.lines if "node" in str(line.get_gid())]
     boxes = [line.get_window_extent() for line in nodes]
-    boxes += [legend.get_window_extent() for legend in figure.legends]
+    boxes += [entries.get_window_extent() for entries in figure.legends]
     assert len(boxes) == 9
     texts = [tick.get_text() for tick in axes.get_yticklabels()]
     assert len(set(texts)) == len(texts) > 4
@@ -62,8 +54,8 @@ def test_a_timeline_shows_which_level_messages_cross() -> None:
     drawn = sorted(to_hex(arrow.get_edgecolor()) for arrow in figure.axes[0].patches)
     crossed = [level_colour(MACHINE.placement, t.source, t.target) for t in timing.transfers]
     assert drawn == sorted(map(to_hex, crossed))
-    assert {"inside a group", "between groups"} < words(figure.legends)
-    assert "under way" not in words(figure.legends)
+    assert {"inside a group", "between groups"} < {*legend(figure)}
+    assert "under way" not in {*legend(figure)}
 
 
 def test_a_long_name_is_not_cut() -> None:
@@ -71,11 +63,9 @@ def test_a_long_name_is_not_cut() -> None:
     inside = "inside=postal_tree_segmented(lam=1107/23)"
     name = f"broadcast/multilevel_rounds(latencies=2 19, segment=683, {inside})"
     schedule = replace(PLAN.schedule, algorithm=name)
-    figure = tree_diagram(cw.ideal(schedule, MACHINE), schedule)
+    figure = laid_out(tree_diagram(cw.ideal(schedule, MACHINE), schedule))
     title = figure.axes[0]._left_title  # type: ignore[attr-defined]
     assert title.get_text().splitlines()[1].endswith(f"{inside})")
-    with look():
-        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
     assert title.get_window_extent().x1 < figure.bbox.width
 
 
@@ -93,10 +83,8 @@ def test_a_long_legend_takes_two_lines() -> None:
     machine = cw.Machine.levels([INSIDE, ACROSS, ACROSS], Placement.regular(2, 2, 2))
     plan = cw.plan("broadcast", ranks=8, nbytes=8, machine=machine, algorithm="multilevel")
     timing = cw.ideal(plan.schedule, machine)
-    assert "meets at level 3" in words(timeline(timing, plan.schedule).legends)
-    figure = timeline(timing, plan.schedule, None, machine.crossings)
-    with look():
-        figure.draw(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
-    (legend,) = figure.legends
-    assert len(words([legend])) == 6
-    assert legend.get_window_extent().width < figure.bbox.width
+    assert "meets at level 3" in legend(timeline(timing, plan.schedule))
+    figure = laid_out(timeline(timing, plan.schedule, None, machine.crossings))
+    (entries,) = figure.legends
+    assert len(legend(figure)) == 6
+    assert entries.get_window_extent().width < figure.bbox.width

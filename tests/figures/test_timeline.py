@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.figures.style import svg
 from collwise.figures.timeline import MAX_ARROWS, MAX_FLIGHTS, _label_place, timeline
 from collwise.model.machine import Machine
 from collwise.model.presets import PRESETS
@@ -71,24 +70,6 @@ def test_very_many_messages_are_joined() -> None:
     figure = timeline(timing, schedule, T0)
     assert sorted(_bars(figure)) == [(2 * r, 2 * r + 400, r) for r in range(7)]
     assert "under way" not in legend(figure)
-
-
-@pytest.mark.parametrize("ranks", [2, 300])
-def test_any_number_of_ranks(ranks: int) -> None:
-    assert svg(timeline(*drawn("binomial", ranks))).endswith("</svg>")
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [
-        Machine.postal(t0_s=1, lam=1),
-        Machine.hockney(alpha_s=1e-6, beta_s=1e-9),
-        Machine.loggp(L_s=2e-6, o_s=1e-6, g_s=1e-6, G_s=1e-9),
-    ],
-)
-def test_any_machine(machine: Machine) -> None:
-    figure = timeline(*drawn("binomial", 8, machine=machine))
-    assert len(_bars(figure)) == 7
 
 
 BR_LIN = ALGORITHMS["s_to_p/br_lin"].schedule(16, 4096, sources=[0, 5, 9, 14], shape=(4, 4))

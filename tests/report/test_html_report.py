@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,16 @@ from collwise.model.topology import parse
 from collwise.planner.choose import plan
 from collwise.report import schedule_files
 from collwise.report.html_report import render, write_report
-from collwise.report.schedule_files import LARGEST_DRAWN, draw_plan, unit_of
+from collwise.report.schedule_files import draw_plan, unit_of
 from collwise.simulator import simulate
 from collwise.tuning.outcomes import Tuning
+<<<<<<< HEAD
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 from tests.profiles.example import FINGERPRINT, PROVENANCE, point, profile
+=======
+from tests.figures.examples import FINGERPRINT, PROVENANCE, point, profile
+from tests.planner.machines import HOCKNEY, POSTAL
+>>>>>>> front
 from tests.report.html_page import Page
 from tests.tuning.examples import WITH_NODES, alone, outcome, session
 
@@ -197,10 +201,6 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
     assert page.text.count("<script>alert(") >= 12
 
 
-def test_the_template_is_packaged() -> None:
-    assert files("collwise.figures").joinpath("report_page.html.jinja").is_file()
-
-
 def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
     """With the links of a mesh; on other networks, without."""
     sizes = {}
@@ -208,10 +208,9 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
         made = plan(
             "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
         )
-        path, timeline = draw_plan(made, tmp_path / f"{name[:4]}.svg")
-        assert path is not None
-        sizes[name] = path.stat().st_size
-        assert timeline.name == f"{name[:4]}-timeline.svg"
+        in_space, in_time = draw_plan(made, tmp_path / f"{name[:4]}.svg").document["pictures"]
+        sizes[name] = Path(in_space).stat().st_size
+        assert in_time.endswith(f"{name[:4]}-timeline.svg")
     assert sizes["mesh:2x4"] > 1.5 * sizes["hypercube:3"]
 
 
@@ -233,28 +232,6 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-@pytest.mark.parametrize(("name", "begin"), [("p.svg", b"<?xml"), ("p.png", b"\x89PNG")])
-def test_a_plan_is_drawn_twice(tmp_path: Path, name: str, begin: bytes) -> None:
-    made = plan("broadcast", ranks=8, nbytes=1000, machine=POSTAL)
-    path = tmp_path / name
-    timeline = tmp_path / name.replace("p.", "p-timeline.")
-    drawn = draw_plan(made, path)
-    assert (drawn.space, drawn.time) == (path, timeline)
-    assert drawn.paths == [path, timeline]
-    assert {*tmp_path.iterdir()} == {path, timeline}
-    assert path.read_bytes().startswith(begin)
-    assert timeline.read_bytes().startswith(begin)
-    assert path.read_bytes() != timeline.read_bytes()
-
-
-def test_what_combines_is_drawn_in_time_only(tmp_path: Path) -> None:
-    """And the timeline has the name of a timeline, as always."""
-    made = plan("reduce", ranks=8, nbytes=64, machine=POSTAL)
-    drawn = draw_plan(made, tmp_path / "p.svg")
-    assert (drawn.space, drawn.time) == (None, tmp_path / "p-timeline.svg")
-    assert drawn.paths == [*tmp_path.iterdir()] == [drawn.time]
-
-
 @pytest.mark.parametrize(
     ("machine", "algorithm", "one"),
     [
@@ -272,21 +249,6 @@ def test_times_in_t0_where_it_is_one(machine: Machine, algorithm: str, one: bool
     assert unit == (machine.message(4096).gap if one else None)
 
 
-@pytest.mark.parametrize(("ranks", "nbytes", "machine"), [(1, 8, POSTAL), (6, 30_000, LOGGP)])
-def test_odd_plans_are_drawn(tmp_path: Path, ranks: int, nbytes: int, machine: object) -> None:
-    made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine)  # type: ignore[arg-type]
-    draw_plan(made, tmp_path / "p.svg")
-    assert len([*tmp_path.iterdir()]) == 2
-
-
-@pytest.mark.parametrize("name", ["p.pdf", "p", "p.html"])
-def test_other_kinds_of_pictures(tmp_path: Path, name: str) -> None:
-    made = plan("broadcast", ranks=4, nbytes=1000, machine=HOCKNEY)
-    with pytest.raises(InvalidArgument, match=r"give a name that ends in \.png or \.svg"):
-        draw_plan(made, tmp_path / name)
-    assert not [*tmp_path.iterdir()]
-
-
 def test_too_many_messages_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_files, "MAX_DRAWN", 6)
     draw_plan(plan("broadcast", ranks=7, nbytes=8, machine=POSTAL), tmp_path / "p.svg")
@@ -294,15 +256,6 @@ def test_too_many_messages_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InvalidArgument, match="messages; draw 6 at most: choose fewer ranks"):
         draw_plan(made, tmp_path / "q.svg")
     assert not [*tmp_path.glob("q*")]
-
-
-def test_too_many_ranks_to_draw(tmp_path: Path) -> None:
-    made = plan("broadcast", ranks=LARGEST_DRAWN + 1, nbytes=8, machine=POSTAL)
-    with pytest.raises(InvalidArgument) as caught:
-        draw_plan(made, tmp_path / "p.svg")
-    assert caught.value.seen == "4097 ranks"
-    assert caught.value.remedy == "draw a plan for at most 4096 ranks"
-    assert not [*tmp_path.iterdir()]
 
 
 def test_the_machine_s_picture_says_of_which_level_it_is() -> None:

@@ -30,9 +30,15 @@ from collwise.report.tuning_tables import (
     tuning_table,
 )
 from collwise.system import formatting
+<<<<<<< HEAD
 from tests.planner.machines import HOCKNEY, MACHINES
 from tests.profiles.example import point, profile
 from tests.tuning.examples import PROFILE, RANKS, WITH_NODES, alone, outcome, session
+=======
+from tests.figures.examples import point, profile
+from tests.planner.machines import MACHINES
+from tests.tuning.examples import RANKS, WITH_NODES, alone, outcome, session
+>>>>>>> front
 
 COMPARED = ("call", "measured", "library", "speed-up", "used")
 
@@ -373,10 +379,3 @@ def test_a_plan_with_sources_as_json() -> None:
     assert found["sources"] == [{"rank": 1, "nbytes": 7}, {"rank": 4, "nbytes": 5}]
     assert (found["shape"], found["topology"]) == ([2, 3], "mesh of 2 × 3")
     assert found["remarks"] == list(made.remarks) != []
-
-
-def test_fractions_among_the_settings() -> None:
-    made = plan("broadcast", ranks=9, nbytes=8, machine=PROFILE.machine, algorithm="postal_tree")
-    assert as_json(plan_document(made, ""))["settings"] == {"lam": str(made.settings["lam"])}
-    flat = plan("broadcast", ranks=9, nbytes=8, machine=HOCKNEY, algorithm="flat")
-    assert plan_document(flat, "")["settings"] == {}

@@ -73,6 +73,7 @@ def test_operators_that_races_do_not_know(tmp_path: Path) -> None:
     [
         ([], "it has no calls on 4 ranks that plans could serve; nothing is to be tuned"),
         ([call(ranks=8), call(ranks=1)], "on 4 ranks that plans could serve; try -n 8"),
+        ([call(10**15)], "it has no calls on 4 ranks that plans could serve"),
     ],
 )
 def test_nothing_to_race(tmp_path: Path, calls: list[dict[str, Any]], told: str) -> None:

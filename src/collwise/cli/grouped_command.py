@@ -1,7 +1,7 @@
-"""The class of commands with many options: help in groups, all missing options named at once."""
+"""Commands with many options: help in groups, options as one argument, all that miss are named."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import click
@@ -27,6 +27,25 @@ def all_of(*options: Any) -> Callable[[Any], Any]:
         for option in reversed(options):
             command = option(command)
         return command
+
+    return add
+
+
+def gathered(
+    name: str, make: Callable[[dict[str, Any]], Any], *options: Any
+) -> Callable[[Any], Any]:
+    """A decorator that adds options, which the command gets as one argument.
+
+    name: of the argument.   make: its value; it takes what it needs out of the options' values.
+    """
+
+    def add(command: Callable[..., Any]) -> Any:
+        @wraps(command)
+        def run(**values: Any) -> Any:
+            value = make(values)
+            return command(**{name: value}, **values)
+
+        return all_of(*options)(run)
 
     return add
 

@@ -35,32 +35,19 @@ class ChosenMachine(NamedTuple):
     digits: int = 3
 
 
-class _Kind(NamedTuple):
-    """A kind of machine: its constructor, whose arguments stand by the names of the options."""
-
-    make: Callable[..., Machine]
-    required: Mapping[str, str]
-    optional: Mapping[str, str] = {}
-
-    @property
-    def arguments(self) -> Mapping[str, str]:
-        return {**self.required, **self.optional}
-
-
 _KINDS = {
-    "postal": _Kind(Machine.postal, {"t0": "t0_s", "lam": "lam"}),
-    "hockney": _Kind(Machine.hockney, {"alpha": "alpha_s", "beta": "beta_s"}, {"gamma": "gamma_s"}),
-    "loggp": _Kind(
-        Machine.loggp, {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
-    ),
-    "wormhole": _Kind(
-        Machine.wormhole,
-        {"send": "send_s", "receive": "receive_s", "hop": "hop_s", "beta": "beta_s"},
-        {"gamma": "gamma_s", "copy": "copy_s", "all_port": "all_port"},
-    ),
+    "postal": ("t0", "lam"),
+    "hockney": ("alpha", "beta", "gamma"),
+    "loggp": ("latency", "overhead", "gap", "per_byte"),
+    "wormhole": ("send", "receive", "hop", "beta", "gamma", "copy", "all_port"),
 }
-_PARAMETERS = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.arguments))
-MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_PARAMETERS, "topology")
+"""By kind of machine, which is a constructor of `Machine`: the options for its arguments."""
+_OPTIONAL = ("gamma", "copy", "all_port")
+_ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
+_ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
+_ARGUMENTS |= {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
+"""By option, the constructor's argument."""
+MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_ARGUMENTS, "topology")
 """The names of all options that `machine_from` reads."""
 
 
@@ -131,9 +118,9 @@ def machine_from(
     shape: tuple[int, int] | None,
     combined: tuple[str, str] | None,
 ) -> ChosenMachine:
-    """The machine and the network that `machine_options` describe, for so many ranks.
+    """The machine and the network that `machine_options` describe.
 
-    nbytes: of the messages for which the quality of measured times counts.
+    ranks: of the problem.   nbytes: of the messages for which the quality of measured times counts.
     shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
     combined: operator and type, whose measured times count; None where nothing is combined.
     Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
@@ -141,9 +128,9 @@ def machine_from(
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
         checked_topology(topology, ranks, "a machine with a --topology")
-    parameters = {name: options[name] for name in _PARAMETERS if options[name] is not None}
+    parameters = {name: options[name] for name in _ARGUMENTS if options[name] is not None}
     others = [name for name in ("preset", "profile_path", "levels") if options[name] is not None]
-    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= kind.arguments.keys()]
+    kinds = [name for name, kind in _KINDS.items() if parameters.keys() <= {*kind}]
     if len(others) + bool(parameters) > 1 or not kinds:
         described = ", ".join(map(_typed, [*parameters, *others]))
         raise InvalidArgument(
@@ -184,7 +171,7 @@ def machine_from(
 def _placed(
     profile: Profile, ranks: int, placement: Placement | None, combined: tuple[str | None, ...]
 ) -> Machine:
-    """A profile's machine for so many ranks, with its levels if it has any."""
+    """A profile's machine for `ranks` ranks, with its levels if it has any."""
     if placement is None:
         return profile.machine_on(filled(profile.measurements, ranks), *combined)
     check_placement(placement, ranks)
@@ -193,7 +180,7 @@ def _placed(
 
 
 def _with_levels(text: str, ranks: int) -> Levels:
-    """The machine of --levels for so many ranks; raises InvalidArgument for other ones."""
+    """The machine of --levels; raises InvalidArgument if it places another number of ranks."""
     from collwise.model.level_notation import load, parse
     from collwise.model.level_presets import LEVEL_PRESETS
 
@@ -203,7 +190,7 @@ def _with_levels(text: str, ranks: int) -> Levels:
     elif name.strip().isalpha():  # placements have numbers
         preset = LEVEL_PRESETS.get(name.strip())
         if preset is None or not placement.strip():
-            known = ", ".join(f"{one.name}:{one.example}" for one in LEVEL_PRESETS.values())
+            known = ", ".join(f"{each.name}:{each.example}" for each in LEVEL_PRESETS.values())
             seen = (
                 "there is no such preset"
                 if preset is None
@@ -226,7 +213,7 @@ def _typed(name: str) -> str:
 
 def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
     """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
-    make, required, _ = _KINDS[kind]
+    required = [name for name in _KINDS[kind] if name not in _OPTIONAL]
     missing = [_typed(name) for name in required if name not in parameters]
     if missing:
         *names, last = missing
@@ -236,19 +223,19 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
             f"{listed} missing",
             "give " + ", ".join(map(_typed, required)),
         )
-    arguments = _KINDS[kind].arguments
+    make: Callable[..., Machine] = getattr(Machine, kind)
     try:
-        return make(**{arguments[name]: value for name, value in parameters.items()})
+        return make(**{_ARGUMENTS[name]: value for name, value in parameters.items()})
     except InvalidArgument as problem:
         for name in parameters:  # as the user knows it
-            if problem.asked == f"a machine's {arguments[name]}":
+            if problem.asked == f"a machine's {_ARGUMENTS[name]}":
                 asked = f"a {kind} machine with {_typed(name)}"
                 raise InvalidArgument(asked, problem.seen, problem.remedy) from None
         raise
 
 
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:
-    """The network that a paper's machine has for so many ranks.
+    """The network that a paper's machine has for `ranks` ranks.
 
     Its usual one if that has as many nodes; else a mesh of `shape` or near a square, a torus of
     three sizes near a cube, a hypercube.   Raises InvalidArgument where no hypercube fits.

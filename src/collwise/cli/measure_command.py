@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.cli import output
-from collwise.cli.delivery import deliver
 from collwise.cli.parameter_types import BUDGET, INTEGER, SIZES
 from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
@@ -74,4 +73,4 @@ def command(
         output.write(f"verdict  {profile.verdict}")
         output.write(*(f"advice   {line}" for line in profile.advice))
 
-    return partial(deliver, as_json, document, show, [partial(save, profile, save_path)])
+    return partial(output.deliver, as_json, document, show, [partial(save, profile, save_path)])

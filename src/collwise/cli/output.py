@@ -1,4 +1,7 @@
-"""What users see: tables and progress on a terminal, plain text in a pipe, JSON on request."""
+"""What users see: tables and progress on a terminal, plain text in a pipe, JSON on request.
+
+What was measured is shown first, and saved as far as it can be (`deliver`).
+"""
 
 import json
 import os
@@ -6,7 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +20,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from collwise.report.tables import Table
+from collwise.errors import CollwiseError
+from collwise.report.tables import Saved, Table
 from collwise.system.launcher import launched
 
 _TERMINAL = "COLLWISE_TERMINAL"
@@ -173,6 +177,46 @@ def write_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document, keys in their order; NaN and infinities become null."""
     finite = json.loads(msgspec.json.encode(document, enc_hook=float))
     click.echo(json.dumps(finite, indent=2, ensure_ascii=False))
+
+
+def deliver(
+    as_json: bool,
+    document: Callable[[], dict[str, Any]],
+    show: Callable[[], object],
+    savings: Iterable[Callable[[], Saved]],
+) -> None:
+    """Show results, and save them even if nobody reads or a file cannot be written.
+
+    document: as JSON, with what was saved.   show: prints them for people.   savings: each raises
+    CollwiseError where it cannot save.   Raises the last of those errors, after the others were
+    said and all else was done.
+    """
+    if as_json:
+        saved, troubles = _save(savings)
+        complete = document()
+        for files in saved:
+            complete |= files.document
+        write_json({**complete, "not_saved": list(map(str, troubles))})
+    else:
+        try:
+            show()
+        finally:
+            saved, troubles = _save(savings)
+        write(*(line for files in saved for line in files.lines))
+    for trouble in troubles[:-1]:
+        write(f"collwise: {trouble}", stream="err")
+    for trouble in troubles[-1:]:
+        raise trouble
+
+
+def _save(savings: Iterable[Callable[[], Saved]]) -> tuple[list[Saved], list[CollwiseError]]:
+    saved, troubles = [], []
+    for save in savings:
+        try:
+            saved.append(save())
+        except CollwiseError as trouble:
+            troubles.append(trouble)
+    return saved, troubles
 
 
 @contextmanager

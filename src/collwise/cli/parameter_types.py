@@ -51,15 +51,33 @@ class Integer(click.IntRange):
 
 
 class FilePath(click.Path):
-    """The path of a file or folder, which has a name."""
+    """The path of a file or folder, which has a name.
+
+    writes: it has to be writable: better refused now than after minutes of measuring.
+    suffixes: how the name may end; any way if there are none.
+    """
+
+    def __init__(
+        self, *, writes: bool = False, suffixes: tuple[str, ...] = (), folder: bool = False
+    ) -> None:
+        super().__init__(path_type=Path, file_okay=not folder)
+        self.writes = writes
+        self.suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The path; a usage error for an empty name."""
+        """The path; a usage error for a name that does not serve."""
         if value == "":
             self.fail(
                 f"the name is empty; name a {'file' if self.file_okay else 'folder'}", param, ctx
             )
-        return Path(os.fsdecode(super().convert(value, param, ctx)))
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if self.suffixes and path.suffix.lower() not in self.suffixes:
+            ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
+            remedy = f"give a name that ends in {' or '.join(self.suffixes)}"
+            self.fail(f"{path} {ending}; {remedy}", param, ctx)
+        if self.writes and (trouble := unwritable(path)):
+            self.fail(f"{path} {trouble}; name another file", param, ctx)
+        return path
 
 
 def _items(text: str, what: str) -> list[str]:
@@ -108,29 +126,22 @@ def _parse_collectives(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def writable(
-    ctx: click.Context, param: click.Parameter, path: Path | None, *, remedy: str = ""
-) -> Path | None:
-    """Refuse a file that cannot be written: better now than after minutes of measuring."""
-    if path is None:
-        return None
+def unwritable(path: Path) -> str:
+    """What keeps a file from being written; empty if nothing does."""
     absolute = Path(os.path.realpath(path))
     above = (p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
     folder = next(above, absolute)
-    trouble = ""
     if os.path.isdir(absolute):  # noqa: PTH112
-        trouble = "is a folder"
-    elif os.path.exists(absolute) and not os.path.isfile(absolute):  # noqa: PTH110, PTH113
-        trouble = _odd_file(absolute)
-    elif not folder.is_dir():
-        trouble = f"cannot be made: {folder} is no folder"
-    elif folder not in (absolute, *absolute.parents[:2]):
-        trouble = f"cannot be made: there is no folder {absolute.parents[1]}"
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        trouble = f"cannot be made: {folder} may not be written"
-    if trouble:
-        raise click.BadParameter(f"{path} {trouble}; {remedy or 'name another file'}", ctx, param)
-    return path
+        return "is a folder"
+    if os.path.exists(absolute) and not os.path.isfile(absolute):  # noqa: PTH110, PTH113
+        return _odd_file(absolute)
+    if not folder.is_dir():
+        return f"cannot be made: {folder} is no folder"
+    if folder not in (absolute, *absolute.parents[:2]):
+        return f"cannot be made: there is no folder {absolute.parents[1]}"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"cannot be made: {folder} may not be written"
+    return ""
 
 
 _held_open: list[int] = []
@@ -150,17 +161,10 @@ def _odd_file(path: Path) -> str:
     return "" if os.access(path, os.W_OK) else "may not be written"
 
 
-def drawable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a picture that cannot be written, or in a format that is not drawn."""
-    if path is not None and path.suffix.lower() not in (".png", ".svg"):
-        ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
-        remedy = "give a name that ends in .png or .svg"
-        raise click.BadParameter(f"{path} {ending}; {remedy}", ctx, param)
-    return writable(ctx, param, path)
-
-
-FILE = FilePath(path_type=Path)
-FOLDER = FilePath(file_okay=False, path_type=Path)
+FILE = FilePath()
+FOLDER = FilePath(folder=True)
+OUTPUT = FilePath(writes=True)
+PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,bytes,…", _parse_sizes)
 BUDGET = ParsedType("seconds", _parse_budget)

@@ -8,6 +8,7 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
 from collwise.profiles.records import FORMS, Form
+from collwise.report.tables import Saved
 
 
 @click.command("plan", cls=GroupedCommand)
@@ -47,19 +48,17 @@ def command(
     from collwise.report.plan_document import plan_document, served_document, served_lines
     from collwise.system import formatting
 
-    (machine, origin, topology, profile, notes, digits), problem = (
-        question.machine,
-        question.problem,
-    )
+    problem = question.problem
+    machine, origin, topology, profile, notes, digits = question.machine
     note = question.waiting_note("planning")
     with output.progress(as_json or not note, note) as progress:
         progress("simulating schedules", 0.0)
         plan = plan_for(problem, machine, algorithm, topology=topology, reason=question.reason)
-    pictures = None
+    saved = Saved([], {})
     if picture is not None:
         from collwise.report.schedule_files import draw_plan
 
-        pictures = draw_plan(plan, picture)
+        saved = draw_plan(plan, picture)
     served = {}
     if profile is not None and algorithm is None and topology is None:
         races = known_races(profile, problem.ranks)
@@ -68,10 +67,9 @@ def command(
     if as_json:
         document = {**plan_document(plan, origin), **served_document(profile, served)}
         document["machine_notes"] += notes
-        output.write_json({**document, **(pictures.document if pictures else {})})
+        output.write_json({**document, **saved.document})
         return
     line = f"machine      {machine.describe()}"
     noted = "\n".join([f"{line} ({origin})", *(f"note         {note}" for note in notes)])
     text = formatting.rounded(str(plan), digits).replace(line, noted, 1)
-    lines = [*text.splitlines(), *served_lines(profile, served)]
-    output.write(*lines, *(pictures.lines if pictures else ()))
+    output.write(*text.splitlines(), *served_lines(profile, served), *saved.lines)

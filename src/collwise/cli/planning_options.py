@@ -2,20 +2,19 @@
 
 import gc
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 import click
 
 from collwise.cli import output
-from collwise.cli.grouped_command import all_of
+from collwise.cli.grouped_command import gathered
 from collwise.cli.machine_options import (
     MACHINE_OPTIONS,
     ChosenMachine,
     machine_from,
     machine_options,
 )
-from collwise.cli.parameter_types import COLLECTIVE, FILE, RANKS, drawable
+from collwise.cli.parameter_types import COLLECTIVE, PICTURE, RANKS
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     ProblemOptions,
@@ -30,12 +29,11 @@ from collwise.schedule.problem import Problem, placed
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
 MANY_OBJECTS = 200_000
-"""After so many new ones Python looks for circles among them; lists of operations have none."""
+"""New objects after which Python looks for circles among them; lists of operations have none."""
 
 picture_option = click.option(
     "--picture",
-    type=FILE,
-    callback=drawable,
+    type=PICTURE,
     help="Draw the schedule into .svg or .png files: in time, as NAME-timeline; and in space, as"
     " NAME: its mesh with the load of the links, or its tree. What is combined by several ranks"
     " comes down no tree: in space it is drawn on the links of a mesh or a torus only.",
@@ -69,7 +67,9 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
 
     own: the command's own options.   In its docstring {collectives} stands for their names.
     """
-    options = [
+    add = gathered(
+        "question",
+        _question,
         click.argument("collective", type=COLLECTIVE, default="broadcast"),
         click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks."),
         bytes_option,
@@ -77,34 +77,27 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
         *own,
         output.json_option,
         machine_options,
-    ]
+    )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run(
-            collective: str, ranks: int, nbytes: int, request: ProblemOptions, **values: Any
-        ) -> Any:
-            gc.set_threshold(MANY_OBJECTS, 20, 20)
-            request.check([collective])
-            described = {name: values.pop(name) for name in MACHINE_OPTIONS}
-            if values.get("picture") is not None:
-                from collwise.report.schedule_files import check_ranks
+    def named(command: Callable[..., Any]) -> Any:
+        command.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
+        return add(command)
 
-                check_ranks(ranks)
-            combined = (request.op or OP, request.dtype or DTYPE)
-            machine = machine_from(
-                described,
-                ranks,
-                nbytes,
-                request.shape,
-                combined if COLLECTIVES[collective].combines else None,
-            )
-            problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
-            problem = placed(problem, machine.machine)
-            return command(question=PlanningQuestion(problem, reason, machine), **values)
+    return named
 
-        run.__doc__ = (command.__doc__ or "").format(collectives=COLLECTIVE_NAMES)
-        decorated: Callable[..., Any] = all_of(*options)(run)
-        return decorated
 
-    return add
+def _question(values: dict[str, Any]) -> PlanningQuestion:
+    gc.set_threshold(MANY_OBJECTS, 20, 20)
+    collective, ranks, nbytes = (values.pop(name) for name in ("collective", "ranks", "nbytes"))
+    request: ProblemOptions = values.pop("request")
+    request.check([collective])
+    described = {name: values.pop(name) for name in MACHINE_OPTIONS}
+    if values.get("picture") is not None:
+        from collwise.report.schedule_files import check_ranks
+
+        check_ranks(ranks)
+    combines = COLLECTIVES[collective].combines
+    combined = (request.op or OP, request.dtype or DTYPE) if combines else None
+    machine = machine_from(described, ranks, nbytes, request.shape, combined)
+    problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
+    return PlanningQuestion(placed(problem, machine.machine), reason, machine)

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from collwise.cli.grouped_command import all_of, grouped
+from collwise.cli.grouped_command import gathered, grouped
 from collwise.cli.parameter_types import INTEGER, SHAPE, SIZE, ParsedType
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -45,7 +45,7 @@ bytes_option = click.option(
 class Sources(NamedTuple):
     """The value of --sources: some ranks, or a number of them; every rank if neither is given."""
 
-    ranks: tuple[range, ...] | None = None
+    ranks: tuple[int, ...] | None = None
     number: int | None = None
 
 
@@ -69,11 +69,12 @@ def _parse_sources(text: str) -> Sources:
     if (count := sum(map(len, ranges))) > MAX_LISTED:
         remedy = f"give at most {MAX_LISTED}"
         raise InvalidArgument("sources", f"{count} ranks are too many for a list", remedy)
-    return Sources(tuple(ranges))
+    return Sources(tuple(chain(*ranges)))
 
 
-def _known_pattern(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    if name is not None and (name := name.replace("-", "_")) not in DISTRIBUTIONS:
+def _parse_pattern(text: str) -> str:
+    """The name of a distribution of sources; raises UnknownName."""
+    if (name := text.replace("-", "_")) not in DISTRIBUTIONS:
         raise UnknownName.of("source distribution", name, DISTRIBUTIONS)
     return name
 
@@ -118,7 +119,7 @@ class ProblemOptions:
         *,
         default_sources: bool = False,
     ) -> tuple[Problem, str]:
-        """The problem over so many ranks, and why contributions are combined in its order.
+        """The problem, and why contributions are combined in its order.
 
         nbytes: of the message, of everybody's vector, or of each source.   topology: its mesh is
         the shape if the options name none.   default_sources: take DEFAULT_SOURCES if the options
@@ -156,13 +157,10 @@ class ProblemOptions:
                 "nothing says which ranks have data",
                 "give --sources 0,5,9, or for instance --pattern equal --sources 3",
             )
-        listed = (range(ranks),) if self.sources.ranks is None else self.sources.ranks
-        number = self.sources.number
-        count = sum(map(len, listed)) if number is None else number
+        listed = range(ranks) if self.sources.ranks is None else self.sources.ranks
+        count = len(listed) if self.sources.number is None else self.sources.number
         check_amount(ranks, count, MAX_PLANNED, "its schedules name every source on every rank")
-        if self.pattern is not None:
-            return distribute(self.pattern, shape, count)
-        return tuple(rank for some in listed for rank in some)
+        return tuple(listed) if self.pattern is None else distribute(self.pattern, shape, count)
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
@@ -179,7 +177,14 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     """
     with_sources = grouped("S-to-p broadcasts")
     default = f"  [default: {default_sources}]" * bool(default_sources)
-    options = [
+    order_option = click.option(
+        "--order",
+        type=click.Choice(ORDERS),
+        help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
+    )
+    return gathered(
+        "request",
+        _request,
         click.option(
             "--root", type=INTEGER, default=0, help="Rank that sends, or gets the result."
         ),
@@ -192,12 +197,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             "--dtype",
             help=f"Type of the elements that are combined, as NumPy names it  [default: {DTYPE}]",
         ),
-        click.option(
-            "--order",
-            type=click.Choice(ORDERS),
-            help="Combine in this order at least (rank: that of the ranks)"
-            "  [default: what is legal].",
-        ),
+        *[order_option] * order,
         with_sources(
             "--sources",
             type=ParsedType("RANKS|NUMBER|all", _parse_sources),
@@ -207,8 +207,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
         ),
         with_sources(
             "--pattern",
-            metavar="NAME",
-            callback=_known_pattern,
+            type=ParsedType("name", _parse_pattern),
             help=f"So many sources in this pattern of the mesh: {', '.join(DISTRIBUTIONS)}.",
         ),
         with_sources(
@@ -218,18 +217,9 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             help="Mesh in which the ranks are seen, row by row"
             "  [default: the topology's, or near a square].",
         ),
-    ]
-    if not order:
-        del options[3]
+    )
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run(**values: Any) -> Any:
-            names = [field.name for field in fields(ProblemOptions)]
-            request = ProblemOptions(**{name: values.pop(name, None) for name in names})
-            return command(request=request, **values)
 
-        decorated: Callable[..., Any] = all_of(*options)(run)
-        return decorated
-
-    return add
+def _request(values: dict[str, Any]) -> ProblemOptions:
+    names = [field.name for field in fields(ProblemOptions)]
+    return ProblemOptions(**{name: values.pop(name, None) for name in names})

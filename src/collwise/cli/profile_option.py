@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from collwise.cli.delivery import Saved
-from collwise.cli.parameter_types import FILE, PLACEMENT, writable
+from collwise.cli.parameter_types import FILE, OUTPUT, PLACEMENT, unwritable
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.store import chosen, default_path, find
+from collwise.report.tables import Saved
 
 profile_option = click.option(
     "--profile",
@@ -27,16 +27,17 @@ placement_option = click.option(
 
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, --save's or the environment's, before measuring."""
-    if path is None and (named := chosen()):
-        writable(ctx, param, named, remedy=f"name another file in {ENVIRONMENT}")
-    return writable(ctx, param, path)
+    """Refuse a file of the environment's that cannot be written, before measuring."""
+    if path is None and (named := chosen()) and (trouble := unwritable(named)):
+        message = f"{named} {trouble}; name another file in {ENVIRONMENT}"
+        raise click.BadParameter(message, ctx, param)
+    return path
 
 
 save_option = click.option(
     "--save",
     "save_path",
-    type=FILE,
+    type=OUTPUT,
     callback=_can_be_saved,
     help="Where to save the profile  [default: beside others, by machine].",
 )

@@ -22,7 +22,7 @@ from collwise.errors import InvalidArgument, NoMPI, RanksLost
 from collwise.model.placement import check_placement
 from collwise.system import formatting
 from collwise.system.host import usable_cores
-from collwise.system.launcher import STATUS_FILE, launched, start, status_file
+from collwise.system.launcher import STATUS_FILE, Launched, launched, start, status_file
 
 _WORKING = "working"
 """The status that ranks leave once they have begun."""
@@ -69,16 +69,12 @@ def on_ranks(
                 command(comm=None, here=None, **options)()
                 return
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
-                count = ranks or default_ranks()
+                count = ranks or min(max(usable_cores(), 4), 16)
                 if (placement := options.get("placement")) is not None:
                     check_placement(placement, count)
                 sys.exit(_start(count, budget_s(options)))
             if not ours and launcher is not None and ranks not in (None, launcher.size):
-                raise InvalidArgument(
-                    f"{ranks} ranks (-n {ranks})",
-                    f"a launcher has started {launcher.size}",
-                    "leave out -n under a launcher",
-                )
+                raise already_started(ranks, launcher)
             from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
 
             comm = world()
@@ -94,9 +90,10 @@ def on_ranks(
     return decorate
 
 
-def default_ranks() -> int:
-    """How many ranks to start if nobody says: one for each core, at least 4 and at most 16."""
-    return min(max(usable_cores(), 4), 16)
+def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
+    """The error of -n under a launcher."""
+    seen = f"a launcher has started {launcher.size}"
+    return InvalidArgument(f"{ranks} ranks (-n {ranks})", seen, "leave out -n under a launcher")
 
 
 def _start(count: int, budget_s: float) -> int:

@@ -11,8 +11,9 @@ import msgspec
 
 from collwise.cli import output
 from collwise.cli.failures import ScriptEnd
-from collwise.cli.parameter_types import FILE, POSITIVE, writable
+from collwise.cli.parameter_types import OUTPUT, POSITIVE
 from collwise.cli.profile_option import profile_option
+from collwise.cli.ranks_option import already_started
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.profiles.profile import Profile
 from collwise.system.files import replace_file
@@ -54,8 +55,7 @@ class _ScriptCommand(click.Command):
 @click.option(
     "--json",
     "json_path",
-    type=FILE,
-    callback=writable,
+    type=OUTPUT,
     help="When the script ends, write the summary to a file, as JSON; collwise tune"
     " --from-summary reads it.",
 )
@@ -95,11 +95,7 @@ def command(
         if (launcher := launched()) is None:
             _check(profile_path, learn)
             sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))
-        raise InvalidArgument(
-            f"{ranks} ranks (-n {ranks})",
-            f"a launcher has started {launcher.size}",
-            "leave out -n under a launcher",
-        )
+        raise already_started(ranks, launcher)
     from collwise.mpi.runtime.script import run_script
 
     if json_path is not None:
@@ -144,7 +140,7 @@ def _check(profile_path: Path | None, learn: str | None) -> None:
 
 
 def _again() -> list[str]:
-    """The same command without its -n, for ranks."""
+    """The command line without its -n, for ranks."""
     words = list(sys.argv[1:])
     place = next(n for n, word in enumerate(words) if word[:2] == "-n" or word[:7] == "--ranks")
     taken = 2 if words[place] in ("-n", "--ranks") else 1

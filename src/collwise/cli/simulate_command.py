@@ -8,6 +8,7 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
 from collwise.cli.problem_options import MAX_SIMULATED, check_amount
+from collwise.report.tables import Saved
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
@@ -91,15 +92,15 @@ def command(
             reason=reason,
             progress=progress,
         )
-    pictures = None
+    saved = Saved([], {})
     if picture is not None:
         from collwise.report.schedule_files import draw_trace
 
-        pictures = draw_trace(simulated[0].trace, picture)
+        saved = draw_trace(simulated[0].trace, picture)
     if as_json:
         document = simulation_document(simulated, excluded, origin, reason)
         document["machine_notes"] += notes
-        output.write_json({**document, **(pictures.document if pictures else {})})
+        output.write_json({**document, **saved.document})
         return
     output.write(*heading(simulated[0], origin, reason), *(f"note         {n}" for n in notes))
     if len(simulated) == 1:
@@ -108,4 +109,4 @@ def command(
         output.write(formatting.rounded(bound_line(simulated[0]), digits))
         output.table(comparison_table(simulated).rounded(digits))
     output.write(*(f"left out     {name}: {why}" for name, why in excluded.items()))
-    output.write(*(pictures.lines if pictures else ()))
+    output.write(*saved.lines)

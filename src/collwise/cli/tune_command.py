@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.cli import output
-from collwise.cli.delivery import Saved, deliver
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, INTEGER, SIZES, writable
+from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, INTEGER, OUTPUT, SIZES
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
@@ -20,6 +19,7 @@ from collwise.cli.problem_options import (
 from collwise.cli.profile_option import placement_option, save, save_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.model.placement import Placement
+from collwise.report.tables import Saved
 from collwise.system.launcher import launched
 
 if TYPE_CHECKING:  # the help needs no MPI
@@ -66,18 +66,14 @@ def _check(options: dict[str, Any]) -> None:
 @click.option(
     "--report",
     "report_path",
-    type=FILE,
-    callback=writable,
+    type=OUTPUT,
     default=Path("collwise-report.html"),
     help="Where to write the HTML report; missing folders are made.",
 )
 @placement_option
 @save_option
 @output.json_option
-@on_ranks(
-    lambda options: options["budget"],
-    _check,
-)
+@on_ranks(lambda options: options["budget"], _check)
 def command(
     comm: "Communicator",
     here: "World",
@@ -141,4 +137,4 @@ def command(
         return Saved([f"report   {report_path}"], {"report_path": str(report_path)})
 
     savings = (partial(save, tuning.profile, save_path), report)
-    return partial(deliver, as_json, partial(tuning_document, tuning), show, savings)
+    return partial(output.deliver, as_json, partial(tuning_document, tuning), show, savings)

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from collwise.cli import output
-from collwise.cli.parameter_types import COLLECTIVE, FILE, RANKS, writable
+from collwise.cli.parameter_types import COLLECTIVE, FILE, OUTPUT, RANKS
 from collwise.cli.problem_options import ProblemOptions, bytes_option, problem_options
 from collwise.cli.profile_option import save
 from collwise.errors import InvalidArgument
@@ -94,14 +94,11 @@ def why(
     served = {form: verdict(known, problem, form) for form in FORMS}
     evidence = [race for race in known if (race.collective, race.ranks) == (collective, ranks)]
     if as_json:
-        document: dict[str, Any] = {
-            form: {"algorithm": said.algorithm, "because": said.because, "race": said.race}
-            for form, said in served.items()
-        }
+        document: dict[str, Any] = {form: call._asdict() for form, call in served.items()}
         document |= {"races": evidence, "profile_path": str(path)}
         output.write_json(msgspec.to_builtins(document))
         return
-    output.write(str(problem), *(f"{form:<12} {said}" for form, said in served.items()))
+    output.write(str(problem), *(f"{form:<12} {call}" for form, call in served.items()))
     output.write(f"profile      {remark or path.stem}")
     if evidence:
         output.table(races_table(evidence, f"Races of {collective} on {ranks} ranks"))
@@ -109,7 +106,7 @@ def why(
 
 @command.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("-o", "--out", type=FILE, required=True, callback=writable, help="File to write.")
+@click.option("-o", "--out", type=OUTPUT, required=True, help="File to write.")
 def merge(names: tuple[str, ...], out: Path) -> None:
     """Write what several profiles of one machine know into one file."""
     from collwise.tuning.saving import together
@@ -120,7 +117,7 @@ def merge(names: tuple[str, ...], out: Path) -> None:
 
 
 @command.command()
-@click.argument("out", type=FILE, callback=writable)
+@click.argument("out", type=OUTPUT)
 @click.option("--profile", "name", help="NAME of the profile.")
 def export(out: Path, name: str | None) -> None:
     """Write a profile to a file, for another user of this machine."""

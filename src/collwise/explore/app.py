@@ -9,9 +9,8 @@ import marimo
 
 app = marimo.App(width="full", app_title="collwise explore")
 
-
-@app.cell
-def _imports() -> Any:
+with app.setup:
+    from dataclasses import replace
     from fractions import Fraction
 
     import marimo as mo
@@ -19,11 +18,9 @@ def _imports() -> Any:
     from collwise.explore.questions import Question, choices, embedded
     from collwise.figures.style import svg
 
-    return Fraction, Question, choices, embedded, mo, svg
-
 
 @app.cell
-def _sliders(choices: Any, mo: Any) -> Any:
+def _sliders() -> Any:
     lists = {name: list(values) for name, values in choices().items()}
     wide = {"full_width": True}
     collective = mo.ui.dropdown(lists["collective"], "broadcast", label="collective", **wide)
@@ -42,13 +39,10 @@ def _sliders(choices: Any, mo: Any) -> Any:
 
 @app.cell
 def _asked(
-    Fraction: Any,  # noqa: N803
-    Question: Any,  # noqa: N803
     collective: Any,
     distribution: Any,
     lam: Any,
     machine: Any,
-    mo: Any,
     nbytes: Any,
     ranks: Any,
     sources: Any,
@@ -74,17 +68,12 @@ def _page(
     asked: Any,
     collective: Any,
     distribution: Any,
-    embedded: Any,
     lam: Any,
     machine: Any,
-    mo: Any,
     nbytes: Any,
     ranks: Any,
     sources: Any,
-    svg: Any,
 ) -> None:
-    from dataclasses import replace
-
     question = replace(asked, algorithm=algorithm.value)
     # Each control keeps its place: marimo would hand its value to whatever takes that place.
     controls = [collective, algorithm, machine, ranks, lam, nbytes]

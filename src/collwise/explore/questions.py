@@ -89,7 +89,7 @@ class Question:
 
     @cached_property
     def best(self) -> dict[str, Candidate]:
-        """Of every algorithm its best settings, the fastest algorithm first."""
+        """The best settings of every algorithm, the fastest algorithm first."""
         best: dict[str, Candidate] = {}
         for candidate in self.plan.candidates:
             best.setdefault(candidate.name, candidate)
@@ -97,7 +97,7 @@ class Question:
 
     @cached_property
     def shown(self) -> Candidate:
-        """What is drawn."""
+        """The algorithm and its settings that are drawn."""
         return self.best.get(self.algorithm, self.plan.choice)
 
     @cached_property

@@ -10,7 +10,7 @@ from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, beside, l
 from collwise.model.postal.alpha import AlphaRange
 
 LEAST_NAMED = 6
-"""A triangle of so many numbers of ranks has room for its name."""
+"""Numbers of ranks that a triangle needs to have room for its name."""
 
 
 @look()

@@ -1,7 +1,6 @@
 """Who holds which partial result after every step of combining [vandeGeijn1991 Figs 1, 2, 3, 5]."""
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from math import inf
 
 from matplotlib.axes import Axes
@@ -11,10 +10,9 @@ from matplotlib.patches import Rectangle
 
 from collwise.errors import InvalidArgument
 from collwise.figures.style import FAINT, GREEN, INK, MUTED, PAPER, WASH, WIDTH, draw_arrow, look
-from collwise.schedule.operations import Block, Combine, Recv, Send, Slot
+from collwise.schedule.operations import Combine, Recv, Send, Slot
 from collwise.schedule.program import Schedule
-from collwise.timing import Timing, Transfer
-from collwise.timing.times import Combining
+from collwise.timing import Timing
 
 MAX_RANKS = 16
 SHADES = LinearSegmentedColormap.from_list("contributions", [WASH, "#9fd8c8", GREEN])
@@ -89,58 +87,52 @@ def _draw_vector(
 def _states(timing: Timing, schedule: Schedule) -> Iterator[Held]:
     """What every rank holds at first, and after every second."""
     problem = schedule.problem
-    count = problem.nbytes // problem.itemsize
+    size = problem.itemsize
+    count = problem.nbytes // size
     slots: list[dict[int, list[_Part | None]]] = [
         {int(Slot.INPUT): [_Part(frozenset({rank})) for _ in range(count)]}
         for rank in range(problem.ranks)
     ]
-
-    def items(blocks: Sequence[Block]) -> list[int]:
-        size = problem.itemsize
-        return [i for b in blocks for i in range(b.offset // size, b.end // size)]
-
-    events: list[tuple[Fraction, int, Transfer | Combining]] = [
-        *((t.received, RECEIVE, t) for t in timing.transfers),
-        *((c.end, COMBINE, c) for c in timing.combines),
-        *((t.start, SEND, t) for t in timing.transfers),
-    ]
     travelling: dict[tuple[int, int], list[_Part]] = {}
+    """By the place of its receive: what a message brings."""
     history: list[tuple[float, list[dict[int, list[_Part | None]]]]] = []
     steps = 0
 
-    def write(rank: int, slot: int, where: list[int], parts: list[_Part]) -> None:
-        into = slots[rank].setdefault(slot, [None] * count)
-        for i, part in zip(where, parts, strict=True):
-            into[i] = part
+    def items(op: Send | Recv | Combine) -> list[int]:
+        return [i for b in op.blocks for i in range(b.offset // size, b.end // size)]
 
-    def read(rank: int, slot: int, where: list[int], when: float) -> list[_Part]:
-        parts = [part for i in where if (part := slots[rank][slot][i])]
+    def read(rank: int, slot: int, op: Send | Combine, when: float) -> list[_Part]:
+        parts = [part for i in items(op) if (part := slots[rank][slot][i])]
         for part in parts:
             part.last_read = when
         return parts
 
-    for when, kind, happened in sorted(events, key=lambda event: event[:2]):
-        time = float(when)
+    def write(rank: int, slot: int, op: Recv | Combine, parts: list[_Part]) -> None:
+        into = slots[rank].setdefault(slot, [None] * count)
+        for i, part in zip(items(op), parts, strict=True):
+            into[i] = part
+
+    places = [(t, (t.source, t.place_at_source), (t.target, t.place_at_target))
+              for t in timing.transfers]  # fmt: skip
+    events = [
+        *((t.received, RECEIVE, to, to) for t, _, to in places),
+        *((c.end, COMBINE, (c.rank, c.place), (c.rank, c.place)) for c in timing.combines),
+        *((t.start, SEND, at, to) for t, at, to in places),
+    ]
+    for when, _, (rank, place), receive in sorted(events, key=lambda event: event[:2]):
+        time, op = float(when), schedule.lists[rank][place]
         if int(time) > steps:
             history.append((steps, [{s: [*v] for s, v in own.items()} for own in slots]))
             steps = int(time)
-        if isinstance(happened, Combining):
-            op = schedule.lists[happened.rank][happened.place]
-            assert isinstance(op, Combine)
-            where = items(op.blocks)
-            both = (read(happened.rank, slot, where, time) for slot in (op.left, op.right))
-            combined = [_Part(a.ranks | b.ranks) for a, b in zip(*both, strict=True)]
-            write(happened.rank, op.into, where, combined)
-        elif kind == SEND:
-            op = schedule.lists[happened.source][happened.place_at_source]
-            assert isinstance(op, Send)
-            parts = read(happened.source, op.slot, items(op.blocks), time)
-            travelling[happened.source, happened.place_at_source] = parts
-        else:
-            op = schedule.lists[happened.target][happened.place_at_target]
-            assert isinstance(op, Recv)
-            sent = travelling[happened.source, happened.place_at_source]
-            write(happened.target, op.slot, items(op.blocks), [_Part(p.ranks) for p in sent])
+        match op:
+            case Combine():
+                both = (read(rank, slot, op, time) for slot in (op.left, op.right))
+                combined = [_Part(a.ranks | b.ranks) for a, b in zip(*both, strict=True)]
+                write(rank, op.into, op, combined)
+            case Send():
+                travelling[receive] = read(rank, op.slot, op, time)
+            case Recv():
+                write(rank, op.slot, op, [_Part(part.ranks) for part in travelling.pop(receive)])
     history.append((inf, slots))
     for rank, own in enumerate(slots):
         if problem.output_of(rank):

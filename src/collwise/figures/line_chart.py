@@ -109,8 +109,8 @@ def line_chart(
     return figure
 
 
-def _alike(one: Curve, other: Curve) -> bool:
-    """Whether at most values the two look the same."""
-    pairs = [(value, other.values[at]) for at, value in one.values.items() if at in other.values]
+def _alike(line: Curve, other: Curve) -> bool:
+    """Whether two lines look the same at most of the values of the first."""
+    pairs = [(value, other.values[at]) for at, value in line.values.items() if at in other.values]
     same = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b)) for a, b in pairs)
-    return same > len(one.values) / 2
+    return same > len(line.values) / 2

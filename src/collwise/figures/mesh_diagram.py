@@ -29,7 +29,7 @@ HEAT = LinearSegmentedColormap.from_list("load", ["#f7e0a3", "#eca63c", VERMILIO
 NODE_DISTANCE = 0.9
 """Inches from one node to the next, where there is room."""
 CLOSE = 0.42
-"""The same where no links are drawn between them."""
+"""Inches from one node to the next where no links are drawn between them."""
 COLOUR_BAR = 1.5
 """Inches beside the mesh, for the colours of its links."""
 MAX_INCHES = 10.0

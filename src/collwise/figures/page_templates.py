@@ -1,16 +1,14 @@
-"""What HTML pages share: the templates beside this module, their look, pictures on the page.
+"""The templates of HTML pages, which lie beside this module, and how they write numbers.
 
 Whatever comes from outside is escaped; only a picture's SVG is inserted as it is.
 """
 
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from collwise.figures.report_pictures import Picture
 from collwise.figures.style import THEME
 from collwise.system import formatting
 
@@ -41,12 +39,3 @@ def _environment() -> Environment:
 def template(name: str) -> Template:
     """A page's template, which may include `page_style.css.jinja`."""
     return _environment().get_template(name)
-
-
-def inline(picture: Picture, number: int) -> Picture:
-    """The picture as a page needs it: named for those who cannot see it, its identifiers unique."""
-    text = picture.svg
-    for before in (' id="', "url(#", ' href="#'):
-        text = text.replace(before, f"{before}p{number}-")
-    name = Markup('<svg role="img" aria-label="{}"').format(picture.title)
-    return replace(picture, svg=Markup(text.replace("<svg", name, 1)))  # it alone is not escaped

@@ -48,15 +48,15 @@ def speedups(
     forms = {form: shown for form, shown in forms.items() if shown}
     if not forms:
         return style.note("No race against the library's own: there is no speed-up to show.")
-    every = [race for shown in forms.values() for race in shown]
-    gains = [race.speedup(race.best) for race in every]
-    predicted = [gain for race in every if (gain := _predicted(race))]
+    all_shown = [race for shown in forms.values() for race in shown]
+    gains = [race.speedup(race.best) for race in all_shown]
+    predicted = [gain for race in all_shown if (gain := _predicted(race))]
     middles = [gain.middle for gain in gains]
     reach = max(max(middles) / min(middles), 2.0) ** 0.5
     low = max(min(gain.low for gain in gains), min(middles) / reach)
     high = min(max(gain.high for gain in gains), max(middles) * reach)
     low, high = min([low, *predicted]), max([high, *predicted])
-    looks = _looks(_short_name(race.best) for race in every)
+    looks = _looks(_short_name(race.best) for race in all_shown)
     figure = Figure((style.WIDTH, 3.8))
     panels = figure.subplots(1, len(forms), sharey=True, squeeze=False)[0]
     for axes, (form, shown) in zip(panels, forms.items(), strict=True):
@@ -67,10 +67,13 @@ def speedups(
         size_axis(axes, [race.nbytes for race in shown], what)
         axes.set_title(form)
         _draw_speedups(axes, shown, looks, bounds_s)
-    handles = _name_handles(looks)
     chosen = {"clearly ahead: chosen": MUTED, "not clearly: library's own stays": PAPER}
-    for text, face in chosen.items():
-        handles.append(Line2D([], [], ls="", marker="o", color=MUTED, mfc=face, label=text))
+    points = [*((*look, look[0], name) for name, look in looks.items()),
+              *((MUTED, "o", face, text) for text, face in chosen.items())]  # fmt: skip
+    handles: list[Artist] = [
+        Line2D([], [], ls="", color=colour, marker=marker, mfc=face, label=label)
+        for colour, marker, face, label in points
+    ]
     if predicted:
         handles.append(Line2D([], [], ls=":", marker="D", label="as predicted", **_HOLLOW))
     if bounds_s:
@@ -81,7 +84,7 @@ def speedups(
 
 
 def _with_speedup(races: Iterable[Race]) -> list[Race]:
-    """Those in which a schedule ran beside the library's own."""
+    """The races in which a schedule ran beside the library's own."""
     return [
         race
         for race in comparable_races(races)
@@ -149,10 +152,3 @@ def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
         name: (colours[i % len(colours)], markers[(i + i // len(colours)) % len(markers)])
         for i, name in enumerate(dict.fromkeys(names))
     }
-
-
-def _name_handles(looks: Mapping[str, tuple[str, str]]) -> list[Artist]:
-    return [
-        Line2D([], [], ls="", color=colour, marker=marker, label=name)
-        for name, (colour, marker) in looks.items()
-    ]

@@ -1,4 +1,4 @@
-"""The report's pictures, each with a title and a caption that teaches how to read it."""
+"""The report's pictures, each with a title; the page has captions that teach to read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,14 @@ from collwise.timing import Timing
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture on the page.  svg: one <svg> element, as `style.svg` gives it; not escaped."""
+    """A picture on the page.
 
+    kind: whose caption the page gives it.   svg: one <svg> element, as `style.svg` gives it; not
+    escaped.
+    """
+
+    kind: str
     title: str
-    caption: str
     svg: str
 
 
@@ -37,7 +41,7 @@ def machine_picture(profile: Profile) -> Picture:
     title = "The machine: t0 and λ"
     if names := [level.name for level in profile.levels]:
         title += f" {crossing(names, len(names) + 1)}"
-    return Picture(title, _LATENCY, svg(latency_curves(profile)))
+    return Picture("Machine", title, svg(latency_curves(profile), title))
 
 
 def race_picture(
@@ -48,7 +52,7 @@ def race_picture(
 ) -> Picture:
     """A collective's speed-ups; arguments as of `speedups`."""
     title = f"Speed-up of {collective} over the library's own"
-    return Picture(title, SPEEDUPS, svg(speedups(races, blocking, bounds_s)))
+    return Picture("Speed-up", title, svg(speedups(races, blocking, bounds_s), title))
 
 
 def schedule_figures(
@@ -75,52 +79,10 @@ def schedule_figures(
 
 
 def schedule_pictures(timing: Timing, schedule: Schedule, *settings: Any) -> tuple[Picture, ...]:
-    """The same as pictures of the report.   settings: the other arguments of `schedule_figures`."""
+    """A schedule's pictures for the report.   settings: other arguments of `schedule_figures`."""
     *algorithm, problem = schedule_title(schedule).split("\n")
     what = f"{' '.join(algorithm)}, {problem}"
-    figures = schedule_figures(timing, schedule, *settings)
     return tuple(
-        Picture(f"{kind}: {what}", _SCHEDULE[kind], svg(figure)) for kind, figure in figures.items()
+        Picture(kind, title := f"{kind}: {what}", svg(figure, title))
+        for kind, figure in schedule_figures(timing, schedule, *settings).items()
     )
-
-
-_LATENCY = (
-    "Above: λ, the time until a message is received as a multiple of the time for which it keeps"
-    " its sender busy. At λ = 1 a binomial tree is best; the larger λ, the longer the informed"
-    " ranks go on sending before those they informed can help, and the wider the best tree. Below:"
-    " the two times themselves, t0 (filled) and λ·t0 (hollow). Plans use the values of non-blocking"
-    " sends. Triangles are the two experiments on their own: where they lie apart, distrust the"
-    " point between them. Dotted lines mark where the library changes its protocol; no curve is"
-    " drawn across. The two ways of sending are shifted a little to the left and right of their"
-    " size, so that both can be seen; intervals that leave the picture are cut."
-)
-SPEEDUPS = (
-    "One point per size: the library's own median time divided by that of collwise's fastest"
-    " schedule, with its 95 % interval. Above the heavy line collwise is faster. A point is filled"
-    " where even the low end of its interval is clearly above 1; elsewhere the library's own stays."
-    " Diamonds are what the model predicted for the same schedule; above the thin line no schedule"
-    " can be, on a machine as it was measured. Blocking calls are compared with the library's"
-    " blocking form, persistent ones with the faster of its two."
-)
-_SCHEDULE = {
-    "Tree": (
-        "Time runs downwards. A node is a rank, as low as the moment at which it first receives"
-        " something; an edge is the message that brought it. The rank that a sender informs first"
-        " stands farthest to the left, since its subtree has most time to grow. A good tree is"
-        " level at the bottom: no rank finishes long before the others. These are ideal times by"
-        " the measured t0 and λ, not a trace of a run."
-    ),
-    "Mesh": (
-        "The ranks as a mesh, row by row, as the algorithms see them; filled are those that have"
-        " data. Where links are drawn, an arrow is the darker and the wider the longer its link was"
-        " busy."
-    ),
-    "Timeline": (
-        "One row per rank. A blue bar is a send, for as long as it keeps its sender busy; it"
-        " carries the rank it goes to, where there is room. An arrow leads from its end to the"
-        " moment at which the receiver holds the message. Other bars are combining. The pale part"
-        " of a row is time in which the rank holds data: where no bar covers it, the rank could"
-        " send but has nothing left to do. The dashed line is the completion. These are ideal"
-        " times, too."
-    ),
-}

@@ -14,7 +14,7 @@ from collwise.system import formatting
 from collwise.timing import Timing
 
 LETTERS = 72
-"""Of a line of a title: more may not fit."""
+"""Letters in a line of a title; more may not fit."""
 
 
 def schedule_title(schedule: Schedule, completion: str = "") -> str:
@@ -50,7 +50,7 @@ def nothing_to_draw(timing: Timing, schedule: Schedule) -> Figure:
 
 
 LEVEL_COLOURS = (MUTED, PURPLE, VERMILION, OCHRE)
-"""Of messages inside a node, between nodes, between racks, and farther."""
+"""Colours of messages inside a node, between nodes, between racks, and farther."""
 
 
 def level_colour(placement: Placement | None, source: int, target: int) -> str:

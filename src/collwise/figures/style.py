@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from html import escape
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
@@ -113,10 +114,8 @@ def beside(
 
 def draw_arrow(axes: Axes, begin: Any, end: Any, **look: Any) -> None:
     """Draw an arrow whose head is small however long it is."""
-    arrow = FancyArrowPatch(begin, end, **look)
-    arrow.set_arrowstyle("-|>", head_length=3.2, head_width=1.5)
-    arrow.set_mutation_scale(1)
-    axes.add_patch(arrow)
+    head = "-|>,head_length=3.2,head_width=1.5"
+    axes.add_patch(FancyArrowPatch(begin, end, arrowstyle=head, mutation_scale=1, **look))
 
 
 def note(text: str, *, title: str = "") -> Figure:
@@ -138,13 +137,14 @@ def _lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def svg(figure: Figure) -> str:
+def svg(figure: Figure, title: str = "") -> str:
     """The picture as one <svg> element for an HTML page; equal figures give equal text.
 
-    Its identifiers are no other picture's, so that a page can have several.
+    title: what the picture is, for those who cannot see it.
 
-    Its background is transparent, and each colour of THEME is `var(--name, the light one)`, so that
-    a dark page can redefine them.  Its natural width is `--natural`.
+    Its identifiers are no other picture's, so that a page can have several.  Its background is
+    transparent, and each colour of THEME is `var(--name, the light one)`, so that a dark page can
+    redefine them.  Its natural width is `--natural`.
     """
     file = StringIO()
     with look():
@@ -157,7 +157,7 @@ def svg(figure: Figure) -> str:
     # matplotlib's are different every time; ours only in every picture
     used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^)"]+)', body))
     drawn = re.sub(r'(?: id="|url\(#|href="#)[^)"]*', "", body)
-    own = sha256(drawn.encode()).hexdigest()[:8]
+    own = sha256(f"{title}{drawn}".encode()).hexdigest()[:8]
     names = {identifier: f"i{own}-{number}" for number, identifier in enumerate(used)}
     body = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", body)
     body = re.sub(r'(url\(|href=")#([^)"]+)', lambda m: f"{m[1]}#{names[m[2]]}", body)
@@ -165,8 +165,9 @@ def svg(figure: Figure) -> str:
     for name, (light, _) in THEME.items():
         body = body.replace(light, f"var(--{name}, {light})")
     width, height = (f"{72 * inches:g}" for inches in figure.get_size_inches())
+    named = f' role="img" aria-label="{escape(title)}"' if title else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt"'
+        f'<svg{named} xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt"'
         f' viewBox="0 0 {width} {height}" style="--natural: {width}pt; stroke-linejoin: round;'
         f' stroke-linecap: butt">\n{body}'
     )
@@ -175,14 +176,10 @@ def svg(figure: Figure) -> str:
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """Write the picture on white as .png or .svg, by the suffix; returns the path.
 
-    Missing folders are made.  Raises InvalidArgument for another suffix, or if the file cannot be
-    written.
+    Missing folders are made.  Raises InvalidArgument if the file cannot be written.
     """
     target = Path(path)
-    asked, suffix = f"save a picture as {target}", target.suffix.lower()
-    if suffix not in (".png", ".svg"):
-        instead = "give a name that ends in .png or .svg"
-        raise InvalidArgument(asked, f"its suffix is {target.suffix!r}", instead)
+    suffix = target.suffix.lower()
     try:
         with look():
             undated = {"Date": None} if suffix == ".svg" else {}
@@ -191,5 +188,6 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
             figure.savefig(image, format=suffix[1:], metadata=undated)
         replace_file(target, image.getvalue())
     except OSError as error:
+        asked = f"save a picture as {target}"
         raise InvalidArgument(asked, error.strerror or str(error), "name another file") from error
     return target

@@ -7,8 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from collwise.errors import InvalidArgument
-from collwise.figures.page_templates import inline, template
-from collwise.figures.report_pictures import Picture
+from collwise.figures.page_templates import template
 from collwise.figures.style import save, svg
 from collwise.papers.claims import VERDICTS, Verdict, counted
 from collwise.papers.exhibits import HERE
@@ -50,19 +49,18 @@ def markdown(reproductions: Sequence[Reproduction]) -> str:
 def page(reproductions: Sequence[Reproduction]) -> str:
     """Everything as one HTML5 page."""
     papers = []
-    number = 0
     for reproduction in reproductions:
         exhibits = []
         for exhibit in reproduction.paper.exhibits:
             for name in (exhibit.id, exhibit.id + HERE):
                 if name not in reproduction.drawn:
                     continue
-                drawn, number = reproduction.drawn[name], number + 1
+                drawn = reproduction.drawn[name]
                 here = name.endswith(HERE)
                 kind = "measured here" if here else exhibit.kind
                 picture = None
                 if isinstance(drawn, Figure):
-                    picture = inline(Picture(exhibit.title, "", svg(drawn)), number).svg
+                    picture = svg(drawn, exhibit.title)
                 exhibits.append((name, exhibit, kind, picture, None if picture else drawn))
         findings = reproduction.findings
         papers.append(

@@ -6,14 +6,13 @@ takes seconds: only the rank that writes the report imports this module.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from math import exp, log
 from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any
 
 from collwise.errors import InvalidArgument
-from collwise.figures.page_templates import inline, template
+from collwise.figures.page_templates import template
 from collwise.figures.race_charts import comparable_races
 from collwise.figures.report_pictures import (
     Picture,
@@ -24,7 +23,6 @@ from collwise.figures.report_pictures import (
 from collwise.measure.race import MARGIN
 from collwise.profiles.fingerprint import LABELS
 from collwise.report.schedule_files import LARGEST_DRAWN, settings_of
-from collwise.report.tables import Table
 from collwise.report.tuning_tables import (
     call,
     combining_table,
@@ -46,24 +44,6 @@ MAX_SCHEDULES = 3
 """Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
 
 
-class TableCell(NamedTuple):
-    """A race in the overview: its size, the speed-up, and whether collwise's schedule serves."""
-
-    size: str
-    speedup: str
-    won: bool
-
-
-class Section(NamedTuple):
-    """A collective: its picture, its calls, every competitor, and the schedules that won."""
-
-    title: str
-    picture: Picture
-    calls: Table
-    races: Sequence[Table]
-    schedules: Sequence[Picture]
-
-
 def write_report(tuning: Tuning, path: Path) -> Path:
     """Write the HTML report of a session; the file is replaced as a whole.  Returns `path`.
 
@@ -82,8 +62,8 @@ def write_report(tuning: Tuning, path: Path) -> Path:
 
 def render(tuning: Tuning) -> str:
     """The report as one self-contained HTML5 page."""
-    profile, numbers = tuning.profile, count()
-    sections = list(_sections(tuning, numbers))
+    profile = tuning.profile
+    collectives = dict.fromkeys(outcome.race.collective for outcome in tuning.outcomes)
     return template("report_page.html.jinja").render(
         title=f"Collectives on {profile.provenance.ranks} ranks, {profile.fingerprint.mpi_library}",
         profile=profile,
@@ -91,9 +71,9 @@ def render(tuning: Tuning) -> str:
         stable=profile.verdict == "stable",
         lead=_lead(tuning),
         overview=_overview(tuning.outcomes),
-        sections=sections,
+        sections=[_section(tuning, collective) for collective in collectives],
         dropped=sum(outcome.race.dropped for outcome in tuning.outcomes),
-        machine=next(_drawn([machine_picture(profile)], numbers)),
+        machine=machine_picture(profile),
         measured=[
             *([levels_table(profile)] if profile.levels else []),
             measured_table(profile),
@@ -106,26 +86,21 @@ def render(tuning: Tuning) -> str:
     )
 
 
-def _drawn(pictures: Iterable[Picture], numbers: Iterator[int]) -> Iterator[Picture]:
-    return (inline(picture, next(numbers)) for picture in pictures)
-
-
-def _sections(tuning: Tuning, numbers: Iterator[int]) -> Iterator[Section]:
-    for collective in dict.fromkeys(outcome.race.collective for outcome in tuning.outcomes):
-        outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
-        blocking, persistent = (
-            [decision.plain_race for decision in form]
-            for form in zip(*(outcome.decisions for outcome in outcomes), strict=True)
-        )
-        bounds_s = {o.race.nbytes: o.plan.lower_bound_s for o in outcomes}
-        picture = race_picture(collective, persistent, blocking, bounds_s)
-        yield Section(
-            f"{collective} ({kind_of(collective).methods[0]})",
-            next(_drawn([picture], numbers)),
-            tuning_table(replace(tuning, outcomes=outcomes)),
-            [race_table(outcome, _race_title(outcome)) for outcome in outcomes],
-            list(_drawn(_winners(outcomes), numbers)),
-        )
+def _section(tuning: Tuning, collective: str) -> dict[str, Any]:
+    """A collective: its picture, its calls, every competitor, and the schedules that won."""
+    outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
+    blocking, persistent = (
+        [decision.plain_race for decision in form]
+        for form in zip(*(outcome.decisions for outcome in outcomes), strict=True)
+    )
+    bounds_s = {o.race.nbytes: o.plan.lower_bound_s for o in outcomes}
+    return {
+        "title": f"{collective} ({kind_of(collective).methods[0]})",
+        "picture": race_picture(collective, persistent, blocking, bounds_s),
+        "calls": tuning_table(replace(tuning, outcomes=outcomes)),
+        "races": [race_table(outcome, _race_title(outcome)) for outcome in outcomes],
+        "schedules": list(_winners(outcomes)),
+    }
 
 
 def _race_title(outcome: Outcome) -> str:
@@ -150,13 +125,14 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
         yield from schedule_pictures(trace.timing, trace.schedule, *settings_of(trace))
 
 
-def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[TableCell]]:
-    """By call: what came of its races."""
-    rows: dict[str, list[TableCell]] = {}
+def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
+    """By call its races: the size, the speed-up, and whether collwise's schedule serves."""
+    rows: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes:
         for decision in outcome.decisions:
             speedup = f"{decision.speedup.middle:.2f}×" if decision.raced else "–"
-            cell = TableCell(size_of(outcome.plan.problem), speedup, decision.used == "collwise")
+            won = decision.used == "collwise"
+            cell = {"size": size_of(outcome.plan.problem), "speedup": speedup, "won": won}
             rows.setdefault(call(decision), []).append(cell)
     return rows
 

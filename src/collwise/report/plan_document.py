@@ -52,23 +52,23 @@ def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> lis
     made = profile.provenance
     measured = f"measured on {formatting.count(made.ranks, 'rank')} at {made.created}"
     measured += f" with the {made.engine} engine" * bool(made.engine)
-    lines = [f"{form:<13}{said}" for form, said in served.items()]
+    lines = [f"{form:<13}{verdict}" for form, verdict in served.items()]
     return [f"profile      {profile.verdict}; {measured}", *lines]
 
 
 def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> dict[str, Any]:
-    """The same as JSON."""
+    """What `served_lines` says, as JSON."""
     if profile is None:
         return {}
     calls = {
-        form: {"algorithm": said.algorithm, "because": said.because}
-        for form, said in served.items()
+        form: {"algorithm": verdict.algorithm, "because": verdict.because}
+        for form, verdict in served.items()
     }
     return {"profile_verdict": profile.verdict, "served": calls}
 
 
 def notes(problem: Problem, machine: Machine) -> list[str]:
-    """What is seldom meant about a machine, for messages of a problem's size."""
+    """Properties of a machine that its author hardly meant, for messages of a problem's size."""
     return list(machine.oddities(problem.nbytes)) if isinstance(machine, Levels) else []
 
 

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from collwise.errors import InvalidArgument
 from collwise.figures.report_pictures import schedule_figures
@@ -11,6 +10,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
+from collwise.report.tables import Saved
 from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 
@@ -18,50 +18,27 @@ LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
 """Ranks, and messages: larger schedules are not drawn."""
 
 
-class ScheduleFiles(NamedTuple):
-    """The files of a schedule's pictures.
-
-    space: its tree or its mesh; None where it has neither.   time: its timeline.
-    """
-
-    space: Path | None
-    time: Path
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files that were written."""
-        return [path for path in self if path is not None]
-
-    @property
-    def lines(self) -> list[str]:
-        """The files, for people."""
-        space = self.space or "none in space: what is combined does not come down a tree"
-        return [f"picture      {space}", f"timeline     {self.time}"]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The files as JSON."""
-        return {"pictures": [str(path) for path in self.paths]}
-
-
-def draw_plan(plan: Plan, path: Path) -> ScheduleFiles:
+def draw_plan(plan: Plan, path: Path) -> Saved:
     """Simulate the planned schedule, and draw it as `draw_trace` does."""
     _check_drawable(plan.schedule)
     return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
 
-def draw_trace(trace: Trace, path: Path) -> ScheduleFiles:
+def draw_trace(trace: Trace, path: Path) -> Saved:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
     What combines without links is no tree of messages: it is drawn in time only.
     path: .png or .svg; missing folders are made.
-    Raises InvalidArgument for other suffixes, or too many ranks to draw.
+    Raises InvalidArgument for too many ranks to draw.
     """
     _check_drawable(trace.schedule)
     figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))
     *in_space, in_time = figures.values()
-    space = save(in_space[0], path) if in_space else None
-    return ScheduleFiles(space, save(in_time, path.with_stem(f"{path.stem}-timeline")))
+    files = [str(save(figure, path)) for figure in in_space]
+    files.append(str(save(in_time, path.with_stem(f"{path.stem}-timeline"))))
+    tree = files[0] if in_space else "none in space: what is combined does not come down a tree"
+    lines = [f"picture      {tree}", f"timeline     {files[-1]}"]
+    return Saved(lines, {"pictures": files})
 
 
 def settings_of(trace: Trace) -> tuple[Fraction | None, Topology | None, tuple[str, ...]]:
@@ -87,7 +64,7 @@ def check_ranks(ranks: int) -> None:
 
 
 def _check_drawable(schedule: Schedule) -> None:
-    """The same, and for more messages."""
+    """Raise InvalidArgument for more ranks or messages than can be drawn."""
     check_ranks(schedule.ranks)
     about = schedule.about_messages()
     if about > MAX_DRAWN:

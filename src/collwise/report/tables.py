@@ -1,13 +1,20 @@
-"""A table as data: the terminal and the HTML page derive from the same one."""
+"""What reports are made of: tables as data, and what was saved."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from collwise.system.formatting import rounded
 
 
+class Saved(NamedTuple):
+    """What was written into files: lines for people, and the same as JSON."""
+
+    lines: list[str]
+    document: dict[str, Any]
+
+
 class Table(NamedTuple):
-    """A table of ready-made text.
+    """A table of ready-made text, from which the terminal and the HTML page derive.
 
     rows: cells by column title, in the order of the columns; every row has the same titles.
     optional: titles of columns without which it can still be read, the first to be left out first.
@@ -23,7 +30,7 @@ class Table(NamedTuple):
         return list(self.rows[0]) if self.rows else []
 
     def rounded(self, digits: int) -> "Table":
-        """The same with no more digits in its times than are known, as `formatting.rounded`."""
+        """A copy whose times have no more digits than are known, as `formatting.rounded`."""
         rows = [
             {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
         ]

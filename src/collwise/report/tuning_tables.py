@@ -147,9 +147,10 @@ def levels_table(profile: Profile) -> Table:
     """
     names = [level.name for level in profile.levels]
     rows = []
-    every = [*(level.points for level in profile.levels), profile.points]
-    for number, points in enumerate(every, 1):
-        ports = {t.nbytes: t for t in profile.levels[number - 2].port} if number > 1 else {}
+    measured = [*(level.points for level in profile.levels), profile.points]
+    left = [(), *(level.port for level in profile.levels)]
+    for number, (points, times) in enumerate(zip(measured, left, strict=True), 1):
+        ports = {time.nbytes: time for time in times}
         rows += [
             {
                 "messages": crossing(names, number),
@@ -196,7 +197,7 @@ def _times_between(ends_s: tuple[float, float] | None, like_s: float) -> str:
 
 
 def hockney_table(profile: Profile) -> Table:
-    """The same times as α + nβ: one row for every protocol."""
+    """Times until messages are received as α + nβ: one row for every protocol."""
     rows = [
         {
             "sizes": f"{formatting.size(line.first)} … {formatting.size(line.last)}",

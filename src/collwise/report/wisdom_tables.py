@@ -1,4 +1,4 @@
-"""What is known of machines: the saved profiles, the races of one, and the evidence for a call."""
+"""Saved profiles, and the races that one of them knows."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -30,7 +30,11 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 "mpi_library": profile.fingerprint.mpi_library,
                 "layout": profile.fingerprint.layout,
                 "cpu_model": profile.fingerprint.cpu_model,
+<<<<<<< HEAD
                 "measured": [one.provenance.placement for one in profile.every],
+=======
+                "measured": [campaign.provenance.placement for campaign in measured],
+>>>>>>> front
                 "races": {str(ranks): number for ranks, number in sorted(races.items())},
                 "created": profile.provenance.created,
                 "verdict": profile.verdict,
@@ -40,19 +44,19 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def list_table(documents: Iterable[dict[str, Any]]) -> Table:
-    """The same as a table."""
+    """The documents of `list_document` as a table."""
     rows = []
-    for one in documents:
-        races = ", ".join(f"{n} on {ranks}" for ranks, n in one.get("races", {}).items())
+    for known in documents:
+        races = ", ".join(f"{n} on {ranks}" for ranks, n in known.get("races", {}).items())
         rows.append(
             {
-                "name": one["name"],
-                "library": one.get("mpi_library", "-"),
-                "layout": one.get("layout", "-"),
-                "nodes x ranks": ", ".join(one.get("measured", ["-"])),
+                "name": known["name"],
+                "library": known.get("mpi_library", "-"),
+                "layout": known.get("layout", "-"),
+                "nodes x ranks": ", ".join(known.get("measured", ["-"])),
                 "races (on ranks)": races or "-",
-                "last change": one.get("created", "-"),
-                "verdict": one.get("verdict", f"damaged: {one.get('damaged')}"),
+                "last change": known.get("created", "-"),
+                "verdict": known.get("verdict", f"damaged: {known.get('damaged')}"),
             }
         )
     return Table("Saved profiles", rows, optional=("layout", "last change", "verdict"))

@@ -13,11 +13,7 @@ from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
 from collwise.profiles import store
 from collwise.profiles.fingerprint import local_fingerprint
-<<<<<<< HEAD
-from collwise.profiles.profile import VERSION, with_measurements
-=======
-from collwise.profiles.profile import Profile
->>>>>>> front
+from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.store import default_path
 from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run

@@ -9,84 +9,17 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from msgspec.structs import replace
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.style import look
 from collwise.measure.race import Race
 from collwise.model.machine import Machine
-<<<<<<< HEAD
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 from tests.profiles.example import SIZES
 
 T0 = Fraction(17, 10**7)
 MACHINE = Machine.postal(t0_s=T0, lam=2)
-=======
-from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, MedianTime, Mode
-from collwise.schedule.program import Schedule
-from collwise.timing import Timing, ideal
-from tests.profiles.example import example
-
-T0 = Fraction(17, 10**7)
-MACHINE = Machine.postal(t0_s=T0, lam=2)
-SIZES = (8, 512, 4096, 65536)
-FINGERPRINT = replace(example().fingerprint, cores_per_node=16, mpi_library="MPICH 5.0.2")
-PROVENANCE = replace(
-    example().provenance,
-    system="Linux-6.1",
-    hosts={"node1": 5},
-    command="collwise tune -n 5",
-    ranks=5,
-    budget_s=10,
-    elapsed_s=9.5,
-)
-
-
-def point(nbytes: int, mode: Mode, lam: float = 1.5, **changes: Any) -> MeasuredSize:
-    t0_s = (1 if mode == "nonblocking" else 1.2) * (1e-6 + nbytes * 1e-10)
-    usual: dict[str, Any] = {
-        "t0_interval_s": (0.9 * t0_s, 1.1 * t0_s),
-        "lam_interval": (0.95 * lam, 1.05 * lam),
-        "t0_experiments_s": (0.98 * t0_s, 1.02 * t0_s),
-        "lam_experiments": (0.98 * lam, 1.02 * lam),
-        "disagreement": 0.04,
-        "repetitions": 20,
-        "segment": 0 if nbytes <= 4096 else 1,
-    }
-    all_fields = {"nbytes": nbytes, "mode": mode, "t0_s": t0_s, "lam": lam, **usual, **changes}
-    return replace(example().points[0], **all_fields)
-
-
-def profile(
-    points: Iterable[MeasuredSize] | None = None, verdict: str = "stable", **changes: Any
-) -> Profile:
-    both: tuple[Mode, ...] = ("nonblocking", "blocking")
-    usual = [point(nbytes, mode) for mode in both for nbytes in SIZES]
-    medians = [
-        MedianTime(
-            nbytes=nbytes,
-            mode="nonblocking",
-            experiment=experiment,
-            k=k,
-            median_s=(experiment * (k - 1) + 3) * 1e-6,
-            interval_s=None if k == 4 else (2e-6 * k, 4e-6 * k),
-            repetitions=7 + k,
-        )
-        for nbytes in SIZES
-        for experiment in (1, 2)
-        for k in (1, 2, 4)
-    ]
-    fields = {
-        "fingerprint": FINGERPRINT,
-        "provenance": PROVENANCE,
-        "points": tuple(usual if points is None else points),
-        "medians": tuple(medians),
-        **changes,
-    }
-    return replace(example(), verdict=verdict, **fields)
->>>>>>> front
 
 
 def race(

@@ -8,7 +8,6 @@ import pytest
 from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
 from collwise.lab import Cluster, mpi_launch, requirements
 from collwise.lab.mpi_launch import check_command, find_library, launch
-from collwise.system.host import LAB
 
 EVERYTHING = (1 << 40) - 1
 
@@ -40,44 +39,7 @@ def test_what_is_missing_is_said_at_the_start(
     monkeypatch.setenv("PATH", path)
     with pytest.raises(LabUnavailable) as raised:
         Cluster(2, "5ms", "10mbit", mpi="none").start()
-<<<<<<< HEAD
     assert str(raised.value) == f"emulated hosts on this machine: needs {message}"
-=======
-    return str(raised.value)
-
-
-def test_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = _missing(monkeypatch, _effective_capabilities=1 << 12, _tun_problem=None)
-    assert message == (
-        "emulated hosts on this machine: needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN: no"
-        " CAP_SYS_ADMIN; run it as root (sudo, or a privileged container)"
-    )
-
-
-def test_no_tun(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = _missing(
-        monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem="No such file or directory"
-    )
-    assert "needs /dev/net/tun: No such file or directory; load it (`modprobe tun`)" in message
-
-
-def test_no_nsenter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    message = _missing(monkeypatch, _effective_capabilities=(1 << 40) - 1, _tun_problem=None)
-    assert "needs nsenter: not on the PATH; install util-linux" in message
-
-
-def test_a_lab_in_a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LAB, "8 hosts")
-    with pytest.raises(LabUnavailable, match=r"this is a host of a lab \(8 hosts\)"):
-        requirements.check()
-
-
-def test_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.system", lambda: "Darwin")
-    with pytest.raises(LabUnavailable, match="needs Linux: Darwin; run it on Linux"):
-        requirements.check()
->>>>>>> front
 
 
 def test_what_only_helps_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:

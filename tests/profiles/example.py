@@ -5,11 +5,8 @@ from typing import Any
 
 import msgspec
 
-from typing import Any
-
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-<<<<<<< HEAD
 from collwise.profiles.records import (
     MODES,
     MeasuredSize,
@@ -96,9 +93,6 @@ def profile(
     return Profile(
         **{"fingerprint": FINGERPRINT, "measurements": Measurements(**measured), **changes}
     )
-=======
-from collwise.profiles.records import MeasuredSize, Provenance, RaceResult
->>>>>>> front
 
 
 def example(mpi_library: str = "Test MPI 1.0") -> Profile:
@@ -109,7 +103,6 @@ def example(mpi_library: str = "Test MPI 1.0") -> Profile:
     return profile(points, medians=(), provenance=hosts, fingerprint=fingerprint)
 
 
-<<<<<<< HEAD
 def race_result(nbytes: int, **changes: Any) -> RaceResult:
     """A race on 4 ranks that a tree has won."""
     fields: dict[str, Any] = {
@@ -127,29 +120,6 @@ def race_result(nbytes: int, **changes: Any) -> RaceResult:
         "decision": "collwise",
     }
     return RaceResult(**(fields | changes))
-=======
-    return Profile(
-        verdict="stable",
-        fingerprint=Fingerprint(
-            cpu_model="Test CPU",
-            architecture="x86_64",
-            cores_per_node=8,
-            operating_system="Linux",
-            mpi_library=mpi_library,
-            layout="one node",
-        ),
-        provenance=Provenance(
-            created="2025-01-02T03:04:05+00:00",
-            collwise="0.1.0",
-            python="3.11.7",
-            mpi4py="4.1.2",
-            system="Linux",
-            hosts={"elsewhere": 4},
-            ranks=4,
-            notes=(),
-        ),
-        points=(point(64), point(4096)),
-    )
 
 
 def won_race(**changes: Any) -> RaceResult:
@@ -160,4 +130,3 @@ def won_race(**changes: Any) -> RaceResult:
         "speedup_low": 1.9, "speedup_high": 2.1, "decision": "collwise",
     }  # fmt: skip
     return RaceResult(**(usual | changes))
->>>>>>> front

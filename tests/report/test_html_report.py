@@ -21,13 +21,8 @@ from collwise.report.html_report import render, write_report
 from collwise.report.schedule_files import draw_plan, unit_of
 from collwise.simulator import simulate
 from collwise.tuning.outcomes import Tuning
-<<<<<<< HEAD
-from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
-from tests.profiles.example import FINGERPRINT, PROVENANCE, point, profile
-=======
-from tests.figures.examples import FINGERPRINT, PROVENANCE, point, profile
 from tests.planner.machines import HOCKNEY, POSTAL
->>>>>>> front
+from tests.profiles.example import FINGERPRINT, PROVENANCE, point, profile
 from tests.report.html_page import Page
 from tests.tuning.examples import WITH_NODES, alone, outcome, session
 

@@ -30,15 +30,9 @@ from collwise.report.tuning_tables import (
     tuning_table,
 )
 from collwise.system import formatting
-<<<<<<< HEAD
-from tests.planner.machines import HOCKNEY, MACHINES
-from tests.profiles.example import point, profile
-from tests.tuning.examples import PROFILE, RANKS, WITH_NODES, alone, outcome, session
-=======
-from tests.figures.examples import point, profile
 from tests.planner.machines import MACHINES
+from tests.profiles.example import point, profile
 from tests.tuning.examples import RANKS, WITH_NODES, alone, outcome, session
->>>>>>> front
 
 COMPARED = ("call", "measured", "library", "speed-up", "used")
 

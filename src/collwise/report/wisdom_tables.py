@@ -30,11 +30,7 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 "mpi_library": profile.fingerprint.mpi_library,
                 "layout": profile.fingerprint.layout,
                 "cpu_model": profile.fingerprint.cpu_model,
-<<<<<<< HEAD
-                "measured": [one.provenance.placement for one in profile.every],
-=======
-                "measured": [campaign.provenance.placement for campaign in measured],
->>>>>>> front
+                "measured": [campaign.provenance.placement for campaign in profile.every],
                 "races": {str(ranks): number for ranks, number in sorted(races.items())},
                 "created": profile.provenance.created,
                 "verdict": profile.verdict,

@@ -40,9 +40,8 @@ def _met(shape: Shape, distribution: str, s: int) -> int:
 
 CLAIMS = (
     Claim(
-        id="H-c14a",
-        where="§5.2",
-        says="in actual time, repositioning gains on cross (16 × 16, 6 KB, s ≤ p/2: least, most)",
+        "H-c14a, §5.2: in actual time, repositioning gains on cross (16 × 16, 6 KB, s ≤ p/2:"
+        " least, most)",
         paper=(13, 31),
         tolerance=1,
         ours=lambda: _gains_ms("cross"),
@@ -51,9 +50,7 @@ CLAIMS = (
         unit="ms",
     ),
     Claim(
-        id="H-c14b",
-        where="§5.2",
-        says="and on square block",
+        "H-c14b, §5.2: and on square block",
         paper=(20, 31),
         tolerance=1,
         ours=lambda: _gains_ms("square"),
@@ -61,19 +58,15 @@ CLAIMS = (
         unit="ms",
     ),
     Claim(
-        id="H-c15a",
-        where="§4",
-        says="R(s) with a power of two of rows: br_lin is br_xy_source (its time over the other's,"
-        " s = p/4, 6 KB)",
+        "H-c15a, §4: R(s) with a power of two of rows: br_lin is br_xy_source (its time over the"
+        " other's, s = p/4, 6 KB)",
         paper={"4 × 8": 1, "8 × 8": 1, "8 × 16": 1, "16 × 16": 1},
         tolerance=0.001,
         ours=_lin_over_xy,
     ),
     Claim(
-        id="H-c15b",
-        where="§4",
-        says="with an even number of rows a column gains no sources in the first iteration of"
-        " br_lin (C(r): sources before and after)",
+        "H-c15b, §4: with an even number of rows a column gains no sources in the first iteration"
+        " of br_lin (C(r): sources before and after)",
         paper={"8 × 8": (8, 8), "10 × 10": (10, 10)},
         ours=lambda: {f"{r} × {r}": (r, _met((r, r), "column", r)) for r in (8, 10)},
         shape=lambda both: both["8 × 8"] == (8, 8),
@@ -81,10 +74,8 @@ CLAIMS = (
         " number: with 10 rows every source finds a new one.",
     ),
     Claim(
-        id="H-c15c",
-        where="§4",
-        says="Dr(10) on 10 × 10 does not double in the first iteration, as p_(i+50) may lie on the"
-        " diagonal as well (sources after it)",
+        "H-c15c, §4: Dr(10) on 10 × 10 does not double in the first iteration, as p_(i+50) may"
+        " lie on the diagonal as well (sources after it)",
         paper="< 20",
         ours=lambda: _met((10, 10), "right_diagonal", 10),
         holds=lambda met: met < 20,

@@ -8,7 +8,7 @@ from random import Random
 import collwise as cw
 from collwise.papers.claims import Claim
 from collwise.papers.vandegeijn1991.cube_claims import machines
-from collwise.papers.vandegeijn1991.ipsc import ALPHA, BETA, GAMMA, IPSC
+from collwise.papers.vandegeijn1991.ipsc import COSTS, IPSC
 
 
 def _strategies() -> Iterator[cw.hybrid.Strategy]:
@@ -24,7 +24,7 @@ def _to_root_apart() -> list[cw.hybrid.Strategy]:
         if cw.simulate(
             algorithm.schedule(1 << len(s), 12 << len(s), itemsize=4, strategy=s), IPSC
         ).completion
-        != cw.hybrid.time(s, 3 << len(s), ALPHA, BETA, GAMMA)
+        != cw.hybrid.time(s, 3 << len(s), *COSTS)
     ]
 
 
@@ -95,44 +95,36 @@ def _note_3_apart() -> int:
 
 CLAIMS = (
     Claim(
-        id="G-c7",
-        where="§5, Fig 6",
-        says="combining to the root takes T(S, n, d): by a tree alone the time of Version 2, by"
-        " halving and gathering that of Version 3 (d ≤ 5; where it is not simulated so)",
+        "G-c7, §5, Fig 6: combining to the root takes T(S, n, d): by a tree alone the time of"
+        " Version 2, by halving and gathering that of Version 3 (d ≤ 5; where it is not simulated"
+        " so)",
         paper=[],
         ours=_to_root_apart,
     ),
     Claim(
-        id="G-c10a",
-        where="§3.4, Fig 4",
-        says="the hybrid routine, run as it is printed, leaves the sum of all on every node (all"
-        " strategies, d ≤ 5: with which it does not)",
+        "G-c10a, §3.4, Fig 4: the hybrid routine, run as it is printed, leaves the sum of all on"
+        " every node (all strategies, d ≤ 5: with which it does not)",
         paper=[],
         ours=lambda: _wrong_sums(to_root=False),
     ),
     Claim(
-        id="G-c10b",
-        where="§5, Fig 6",
-        says="the one that combines to the root, run as it is printed, leaves it on node 0",
+        "G-c10b, §5, Fig 6: the one that combines to the root, run as it is printed, leaves it on"
+        " node 0",
         paper=[],
         ours=lambda: _wrong_sums(to_root=True),
         because="The needless messages of its gather (G-e2) do no harm.",
     ),
     Claim(
-        id="G-c11",
-        where="§4, Lemma 2",
-        says="its five statements (300 random machines on which items take time; on how many each"
-        " is wrong)",
+        "G-c11, §4, Lemma 2: its five statements (300 random machines on which items take time;"
+        " on how many each is wrong)",
         paper=[0] * 5,
         ours=_lemma_2_wrong,
         because="Where neither sending nor combining an item takes time, a shorter vector takes as"
         " long as a longer one, so the third is no inequality.",
     ),
     Claim(
-        id="G-c12",
-        where="§4, Note 3",
-        says="asking n < 2α/((d − 1)(β + γ) + γ) at every stage gives the time of S̄ (1,000 random"
-        " machines: on how many it does not)",
+        "G-c12, §4, Note 3: asking n < 2α/((d − 1)(β + γ) + γ) at every stage gives the time of"
+        " S̄ (1,000 random machines: on how many it does not)",
         paper=0,
         ours=_note_3_apart,
     ),

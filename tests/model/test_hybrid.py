@@ -1,6 +1,6 @@
 """[vandeGeijn1991]: the hybrids' recursion, its optimum by exhaustion, cost curves, whole items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.model import hybrid
 
 GAMMA = Fraction(35, 100)
@@ -398,86 +397,6 @@ def test_fig_8_short_vectors_drop_and_gain() -> None:
 
     assert max(gain(n) for n in range(100, 1601, 25)) > Fraction("0.18")
     assert max(gain(n) for n in range(6400, 12801, 100)) < Fraction("0.02")
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: hybrid.checked_strategy((0, 1), 3),
-            "a hybrid strategy: 2 choices for 3 directions;"
-            " 8 ranks are a cube of dimension 3: give S_0 … S_(d−1)",
-        ),
-        (
-            lambda: hybrid.time((0, 2), 8, 1, 1, 1),
-            "a hybrid strategy: S_1 = 2;"
-            " give 1 where vectors are halved, 0 where they are exchanged whole",
-        ),
-        (
-            lambda: hybrid.time("01", 8, 1, 1, 1),  # type: ignore[arg-type]
-            "a hybrid strategy: S_0 = '0';"
-            " give 1 where vectors are halved, 0 where they are exchanged whole",
-        ),
-        (
-            lambda: hybrid.time((0, 1), 8, -1, 1, 1),
-            "alpha: alpha = -1; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.best(8, 3, 1, -0.5, 1),
-            "beta: beta = -0.5; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.version3(8, 3, 1, 1, float("nan")),
-            "gamma: nan; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.corollary4(8, 3, float("inf"), 1, 1),
-            "alpha: inf; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.version1(-8, 3, 1, 1, 1),
-            "nitems: nitems = -8; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.version2(8, -1, 1, 1, 1),
-            "the dimensions of a cube: d = -1; give an integer from 0 to 1024",
-        ),
-        (
-            lambda: hybrid.best(8, 2.5, 1, 1, 1),  # type: ignore[arg-type]
-            "the dimensions of a cube: d = 2.5; give an integer from 0 to 1024",
-        ),
-        (
-            lambda: hybrid.best_for(fig_8, adding, -1, 3),
-            "nitems: nitems = -1; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.time_for((0, 1), fig_8, adding, 2.5),  # type: ignore[arg-type]
-            "nitems: nitems = 2.5; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.best_for(lambda m: 3 - m, adding, 8, 1),
-            "cost(8): cost(8) = -5; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.time_for((1,), fig_8, lambda m: float("nan"), 8),
-            "combine(8): nan; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.short_message_rule(8, 3, 1, 1, 1, short=-1),
-            "short: short = -1; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.short_message_rule(8, 3, -1, 1, 1),
-            "alpha: alpha = -1; give a number of 0 or more",
-        ),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value) == text
 
 
 def test_a_strategy_of_booleans_is_one_of_integers() -> None:

@@ -50,34 +50,6 @@ def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("laws", "placement", "more", "seen", "remedy"),
-    [
-        ([], PLACED, {}, "it has no levels", "innermost first"),
-        ([INSIDE], PLACED, {}, "the placement has 2 levels, the machine 1", "as many"),
-        ([INSIDE, ACROSS], "2x3", {}, "placement = '2x3'", "Placement.regular"),
-        ([INSIDE, ACROSS], PLACED, {"ports": [1, 2]}, "2 ports, and 1 level", "nothing leaves it"),
-        ([INSIDE, ACROSS], PLACED, {"names": ["a", "b"]}, "2 names", "give 1"),
-        ([INSIDE, ACROSS], PLACED, {"names": [5]}, "is called 5", "give a word"),
-        ([INSIDE, ACROSS], PLACED, {"names": ["a\nb"]}, "is called 'a\\nb'", "give a word"),
-        ([INSIDE, ACROSS], PLACED, {"ports": [-1]}, "-1 is below 0", "0 or more"),
-        (
-            [INSIDE, ACROSS],
-            PLACED,
-            {"ports": [[(8, 2), (9, 1)]]},
-            "a port's times at [8, 9] bytes",
-            "never fall",
-        ),
-        ([INSIDE, "fast"], PLACED, {}, "the machine is 'fast'", "give a collwise.Machine"),
-    ],
-)
-def test_refused(laws: Any, placement: Any, more: Any, seen: str, remedy: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        Machine.levels(laws, placement, **more)
-    assert seen in caught.value.seen
-    assert remedy in caught.value.remedy
-
-
-@pytest.mark.parametrize(
     "law",
     [
         Machine.hockney(alpha_s=1, beta_s=1),

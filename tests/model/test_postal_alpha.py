@@ -1,6 +1,5 @@
 """The legal α: ranges, intersections, the table, the triangles [Bruck1996 §2.4, §2.5]."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, pairwise
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 
 HALF = Fraction(1, 2)
@@ -197,67 +195,3 @@ def test_the_table_grows_like_the_square_of_the_logarithm() -> None:
         len(postal.alpha_table(1 << bits, 1.293)) / log2(1 << bits) ** 2 for bits in (8, 16, 24)
     ]
     assert max(sizes) / min(sizes) < 1.12
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: postal.split(8, 0.4),
-            "split(n, alpha): alpha = 2/5; give an alpha in [1/2, 1)",
-        ),
-        (lambda: postal.split(8, 1), "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)"),
-        (
-            lambda: postal.split(1, 0.5),
-            "split(n, alpha): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.split(8, float("nan")),
-            "the ratio alpha: nan; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: postal.partitions(1, 2),
-            "partitions(n, lam): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.alpha_range(1, 2),
-            "alpha_range(n, lam): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.alpha_intersection(1, 2),
-            "alpha_intersection(n, lam): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.corners(1, 2),
-            "corners(n, lam): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.alpha_table(0, 2),
-            "alpha_table(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.alpha_table(14, 2).lookup(22),
-            "AlphaTable.lookup(n): n = 22 in a table for up to 21; "
-            "call alpha_table(n, lam) for at least as many ranks",
-        ),
-        (
-            lambda: postal.alpha_table(1, 2).lookup(2),
-            "AlphaTable.lookup(n): n = 2 in a table for up to 1; "
-            "call alpha_table(n, lam) for at least as many ranks",
-        ),
-        (
-            lambda: postal.alpha_table(14, 2).lookup(1),
-            "AlphaTable.lookup(n): n = 1; give an integer of at least 2",
-        ),
-        (
-            lambda: postal.asymptotic_corners(0.9),
-            "the latency lam: lam = 9/10; lam is in units of t0 and at least 1",
-        ),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value) == text

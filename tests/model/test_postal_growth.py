@@ -1,6 +1,5 @@
 """N_λ, T_λ, γ and the break-even points, against the definitions and [Bruck1996] Tables 1, 2."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import isclose, log
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.postal import _scaled
 
@@ -152,42 +150,3 @@ def test_break_even_is_asymptotic() -> None:
     lam = Fraction(7, 5)
     assert lam < postal.break_even(1)
     assert postal.broadcast_time(5, 2) == 4 < lam * postal.broadcast_time(5, 1) == Fraction(21, 5)
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: postal.reached(-1, 2), "reached(t, lam): t = -1; t is a time in t0, at least 0"),
-        (
-            lambda: postal.reached(1, "1/1025"),
-            "the latency lam: lam = 1/1025; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.broadcast_time(8, 0),
-            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.broadcast_time(0, 2),
-            "broadcast_time(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.broadcast_time(2.5, 2),  # type: ignore[arg-type]
-            "broadcast_time(n, lam): n = 2.5; give an integer of at least 1",
-        ),
-        (lambda: postal.growth(0.5), "the latency lam: lam = 1/2; lam is in units of t0"),
-        (lambda: postal.scaling(0), "the latency lam: lam = 0; lam is in units of t0"),
-        (lambda: postal.break_even(0), "break_even(k): k = 0; give an integer of at least 1"),
-        (
-            lambda: postal.break_even(1.5),  # type: ignore[arg-type]
-            "break_even(k): k = 1.5; give an integer of at least 1",
-        ),
-        (lambda: postal.growth(float("inf")), "the latency lam: inf; give a finite number"),
-        (lambda: postal.reached(float("nan"), 2), "the time t: nan; give a finite number"),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value).startswith(text)

@@ -1,13 +1,12 @@
 """The trees: greedy, by doubling, and the time of any splitting rule [Bruck1996 §2.3, §2.4]."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.postal import Edge, Grade
 
@@ -211,53 +210,3 @@ def test_best_alpha_for_64_ranks_at_latency_1_05() -> None:
         (Fraction(67, 128), Fraction("7.1")),
     ]
     assert min(time for _, time in pieces) == Fraction("6.3")
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: postal.greedy_tree(0, 2),
-            "greedy_tree(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.doubling(0, 2),
-            "doubling(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.doubling(16, 2).edges(22),
-            "GradedTree.edges(n): n = 22 for grades up to 21 ranks; "
-            "call doubling(n, lam) for at least as many ranks",
-        ),
-        (
-            lambda: postal.doubling(16, 2).edges(0),
-            "GradedTree.edges(n): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.tree_time(binomial, 0, 2),
-            "tree_time(split_rule, n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.tree_time(lambda m: m, 8, 2),
-            "tree_time(split_rule, n, lam): split_rule(8) = 8; give an integer from 1 to 7",
-        ),
-        (
-            lambda: postal.tree_time(lambda m: m / 2, 8, 2),  # type: ignore[arg-type, return-value]
-            "tree_time(split_rule, n, lam): split_rule(8) = 4.0; give an integer from 1 to 7",
-        ),
-        (
-            lambda: postal.greedy_tree(8, 0),
-            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.partitions(8, 0.5),
-            "the latency lam: lam = 1/2; lam is in units of t0 and at least 1",
-        ),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value) == text

@@ -3,7 +3,6 @@
 from collections import Counter
 from itertools import product
 from math import ceil, isqrt
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import collwise as cw
-from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.sources import DISTRIBUTIONS, checked, distribute, picture, rows_of
 
 NAMES = tuple(DISTRIBUTIONS)
@@ -263,86 +261,3 @@ def test_public_names() -> None:
 
 
 # --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "says"),
-    [
-        (
-            distribute,
-            ("row", (0, 3), 1),
-            "a mesh of ranks: rows = 0; give an integer of at least 1",
-        ),
-        (distribute, ("row", (3, -1), 1), "a mesh of ranks: columns = -1; give an integer of"),
-        (distribute, ("row", (3, 2.0), 1), "a mesh of ranks: columns = 2.0; give an integer"),
-        (distribute, ("row", 9, 1), "a mesh of ranks: shape = 9; give (rows, columns), such as"),
-        (distribute, ("row", (1, 2, 3), 1), "a mesh of ranks: shape = (1, 2, 3); give (rows,"),
-        (
-            distribute,
-            ("row", (2, 3), 0),
-            "sources on a mesh of 2 × 3: count = 0; give an integer from",
-        ),
-        (
-            distribute,
-            ("row", (2, 3), 7),
-            "sources on a mesh of 2 × 3: count = 7; give an integer from",
-        ),
-        (distribute, ("row", (2, 3), True), "sources on a mesh of 2 × 3: count = True; give"),
-        (
-            rows_of,
-            ((2, 3), 2, (2,)),
-            "sources in rows of a mesh of 2 × 3: row = 2; give an integer",
-        ),
-        (
-            rows_of,
-            ((2, 3), 2, (1, 1)),
-            "sources in rows of a mesh of 2 × 3: rows = [1, 1]; give each",
-        ),
-        (
-            rows_of,
-            ((2, 3), 4, (1,)),
-            "sources in rows of a mesh of 2 × 3: count = 4; give an integer",
-        ),
-        (rows_of, ((2, 3), 1, 2), "sources in rows of a mesh of 2 × 3: rows = 2; give a list of"),
-        (rows_of, ((2, 3), 1, None), "sources in rows of a mesh of 2 × 3: rows = None; give a"),
-        (rows_of, ((2, 3), 1, ()), "sources in rows of a mesh of 2 × 3: no rows are given; name"),
-        (checked, ((), 4), "sources among 4 ranks: none are given; give at least one rank"),
-        (checked, ((1, 3, 1), 4), "sources among 4 ranks: rank 1 is given twice; give each source"),
-        (checked, ((1, 4), 4), "sources among 4 ranks: a source = 4; give an integer from 0 to 3"),
-        (checked, ((-1,), 4), "sources among 4 ranks: a source = -1; give an integer from 0 to 3"),
-        (checked, ((0.5,), 4), "sources among 4 ranks: a source = 0.5; give an integer"),
-        (checked, ((True,), 4), "sources among 4 ranks: a source = True; give an integer"),
-        (checked, ("12", 4), "sources among 4 ranks: a source = '1'; give an integer from 0 to 3"),
-        (checked, (2, 4), "sources among 4 ranks: sources = 2; give a list of ranks"),
-        (checked, ((0,), 0), "sources: ranks = 0; give an integer of at least 1"),
-        (
-            picture,
-            ((2, 2), (4,)),
-            "sources among 4 ranks: a source = 4; give an integer from 0 to 3",
-        ),
-    ],
-)
-def test_what_is_refused(call: Any, given: tuple[Any, ...], says: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call(*given)
-    assert str(caught.value).startswith(says)
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("rows", "source distribution 'rows': there is none; did you mean row"),
-        (
-            "diagonal",
-            "source distribution 'diagonal': there is none; did you mean left_diagonal, right_",
-        ),
-        ("spiral", "source distribution 'spiral': there is none; "),
-        (3, "source distribution (3): there is none; known: band, "),
-        (None, "source distribution (None): there is none; known: band, "),
-        (["row"], "source distribution (a list): there is none; known: band, "),
-    ],
-)
-def test_unknown_names(name: Any, says: str) -> None:
-    with pytest.raises(UnknownName) as caught:
-        distribute(name, (4, 4), 4)
-    assert str(caught.value).startswith(says)

@@ -23,7 +23,8 @@ from collwise.system.formatting import chosen_time, count
 from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
-GROUP_NAMES = ("node", "rack", "site")
+GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
+"""What groups are called if nobody says, the innermost first; profiles keep the names they have."""
 Port: TypeAlias = tuple[tuple[int, Fraction], ...]
 """(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
 between, as in a measured machine.  Empty where the group shares no port."""

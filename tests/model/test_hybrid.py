@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from random import Random
-from typing import NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,53 +50,6 @@ def test_closed_forms(
     assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
 
 
-@pytest.mark.no_cover
-@given(lengths, dimensions, costs, costs, costs)
-def test_version_1_exceeds_version_2(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    machine = alpha, beta, gamma
-    excess = hybrid.version1(n, d, *machine) - hybrid.version2(n, d, *machine)
-    assert excess == d * (alpha + n * beta)
-
-
-class Exhaustion(NamedTuple):
-    """All 2^d strategies at once: 2^8·T(S, n, d) = startups·2^8·α + n·(sent·β + combined·γ)."""
-
-    halvings: np.ndarray[tuple[int], np.dtype[np.int64]]
-    startups: np.ndarray[tuple[int], np.dtype[np.int64]]
-    sent: np.ndarray[tuple[int], np.dtype[np.int64]]
-    combined: np.ndarray[tuple[int], np.dtype[np.int64]]
-
-    def times(
-        self, n: int, alpha: int, beta: int, gamma: int
-    ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return self.startups * 256 * alpha + n * (self.sent * beta + self.combined * gamma)
-
-
-@cache
-def exhaustion(d: int) -> Exhaustion:
-    """In the order of product((0, 1), repeat=d)."""
-    every = [_row(strategy) for strategy in product((0, 1), repeat=d)]
-    return Exhaustion(*(np.array(column, dtype=np.int64) for column in zip(*every, strict=True)))
-
-
-def _row(strategy: hybrid.Strategy) -> tuple[int, int, int, int]:
-    """Startups, and 2^8 times the items sent and combined, of one strategy with n = 1."""
-    halvings = startups = sent = combined = 0
-    for halves in reversed(strategy):
-        halvings += halves
-        startups += 1 + halves
-        sent += (1 + halves) * (256 >> halvings)
-        combined += 256 >> halvings
-    return halvings, startups, sent, combined
-
-
-def position(strategy: hybrid.Strategy) -> int:
-    """Where a strategy stands in product((0, 1), repeat=d)."""
-    return int("0" + "".join(map(str, strategy)), 2)
-
-
 def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
     """n, α, β, γ of every order of magnitude, one in five 0, one in three at a tie if possible."""
     random = Random(seed)
@@ -110,7 +60,7 @@ def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
     for _ in range(count):
         alpha, beta, gamma = cost(5), cost(3), cost(3)
         n = int(10 ** random.uniform(0, 5.5)) if random.random() < 0.95 else 0
-        k = random.randrange(8)
+        k = random.randrange(6)
         gain = k * (beta + gamma) + gamma
         if gain and random.random() < 0.33:
             n, alpha = (alpha, n * gain) if n else (n, alpha)
@@ -119,29 +69,21 @@ def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
         yield n, alpha, beta, gamma
 
 
-def test_exhaustion_holds_the_times() -> None:
-    for (n, *machine), d in product(machines(1, 10), range(6)):
-        every = exhaustion(d).times(n, *machine)
-        exact = [256 * hybrid.time(s, n, *machine) for s in product((0, 1), repeat=d)]
-        assert every.tolist() == exact
-
-
 @pytest.mark.no_cover
-@pytest.mark.parametrize("count", [200, pytest.param(2500, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_theorem_1_is_optimal_among_all_strategies(count: int) -> None:
-    """For every d <= 8: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
+    """For every d <= 6: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
     ties = 0
     for n, alpha, beta, gamma in machines(2, count):
-        for d in range(9):
-            strategy, all_of_them = hybrid.best(n, d, alpha, beta, gamma), exhaustion(d)
-            times = all_of_them.times(n, alpha, beta, gamma)
-            least = int(times.min())
-            assert times[position(strategy)] == least
-            assert 256 * hybrid.corollary4(n, d, alpha, beta, gamma) == least
-            fastest = all_of_them.halvings[times == least]
-            ties += len(fastest) > 1
+        for d in range(7):
+            every = product((0, 1), repeat=d)
+            times = {s: hybrid.time(s, n, alpha, beta, gamma) for s in every}
+            strategy, least = hybrid.best(n, d, alpha, beta, gamma), min(times.values())
+            assert times[strategy] == hybrid.corollary4(n, d, alpha, beta, gamma) == least
+            halvings = [sum(s) for s, time in times.items() if time == least]
+            ties += len(halvings) > 1
             if gamma or (alpha and n):
-                assert sum(strategy) == fastest.max()
+                assert sum(strategy) == max(halvings)
     assert ties > count / 5
 
 
@@ -154,21 +96,6 @@ def test_corollary_4_for_any_fraction(
     expected = hybrid.time(hybrid.best(n, d, *machine), n, *machine)
     assert hybrid.corollary4(n, d, *machine) == expected
     assert expected <= min(hybrid.version2(n, d, *machine), hybrid.version3(n, d, *machine))
-
-
-@given(lengths, st.integers(1, 12), costs, costs, costs)
-def test_note_3_decides_direction_by_direction(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    """Fig 4 with the length at hand: halve unless n < 2α/((d − 1)(β + γ) + γ)."""
-    chosen = []
-    for j in reversed(range(d)):
-        gain = j * (beta + gamma) + gamma
-        halves = gain > 0 and n >= 2 * alpha / gain
-        chosen.append(int(halves))
-        n = n / 2 if halves else n
-    length = n * 2 ** sum(chosen)
-    assert tuple(reversed(chosen)) == hybrid.best(length, d, alpha, beta, gamma)
 
 
 def test_theorem_1_where_its_quotient_is_infinite() -> None:

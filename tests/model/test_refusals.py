@@ -10,113 +10,100 @@ from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
 
 NAMES = {
-    **vars(topology),
-    **vars(sources),
-    "hybrid": hybrid,
-    "postal": postal,
-    "np": np,
-    "measured": measured,
+    **vars(postal) | vars(hybrid) | vars(topology) | vars(sources),
     "Machine": Machine,
     "levels": Machine.levels,
+    "measured": measured,
+    "np": np,
     "Placement": Placement,
-    "two": [Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)],
     "placed": Placement.regular(2, 3),
+    "two": [Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)],
     "cost": lambda items: 419 + 2 * items,
 }
 REFUSED = {
     # postal
-    "postal.reached(-1, 2)": "reached(t, lam): t = -1; t is a time in t0, at least 0",
-    "postal.reached(1, '1/1025')": (
+    "reached(-1, 2)": "reached(t, lam): t = -1; t is a time in t0, at least 0",
+    "reached(1, '1/1025')": (
         "the latency lam: lam = 1/1025; lam is in units of t0 and at least 1/1024"
     ),
-    "postal.broadcast_time(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
-    "postal.broadcast_time(0, 2)": "broadcast_time(n, lam): n = 0; give an integer of at least 1",
-    "postal.broadcast_time(2.5, 2)": "broadcast_time(n, lam): n = 2.5; give an integer of at",
-    "postal.growth(0.5)": "the latency lam: lam = 1/2; lam is in units of t0",
-    "postal.scaling(0)": "the latency lam: lam = 0; lam is in units of t0",
-    "postal.break_even(0)": "break_even(k): k = 0; give an integer of at least 1",
-    "postal.break_even(1.5)": "break_even(k): k = 1.5; give an integer of at least 1",
-    "postal.growth(float('inf'))": "the latency lam: inf; give a finite number",
-    "postal.reached(float('nan'), 2)": "the time t: nan; give a finite number",
-    "postal.split(8, 0.4)": "split(n, alpha): alpha = 2/5; give an alpha in [1/2, 1)",
-    "postal.split(8, 1)": "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)",
-    "postal.split(1, 0.5)": "split(n, alpha): n = 1; give an integer of at least 2",
-    "postal.split(8, float('nan'))": (
-        "the ratio alpha: nan; give a finite number, such as 9/5 or 1.8"
-    ),
-    "postal.partitions(1, 2)": "partitions(n, lam): n = 1; give an integer of at least 2",
-    "postal.alpha_range(1, 2)": "alpha_range(n, lam): n = 1; give an integer of at least 2",
-    "postal.alpha_intersection(1, 2)": "alpha_intersection(n, lam): n = 1; give an integer of at",
-    "postal.corners(1, 2)": "corners(n, lam): n = 1; give an integer of at least 2",
-    "postal.alpha_table(0, 2)": "alpha_table(n, lam): n = 0; give an integer of at least 1",
-    "postal.alpha_table(14, 2).lookup(22)": (
+    "broadcast_time(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
+    "broadcast_time(0, 2)": "broadcast_time(n, lam): n = 0; give an integer of at least 1",
+    "broadcast_time(2.5, 2)": "broadcast_time(n, lam): n = 2.5; give an integer of at",
+    "growth(0.5)": "the latency lam: lam = 1/2; lam is in units of t0",
+    "scaling(0)": "the latency lam: lam = 0; lam is in units of t0",
+    "break_even(0)": "break_even(k): k = 0; give an integer of at least 1",
+    "break_even(1.5)": "break_even(k): k = 1.5; give an integer of at least 1",
+    "growth(float('inf'))": "the latency lam: inf; give a finite number",
+    "reached(float('nan'), 2)": "the time t: nan; give a finite number",
+    "split(8, 0.4)": "split(n, alpha): alpha = 2/5; give an alpha in [1/2, 1)",
+    "split(8, 1)": "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)",
+    "split(1, 0.5)": "split(n, alpha): n = 1; give an integer of at least 2",
+    "split(8, float('nan'))": "the ratio alpha: nan; give a finite number, such as 9/5 or 1.8",
+    "partitions(1, 2)": "partitions(n, lam): n = 1; give an integer of at least 2",
+    "alpha_range(1, 2)": "alpha_range(n, lam): n = 1; give an integer of at least 2",
+    "alpha_intersection(1, 2)": "alpha_intersection(n, lam): n = 1; give an integer of at",
+    "corners(1, 2)": "corners(n, lam): n = 1; give an integer of at least 2",
+    "alpha_table(0, 2)": "alpha_table(n, lam): n = 0; give an integer of at least 1",
+    "alpha_table(14, 2).lookup(22)": (
         "AlphaTable.lookup(n): n = 22 in a table for up to 21; call alpha_table(n, lam) for at"
         " least as many ranks"
     ),
-    "postal.alpha_table(1, 2).lookup(2)": (
-        "AlphaTable.lookup(n): n = 2 in a table for up to 1; call"
-    ),
-    "postal.alpha_table(14, 2).lookup(1)": "AlphaTable.lookup(n): n = 1; give an integer of at",
-    "postal.asymptotic_corners(0.9)": (
-        "the latency lam: lam = 9/10; lam is in units of t0 and at least 1"
-    ),
-    "postal.greedy_tree(0, 2)": "greedy_tree(n, lam): n = 0; give an integer of at least 1",
-    "postal.doubling(0, 2)": "doubling(n, lam): n = 0; give an integer of at least 1",
-    "postal.doubling(16, 2).edges(22)": (
+    "alpha_table(1, 2).lookup(2)": "AlphaTable.lookup(n): n = 2 in a table for up to 1; call",
+    "alpha_table(14, 2).lookup(1)": "AlphaTable.lookup(n): n = 1; give an integer of at",
+    "asymptotic_corners(0.9)": "the latency lam: lam = 9/10; lam is in units of t0 and at least 1",
+    "greedy_tree(0, 2)": "greedy_tree(n, lam): n = 0; give an integer of at least 1",
+    "doubling(0, 2)": "doubling(n, lam): n = 0; give an integer of at least 1",
+    "doubling(16, 2).edges(22)": (
         "GradedTree.edges(n): n = 22 for grades up to 21 ranks; call doubling(n, lam) for at"
         " least as many ranks"
     ),
-    "postal.doubling(16, 2).edges(0)": "GradedTree.edges(n): n = 0; give an integer of at least 1",
-    "postal.tree_time(lambda m: 1, 0, 2)": "tree_time(split_rule, n, lam): n = 0; give an integer",
-    "postal.tree_time(lambda m: m, 8, 2)": (
+    "doubling(16, 2).edges(0)": "GradedTree.edges(n): n = 0; give an integer of at least 1",
+    "tree_time(lambda m: 1, 0, 2)": "tree_time(split_rule, n, lam): n = 0; give an integer",
+    "tree_time(lambda m: m, 8, 2)": (
         "tree_time(split_rule, n, lam): split_rule(8) = 8; give an integer from 1 to 7"
     ),
-    "postal.tree_time(lambda m: m / 2, 8, 2)": (
-        "tree_time(split_rule, n, lam): split_rule(8) = 4.0;"
-    ),
-    "postal.greedy_tree(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
-    "postal.partitions(8, 0.5)": "the latency lam: lam = 1/2; lam is in units of t0 and at least",
-    "postal.deficiencies(8, '5/2')": (
+    "tree_time(lambda m: m / 2, 8, 2)": "tree_time(split_rule, n, lam): split_rule(8) = 4.0;",
+    "greedy_tree(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
+    "partitions(8, 0.5)": "the latency lam: lam = 1/2; lam is in units of t0 and at least",
+    "deficiencies(8, '5/2')": (
         "deficiencies(n, lam): lam = 5/2; the census is made for an integer latency: give 2"
         " (delay-send) or 3 (delay-receive)"
     ),
-    "postal.census_rounds(8, 1.8)": "census_rounds(n, lam): lam = 9/5; the census is made for an",
-    "postal.deficiencies(0, 2)": "deficiencies(n, lam): n = 0; give an integer of at least 1",
-    "postal.census_rounds(2.5, 2)": "census_rounds(n, lam): n = 2.5; give an integer of at least",
-    "postal.deficiencies(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least 1",
-    "postal.census_time(8, 0, 2)": "census_time(n, k, lam): k = 0; give an integer of at least 1",
-    "postal.census_time(8, 2.5, 2.5)": "census_time(n, k, lam): k = 2.5; give an integer of at",
-    "postal.census_time(0, 2, 2)": "census_time(n, k, lam): n = 0; give an integer of at least 1",
-    "postal.delay_receive_time(0, 2)": "delay_receive_time(n, lam): n = 0; give an integer of at",
-    "postal.delay_send_time(8, '1/2')": "the latency lam: lam = 1/2; lam is in units of t0 and",
-    "postal.delay_send_growth(float('nan'))": "the latency lam: nan; give a finite number, such",
-    "postal.census_time(1 << 63, 1 << 31, 1)": "a census: 9223372036854775808 ranks at",
-    "postal.deficiencies(2, 10**9)": "a census: 2 ranks at λ = 1000000000 take 1000000000 rounds;",
+    "census_rounds(8, 1.8)": "census_rounds(n, lam): lam = 9/5; the census is made for an",
+    "deficiencies(0, 2)": "deficiencies(n, lam): n = 0; give an integer of at least 1",
+    "census_rounds(2.5, 2)": "census_rounds(n, lam): n = 2.5; give an integer of at least",
+    "deficiencies(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least 1",
+    "census_time(8, 0, 2)": "census_time(n, k, lam): k = 0; give an integer of at least 1",
+    "census_time(8, 2.5, 2.5)": "census_time(n, k, lam): k = 2.5; give an integer of at",
+    "census_time(0, 2, 2)": "census_time(n, k, lam): n = 0; give an integer of at least 1",
+    "delay_receive_time(0, 2)": "delay_receive_time(n, lam): n = 0; give an integer of at",
+    "delay_send_time(8, '1/2')": "the latency lam: lam = 1/2; lam is in units of t0 and",
+    "delay_send_growth(float('nan'))": "the latency lam: nan; give a finite number, such",
+    "census_time(1 << 63, 1 << 31, 1)": "a census: 9223372036854775808 ranks at",
+    "deficiencies(2, 10**9)": "a census: 2 ranks at λ = 1000000000 take 1000000000 rounds;",
     # hybrid
-    "hybrid.checked_strategy((0, 1), 3)": (
+    "checked_strategy((0, 1), 3)": (
         "a hybrid strategy: 2 choices for 3 directions; 8 ranks are a cube of dimension 3: give"
         " S_0 … S_(d−1)"
     ),
-    "hybrid.time((0, 2), 8, 1, 1, 1)": (
+    "time((0, 2), 8, 1, 1, 1)": (
         "a hybrid strategy: S_1 = 2; give 1 where vectors are halved, 0 where they are exchanged"
         " whole"
     ),
-    "hybrid.time('01', 8, 1, 1, 1)": "a hybrid strategy: S_0 = '0'; give 1 where vectors are",
-    "hybrid.time((0, 1), 8, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
-    "hybrid.best(8, 3, 1, -0.5, 1)": "beta: beta = -0.5; give a number of 0 or more",
-    "hybrid.version3(8, 3, 1, 1, float('nan'))": "gamma: nan; give a finite number, such as 9/5",
-    "hybrid.corollary4(8, 3, float('inf'), 1, 1)": "alpha: inf; give a finite number, such as",
-    "hybrid.version1(-8, 3, 1, 1, 1)": "nitems: nitems = -8; give a number of 0 or more",
-    "hybrid.version2(8, -1, 1, 1, 1)": (
-        "the dimensions of a cube: d = -1; give an integer from 0 to 1024"
-    ),
-    "hybrid.best(8, 2.5, 1, 1, 1)": "the dimensions of a cube: d = 2.5; give an integer from 0",
-    "hybrid.best_for(cost, cost, -1, 3)": "nitems: nitems = -1; give an integer of at least 0",
-    "hybrid.time_for((0, 1), cost, cost, 2.5)": "nitems: nitems = 2.5; give an integer of at",
-    "hybrid.best_for(lambda m: 3 - m, cost, 8, 1)": "cost(8): cost(8) = -5; give a number of 0",
-    "hybrid.time_for((1,), cost, lambda m: float('nan'), 8)": "combine(8): nan; give a finite",
-    "hybrid.short_message_rule(8, 3, 1, 1, 1, short=-1)": "short: short = -1; give an integer of",
-    "hybrid.short_message_rule(8, 3, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
+    "time('01', 8, 1, 1, 1)": "a hybrid strategy: S_0 = '0'; give 1 where vectors are",
+    "time((0, 1), 8, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
+    "best(8, 3, 1, -0.5, 1)": "beta: beta = -0.5; give a number of 0 or more",
+    "version3(8, 3, 1, 1, float('nan'))": "gamma: nan; give a finite number, such as 9/5",
+    "corollary4(8, 3, float('inf'), 1, 1)": "alpha: inf; give a finite number, such as",
+    "version1(-8, 3, 1, 1, 1)": "nitems: nitems = -8; give a number of 0 or more",
+    "version2(8, -1, 1, 1, 1)": "the dimensions of a cube: d = -1; give an integer from 0 to 1024",
+    "best(8, 2.5, 1, 1, 1)": "the dimensions of a cube: d = 2.5; give an integer from 0",
+    "best_for(cost, cost, -1, 3)": "nitems: nitems = -1; give an integer of at least 0",
+    "time_for((0, 1), cost, cost, 2.5)": "nitems: nitems = 2.5; give an integer of at",
+    "best_for(lambda m: 3 - m, cost, 8, 1)": "cost(8): cost(8) = -5; give a number of 0",
+    "time_for((1,), cost, lambda m: float('nan'), 8)": "combine(8): nan; give a finite",
+    "short_message_rule(8, 3, 1, 1, 1, short=-1)": "short: short = -1; give an integer of",
+    "short_message_rule(8, 3, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
     # machine
     "Machine.postal(t0_s=0, lam=2)": (
         "a machine's t0_s: 0 is not above 0; give a time above 0, in seconds"

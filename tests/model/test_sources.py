@@ -24,11 +24,6 @@ def cases(draw: st.DrawFn) -> tuple[int, int, int]:
     return rows, columns, draw(st.integers(1, rows * columns))
 
 
-def grid(text: str) -> str:
-    """A picture without its indentation."""
-    return "\n".join(line.strip() for line in text.strip().splitlines())
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_of_sources_on_every_mesh(name: str) -> None:
     for rows, columns in MESHES:
@@ -48,77 +43,56 @@ def test_the_first_rank_has_data(name: str) -> None:
 
 # --- the paper's examples ---
 
+PICTURES = """
+cross 10 10 30
+● ● ● ● ● ● ● ● ● ●
+● · · · · ● · · · ·
+● · · · · ● · · · ·
+● · · · · ● · · · ·
+● · · · · ● · · · ·
+● ● ● ● ● ● ● · · ·
+● · · · · ● · · · ·
+● · · · · · · · · ·
+● · · · · · · · · ·
+● · · · · · · · · ·
 
-def test_three_rows() -> None:
-    """Fig 1: R(30) on 10 × 10."""
-    ranks = distribute("row", (10, 10), 30)
-    assert {rank // 10 for rank in ranks} == {0, 3, 6}
+right_diagonal 4 6 10
+● · ● · ● ·
+· ● · ● · ●
+· · ● · ● ·
+· · · ● · ●
+
+left_diagonal 4 6 10
+· ● · ● · ●
+● · ● · ● ·
+· ● · ● · ·
+● · ● · · ·
+
+band 3 8 13
+● ● ● ● · ● · ·
+· ● ● ● · · ● ·
+· · ● ● ● · · ●
+
+square 4 8 7
+● ● ● · · · · ·
+● ● ● · · · · ·
+● · · · · · · ·
+· · · · · · · ·
+"""
 
 
-def test_two_rows_half_the_mesh_apart() -> None:
-    """The first and the sixth row: why R(20) on 10 × 10 is no ideal one [Hambrusch1998 §3]."""
+@pytest.mark.parametrize("example", PICTURES.strip().split("\n\n"))
+def test_pictures(example: str) -> None:
+    asked, shown = example.split("\n", 1)
+    name, *numbers = asked.split()
+    rows, columns, count = map(int, numbers)
+    assert picture((rows, columns), distribute(name, (rows, columns), count)) == shown
+
+
+def test_rows_and_squares() -> None:
+    assert {rank // 10 for rank in distribute("row", (10, 10), 30)} == {0, 3, 6}  # Fig 1
+    # why R(20) on 10 × 10 is no ideal one [Hambrusch1998 §3]
     assert distribute("row", (10, 10), 20) == (*range(10), *range(50, 60))
-
-
-def test_cross() -> None:
-    assert picture((10, 10), distribute("cross", (10, 10), 30)) == grid(
-        """
-        ● ● ● ● ● ● ● ● ● ●
-        ● · · · · ● · · · ·
-        ● · · · · ● · · · ·
-        ● · · · · ● · · · ·
-        ● · · · · ● · · · ·
-        ● ● ● ● ● ● ● · · ·
-        ● · · · · ● · · · ·
-        ● · · · · · · · · ·
-        ● · · · · · · · · ·
-        ● · · · · · · · · ·
-        """
-    )
-
-
-def test_right_diagonals() -> None:
-    assert picture((4, 6), distribute("right_diagonal", (4, 6), 10)) == grid(
-        """
-        ● · ● · ● ·
-        · ● · ● · ●
-        · · ● · ● ·
-        · · · ● · ●
-        """
-    )
-
-
-def test_left_diagonals() -> None:
-    assert picture((4, 6), distribute("left_diagonal", (4, 6), 10)) == grid(
-        """
-        · ● · ● · ●
-        ● · ● · ● ·
-        · ● · ● · ·
-        ● · ● · · ·
-        """
-    )
-
-
-def test_bands() -> None:
-    """⌈8/3⌉ = 3 bands of width ⌈13/9⌉ = 2; the gaps between their starts are 2, 3 and 3."""
-    assert picture((3, 8), distribute("band", (3, 8), 13)) == grid(
-        """
-        ● ● ● ● · ● · ·
-        · ● ● ● · · ● ·
-        · · ● ● ● · · ●
-        """
-    )
-
-
-def test_square_blocks() -> None:
-    assert picture((4, 8), distribute("square", (4, 8), 7)) == grid(
-        """
-        ● ● ● · · · · ·
-        ● ● ● · · · · ·
-        ● · · · · · · ·
-        · · · · · · · ·
-        """
-    )
     assert distribute("square", (4, 30), 30) == tuple(
         row * 30 + column for row, width in enumerate((8, 8, 8, 6)) for column in range(width)
     )
@@ -244,11 +218,6 @@ def test_checked() -> None:
     assert ranks == (1, 2)
     assert {type(rank) for rank in ranks} == {int}
     assert checked(iter([1]), np.int64(2)) == (1,)  # type: ignore[arg-type]
-
-
-def test_picture() -> None:
-    assert picture((2, 3), [5, 0]) == "● · ·\n· · ●"
-    assert picture((1, 1), [0]) == "●"
 
 
 def test_public_names() -> None:

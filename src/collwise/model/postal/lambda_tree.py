@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
@@ -25,18 +26,6 @@ class Edge(NamedTuple):
     received: Fraction
 
 
-class _Clock(dict[int, Fraction]):
-    """Scaled time to time in t0; the few distinct times of a tree are made once each."""
-
-    def __init__(self, den: int) -> None:
-        super().__init__()
-        self.den = den
-
-    def __missing__(self, scaled: int) -> Fraction:
-        self[scaled] = time = Fraction(scaled, self.den)
-        return time
-
-
 def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     """The λ-tree in which ranks 1 … n−1 are informed in the order of their numbers.
 
@@ -50,7 +39,7 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     """
     n = checked_integer(n, "greedy_tree(n, lam)", "n")
     num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
-    clock, edges = _Clock(den), []
+    clock, edges = cache(lambda scaled: Fraction(scaled, den)), list[Edge]()
     # Entries are (time at which the rank can send next, rank).  Times leave both queues in
     # ascending order, so what is appended, 1 or λ later, keeps each queue sorted.
     old: deque[tuple[int, int]] = deque()
@@ -58,7 +47,7 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     for child in range(1, n):
         queue = old if old and (not new or old[0][0] <= new[0][0]) else new
         t, parent = queue.popleft()
-        edges.append(Edge(parent, child, clock[t], clock[t + num]))
+        edges.append(Edge(parent, child, clock(t), clock(t + num)))
         old.append((t + den, parent))
         new.append((t + num, child))
     return tuple(edges)
@@ -101,7 +90,10 @@ class GradedTree:
             remedy = "call doubling(n, lam) for at least as many ranks"
             raise InvalidArgument("GradedTree.edges(n)", seen, remedy)
         num, den = self.lam.as_integer_ratio()
-        clock, edges = _Clock(den), []
+        clock, edges = (
+            cache(lambda scaled: Fraction(scaled, den)),
+            list[Edge](),
+        )  # few distinct times
         # To do: (first rank, number of ranks, grade that has room for them, scaled time).
         todo = [(0, n, bisect_left(self.grades, n, key=lambda g: g.size), 0)]
         while todo:
@@ -110,7 +102,7 @@ class GradedTree:
                 continue
             grade = self.grades[which]
             keep = min(count - 1, self.grades[grade.kept].size)
-            edges.append(Edge(first, first + keep, clock[t], clock[t + num]))
+            edges.append(Edge(first, first + keep, clock(t), clock(t + num)))
             todo.append((first + keep, count - keep, grade.given, t + num))
             todo.append((first, keep, grade.kept, t + den))
         return tuple(edges)

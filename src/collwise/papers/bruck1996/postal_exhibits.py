@@ -12,9 +12,8 @@ from collwise.figures.christmas_tree import christmas_tree
 from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.tree_diagram import tree_diagram
-from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
 from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
-from collwise.papers.bruck1996.postal_claims import best_alphas, in_thousandths
+from collwise.papers.bruck1996.postal_claims import TABLE1, TABLE2, best_alphas, in_thousandths
 from collwise.papers.exhibits import Exhibit, Rows, Simulated
 from collwise.papers.measured import alpha_sweep, latencies
 from collwise.system import formatting

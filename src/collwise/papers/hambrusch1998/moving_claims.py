@@ -16,6 +16,10 @@ from collwise.papers.hambrusch1998 import runs
 
 Numbers = dict[str, float]
 WIDE = (16, 16)
+MILLISECONDS = (
+    "How long a Paragon's programs took to copy is known from one figure only (H-c5b); the order of"
+    " the distributions in percent is H-c7's."
+)
 LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
 """Of sources that are not in their places."""
@@ -210,6 +214,16 @@ def _more_than_half(_: object) -> str:
     )
 
 
+def _gains_ms(distribution: str) -> tuple[float, float]:
+    """The least and the most milliseconds that moving first saves; of up to half of the ranks."""
+    saved = [
+        runs.saved_from(WIDE, cw.sources.distribute(distribution, WIDE, s), 6144)[0]
+        for s in runs.MOVED
+        if s <= 128
+    ]
+    return min(saved), max(saved)
+
+
 CLAIMS = (
     *(
         Claim(
@@ -347,5 +361,23 @@ CLAIMS = (
         ours=_halves,
         holds=lambda halves: max(halves.values()) < 0.5,
         because=_more_than_half,
+    ),
+    Claim(
+        "H-c14a, §5.2: in actual time, repositioning gains on cross (16 × 16, 6 KB, s ≤ p/2:"
+        " least, most)",
+        paper=(13, 31),
+        tolerance=1,
+        ours=lambda: _gains_ms("cross"),
+        shape=lambda ends: ends[0] > 6 and ends[1] > 15,
+        because=MILLISECONDS,
+        unit="ms",
+    ),
+    Claim(
+        "H-c14b, §5.2: and on square block",
+        paper=(20, 31),
+        tolerance=1,
+        ours=lambda: _gains_ms("square"),
+        because=MILLISECONDS,
+        unit="ms",
     ),
 )

@@ -80,22 +80,12 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
         profile = session.measure(budget_s * MEASURING_SHARE, [4 * n for n in lengths])
-        machine, ranks = (
-            profile.machine_combining("sum", "float32"),
-            session.private.comm.Get_size(),
-        )
-        races: dict[float, Race] = {}
+        ranks, races = session.private.comm.Get_size(), dict[float, Race]()
+        machine = profile.machine_combining("sum", "float32")
         for n in lengths:
+            setting: Any = {"ranks": ranks, "nbytes": 4 * n, "machine": machine, "dtype": "float32"}
             plans = {
-                label: cw.plan(
-                    "allreduce",
-                    ranks=ranks,
-                    nbytes=4 * n,
-                    machine=machine,
-                    dtype="float32",
-                    algorithm=name,
-                )
-                for label, name in names.items()
+                a: cw.plan("allreduce", algorithm=name, **setting) for a, name in names.items()
             }
             races[n] = session.compare(
                 next(iter(plans.values())).problem,

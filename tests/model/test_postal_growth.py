@@ -30,27 +30,24 @@ def test_closed_form_is_the_recursion(t: Fraction, lam: Fraction) -> None:
 
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_staircase_is_every_step_of_the_closed_form(lam: Fraction) -> None:
-    steps = _scaled.staircase(5000, lam.numerator, lam.denominator)
-    by_time = [
-        _scaled.reached_scaled(t, lam.numerator, lam.denominator)
-        for t in range(steps.times[-1] + 1)
-    ]
+    num, den = lam.as_integer_ratio()
+    grades = _scaled.staircase(5000, lam)
+    by_time = [_scaled.reached_scaled(t, num, den) for t in range(int(grades[-1].time * den) + 1)]
     grows = [t for t, size in enumerate(by_time) if t == 0 or size > by_time[t - 1]]
-    assert steps.times == grows
-    assert steps.sizes == [by_time[t] for t in grows]
-    assert steps.sizes[-2] < 5000 <= steps.sizes[-1]
+    assert [grade.time * den for grade in grades] == grows
+    assert [grade.size for grade in grades] == [by_time[t] for t in grows]
+    assert grades[-2].size < 5000 <= grades[-1].size
     assert postal.broadcast_time(1, lam) == 0
-    for t, kept, given_ in zip(steps.times[1:], steps.kept[1:], steps.given[1:], strict=True):
-        assert steps.sizes[kept] == by_time[t - lam.denominator]
-        assert steps.sizes[given_] == by_time[t - lam.numerator]
+    for grade, t in zip(grades[1:], grows[1:], strict=True):
+        assert grades[grade.kept].size == by_time[t - den]
+        assert grades[grade.given].size == by_time[t - num]
 
 
 @given(st.integers(2, 1 << 24), latencies)
 def test_broadcast_time_is_the_inverse_of_reached(n: int, lam: Fraction) -> None:
     t = postal.broadcast_time(n, lam)
     assert postal.reached(t, lam) >= n > postal.reached(t - Fraction(1, lam.denominator), lam)
-    steps = _scaled.staircase(n, lam.numerator, lam.denominator)
-    assert t == Fraction(steps.times[-1], lam.denominator)
+    assert t == _scaled.staircase(n, lam)[-1].time
 
 
 def test_large_numbers_of_ranks() -> None:

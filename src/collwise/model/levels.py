@@ -89,7 +89,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """As inside a group of the first level: combining is local."""
+        """What combining costs inside a group of the first level: it is local."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -118,7 +118,7 @@ class Levels(KeptHash, Machine):
         return max(self.at(depth, nbytes).gap, port)
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """That of the outermost level."""
+        """The λ of the outermost level, for which trees are built."""
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
@@ -148,14 +148,14 @@ class Levels(KeptHash, Machine):
         nbytes: the size of message for which to say it.
         """
         costs = [level.law.message(nbytes) for level in self.by_level]
-        said = []
+        sentences = []
         for outer, (inside, outside) in enumerate(pairwise(costs), 2):
             there, here = f"messages {self.crossing(outer)}", f"those {self.crossing(outer - 1)}"
             if outside.latency < inside.latency:
-                said.append(f"{there} are faster than {here}")
+                sentences.append(f"{there} are faster than {here}")
             elif outside.gap < inside.gap:
-                said.append(f"{there} keep their sender busy for a shorter time than {here}")
-        return tuple(said)
+                sentences.append(f"{there} keep their sender busy for a shorter time than {here}")
+        return tuple(sentences)
 
     def describe(self) -> str:  # noqa: D102
         placed = self.placement.describe([level.name for level in self.by_level[:-1]])

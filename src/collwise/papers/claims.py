@@ -18,7 +18,7 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""Of many numbers only the first ones, and the last, are shown."""
+"""Numbers of a value: of more, only the first ones and the last are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 

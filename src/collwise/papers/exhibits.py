@@ -61,7 +61,7 @@ class Paper:
     exhibits: Sequence[Exhibit]
 
     def selected(self, items: Sequence[str]) -> "Paper":
-        """Of this paper only these: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
+        """A part of this paper: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
 
         Everything if there are none.   Raises UnknownName for an item that the paper does not have.
         """

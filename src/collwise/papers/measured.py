@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SIZES = (8, 32, 128, 512, 1024, 2048, 4096, 8192, 16384)
 MEASURING_SHARE = 0.3
-"""Of the time, for t0 and λ; the races have the rest."""
+"""The share of the time in which t0 and λ are measured; the races have the rest."""
 
 
 def latencies(session: "Session", budget_s: float) -> MeasuredValue:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import SMALLEST_LATENCY, latency, staircase
+from collwise.model.postal._scaled import SMALLEST_LATENCY, Grade, latency, staircase
 from collwise.system.integers import checked_integer
 
 
@@ -51,20 +51,6 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
         old.append((t + den, parent))
         new.append((t + num, child))
     return tuple(edges)
-
-
-class Grade(NamedTuple):
-    """The λ-tree of all that can be reached by `time`, as two smaller trees, by their index.
-
-    time: in t0.   size: N_λ(time), ranks.   kept, given: indices of the grades that the source goes
-    on with, from 1 after its send, and that the leader starts, at λ after it.  Grade 0 is a rank
-    alone, and refers to itself.
-    """
-
-    time: Fraction
-    size: int
-    kept: int
-    given: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +107,7 @@ def doubling(n: int, lam: Number) -> GradedTree:
     [1, 2, 3, 5, 8, 13, 21]
     """
     n, lam = checked_integer(n, "doubling(n, lam)", "n"), latency(lam, SMALLEST_LATENCY)
-    num, den = lam.as_integer_ratio()
-    steps = zip(*staircase(n, num, den), strict=True)
-    grades = (Grade(Fraction(t, den), size, kept, given) for t, size, kept, given in steps)
-    return GradedTree(lam, tuple(grades))
+    return GradedTree(lam, tuple(staircase(n, lam)))
 
 
 def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction:

@@ -63,7 +63,7 @@ def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[flo
 
 
 def model_sweep(nbytes: int) -> dict[float, float]:
-    """The same as the postal model has it, in which no message waits for a link."""
+    """Milliseconds of the α-broadcast by α in the postal model: no message waits for a link."""
     algorithm = cw.ALGORITHMS["broadcast/alpha"]
     return {
         x / 100: 1e3 * float(algorithm.predict(BLOCKING, 64, nbytes, alpha=Fraction(x, 100)))

@@ -22,7 +22,7 @@ MILLISECONDS = (
 )
 LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
-"""Of sources that are not in their places."""
+"""How often the sources that are not in ideal places are drawn."""
 MOVED_MS, MANY_MOVED_MS = (1.0, 2.0), 7.5
 """What moving took the paper, up to some 150 sources and for more (§5.2)."""
 Case = tuple[runs.Shape, tuple[int, ...], int]
@@ -203,7 +203,7 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """The same ratio for longer messages, and on machines that lack one thing each."""
+    """What `_halves` gives for longer messages, and on machines that lack one thing each."""
     free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"

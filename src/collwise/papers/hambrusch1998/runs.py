@@ -81,7 +81,7 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """The same for so many sources by one of the paper's distributions."""
+    """Milliseconds of an algorithm from `count` sources by one of the paper's distributions."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
 

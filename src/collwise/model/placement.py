@@ -266,9 +266,8 @@ def _numbered(rows: Sequence[Ints]) -> Placement:
     groups = []
     for row in rows:
         first = np.zeros(row.max() + 1, np.int64)
-        first[row[::-1]] = np.arange(
-            len(row) - 1, -1, -1
-        )  # of several, the last one written counts: the first rank
+        # Of several ranks of a group, the one written last counts: the first rank.
+        first[row[::-1]] = np.arange(len(row) - 1, -1, -1)
         number = np.empty_like(first)
         number[np.argsort(first)] = np.arange(len(first))
         groups.append(tuple(number[row].tolist()))

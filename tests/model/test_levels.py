@@ -11,10 +11,11 @@ import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.level_notation import load, parse
 from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset
-from collwise.model.levels import Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
+from collwise.schedule.problem import Problem
 
 F = Fraction
 INSIDE, ACROSS = Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)
@@ -36,6 +37,14 @@ def test_costs_by_level_and_size() -> None:
     assert not Machine.levels([INSIDE, ACROSS], PLACED, ports=[0]).shares_ports
     assert machine.combine(8) is None
     assert machine.placed(Placement.of("abab")).placement.ranks == 4
+
+
+def test_lower_bounds_know_where_combining_changes_its_slope() -> None:
+    law = measured([[(1, "1e-6", 2), (1 << 20, "1e-4", 2)]])
+    law = law.with_combining([(1, "1e-6"), (4096, "1.1e-6"), (1 << 20, "1e-2")])
+    levels, problem = Machine.levels([law, law], PLACED), Problem("reduce", 6, 1 << 16, itemsize=8)
+    for machine in (levels.ports_only(), OneLevel(levels, 2)):
+        assert problem.lower_bounds(machine) == problem.lower_bounds(law)
 
 
 def test_an_outer_level_may_be_faster_and_it_is_said() -> None:

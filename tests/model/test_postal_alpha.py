@@ -64,7 +64,6 @@ def test_latency_1_8_has_triangles_at_every_fifth() -> None:
     assert steps[-20:] == [1] * 20
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
     """The finer the grain 1/f, the later: λ = 1.95 (f = 20) is 0.03 off at n = 10^12."""

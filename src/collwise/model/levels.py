@@ -12,6 +12,7 @@ from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import (
     Cost,
     Machine,
+    PortsOnly,
     Postal,
     checked_machine,
     checked_nbytes,
@@ -178,7 +179,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 
 @dataclass(frozen=True)
-class OneLevel(Machine):
+class OneLevel(PortsOnly):
     """A machine with levels, seen as one of a single level.
 
     level: that of the messages, which also pass the ports of the levels below.   overhead: exact
@@ -191,7 +192,6 @@ class OneLevel(Machine):
     overhead: Fraction = Fraction(0)
     crowd: int = 1
     kind = "flat"
-    law = "postal"
 
     def _slower(self, seconds: Fraction) -> "OneLevel":
         return replace(self, overhead=self.overhead + seconds)
@@ -202,12 +202,6 @@ class OneLevel(Machine):
             port = max(self.machine.port(level, nbytes) for level in range(1, self.level))
             gap, latency = max(gap, self.crowd * port), latency + (self.crowd - 1) * port
         return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
-
-    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
-        return self.machine.combine(nbytes)
-
-    def sizes(self) -> tuple[int, ...]:  # noqa: D102
-        return self.machine.sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
         return rounded_latency(self.message(nbytes).lam)

@@ -246,6 +246,9 @@ class PortsOnly(Machine):
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
         return self.machine.sizes()
 
+    def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.combining_sizes()
+
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
         return self.machine.planning_lam(nbytes)
 

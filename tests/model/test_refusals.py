@@ -11,11 +11,12 @@ from collwise.model.placement import Placement
 
 NAMES = {
     **vars(postal) | vars(hybrid) | vars(topology) | vars(sources),
-    "Machine": Machine,
-    "levels": Machine.levels,
+    **{name: getattr(Machine, name) for name in ("postal", "hockney", "loggp", "levels")},
+    **{name: getattr(Placement, name) for name in ("of", "of_members", "nodes", "regular")},
     "measured": measured,
     "np": np,
     "Placement": Placement,
+    "square": topology.Mesh(2, 2),
     "placed": Placement.regular(2, 3),
     "two": [Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)],
     "cost": lambda items: 419 + 2 * items,
@@ -105,24 +106,22 @@ REFUSED = {
     "short_message_rule(8, 3, 1, 1, 1, short=-1)": "short: short = -1; give an integer of",
     "short_message_rule(8, 3, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
     # machine
-    "Machine.postal(t0_s=0, lam=2)": (
-        "a machine's t0_s: 0 is not above 0; give a time above 0, in seconds"
-    ),
-    "Machine.postal(t0_s=-1.0, lam=2)": "a machine's t0_s: -1.0 is not above 0; give a time",
-    "Machine.postal(t0_s=1, lam='1/2')": (
+    "postal(t0_s=0, lam=2)": "a machine's t0_s: 0 is not above 0; give a time above 0, in seconds",
+    "postal(t0_s=-1.0, lam=2)": "a machine's t0_s: -1.0 is not above 0; give a time",
+    "postal(t0_s=1, lam='1/2')": (
         "the latency λ of a postal machine: λ = 1/2; give λ >= 1: a message cannot arrive"
     ),
-    "Machine.postal(t0_s=1, lam=float('nan'))": "lam: nan; give a finite number",
-    "Machine.postal(t0_s='soon', lam=1)": "t0_s: 'soon'; give a finite number",
-    "Machine.hockney(alpha_s=-1, beta_s=0)": (
+    "postal(t0_s=1, lam=float('nan'))": "lam: nan; give a finite number",
+    "postal(t0_s='soon', lam=1)": "t0_s: 'soon'; give a finite number",
+    "hockney(alpha_s=-1, beta_s=0)": (
         "a machine's alpha_s: -1 is below 0; give a time of 0 or more, in seconds"
     ),
-    "Machine.hockney(alpha_s=1, beta_s=-1)": "a machine's beta_s: -1 is below 0; give a time of 0",
-    "Machine.hockney(alpha_s=1, beta_s=1, gamma_s=-1)": "a machine's gamma_s: -1 is below 0; give",
-    "Machine.loggp(L_s=-1, o_s=0, g_s=0, G_s=0)": "a machine's L_s: -1 is below 0; give a time",
-    "Machine.loggp(L_s=0, o_s=-1, g_s=0, G_s=0)": "a machine's o_s: -1 is below 0; give a time",
-    "Machine.loggp(L_s=0, o_s=0, g_s=-1, G_s=0)": "a machine's g_s: -1 is below 0; give a time",
-    "Machine.loggp(L_s=0, o_s=0, g_s=0, G_s=-1)": "a machine's G_s: -1 is below 0; give a time",
+    "hockney(alpha_s=1, beta_s=-1)": "a machine's beta_s: -1 is below 0; give a time of 0",
+    "hockney(alpha_s=1, beta_s=1, gamma_s=-1)": "a machine's gamma_s: -1 is below 0; give",
+    "loggp(L_s=-1, o_s=0, g_s=0, G_s=0)": "a machine's L_s: -1 is below 0; give a time",
+    "loggp(L_s=0, o_s=-1, g_s=0, G_s=0)": "a machine's o_s: -1 is below 0; give a time",
+    "loggp(L_s=0, o_s=0, g_s=-1, G_s=0)": "a machine's g_s: -1 is below 0; give a time",
+    "loggp(L_s=0, o_s=0, g_s=0, G_s=-1)": "a machine's G_s: -1 is below 0; give a time",
     "measured([])": "a measured machine: sizes []; give sizes in ascending order",
     "measured([[(8, 1, 1), (8, 1, 1)]])": "a measured machine: sizes [8, 8]; give",
     "measured([[(8, 1, 1)], [(4, 1, 1)]])": "a measured machine: sizes [8, 4]; give",
@@ -144,36 +143,32 @@ REFUSED = {
     ),
     "levels([two[0], 'fast'], placed)": "a machine with levels: the machine is 'fast'; give a",
     # placement
-    "Placement.of('ab', 'x')": "a placement of ranks: level 2 has 1 ranks, and there are 2;",
-    "Placement.of('aab', 'xyy')": (
+    "of('ab', 'x')": "a placement of ranks: level 2 has 1 ranks, and there are 2;",
+    "of('aab', 'xyy')": (
         "a placement of ranks: groups overlap: rank 1 shares a group of level 1 with rank 0, but"
         " not one of level 2;"
     ),
-    "Placement.of()": "a placement of ranks: p = None;",
-    "Placement.of_members([[]], 2)": "a placement of ranks: level 1 has no members;",
-    "Placement.of_members([[[0, 1], []]], 2)": (
-        "a placement of ranks: group 1 of level 1 has no members;"
-    ),
-    "Placement.of_members([[[0, 1], [1]]], 2)": (
+    "of()": "a placement of ranks: p = None;",
+    "of_members([[]], 2)": "a placement of ranks: level 1 has no members;",
+    "of_members([[[0, 1], []]], 2)": "a placement of ranks: group 1 of level 1 has no members;",
+    "of_members([[[0, 1], [1]]], 2)": (
         "a placement of ranks: groups overlap: rank 1 is in two of level 1;"
     ),
-    "Placement.of_members([[[0], [2]]], 3)": (
-        "a placement of ranks: rank 1 is in no group of level 1;"
-    ),
-    "Placement.of_members([[[0], [3]]], 3)": "a placement of ranks: a rank = 3;",
-    "Placement.nodes([2, 0])": "a placement of ranks: a node has no ranks;",
-    "Placement.nodes([2, 2], [0])": "a placement of ranks: a number of groups = 0;",
-    "Placement.nodes([2, 2], [-1])": "a placement of ranks: a number of groups = -1;",
-    "Placement.nodes(5)": "a placement of ranks: the nodes = 5;",
-    "Placement.of(5)": "a placement of ranks: level 1 = 5;",
-    "Placement.of([[0], [1]])": "a placement of ranks: a label of level 1 cannot be compared;",
-    "Placement.of_members([[0, 1]], 2)": "a placement of ranks: group 0 of level 1 = 0;",
-    "Placement.of_members([[[0]]], 10**30)": (
+    "of_members([[[0], [2]]], 3)": "a placement of ranks: rank 1 is in no group of level 1;",
+    "of_members([[[0], [3]]], 3)": "a placement of ranks: a rank = 3;",
+    "nodes([2, 0])": "a placement of ranks: a node has no ranks;",
+    "nodes([2, 2], [0])": "a placement of ranks: a number of groups = 0;",
+    "nodes([2, 2], [-1])": "a placement of ranks: a number of groups = -1;",
+    "nodes(5)": "a placement of ranks: the nodes = 5;",
+    "of(5)": "a placement of ranks: level 1 = 5;",
+    "of([[0], [1]])": "a placement of ranks: a label of level 1 cannot be compared;",
+    "of_members([[0, 1]], 2)": "a placement of ranks: group 0 of level 1 = 0;",
+    "of_members([[[0]]], 10**30)": (
         "a placement of ranks: 1000000000000000000000000000000 ranks are too many;"
     ),
     "Placement(3, ((0, 0),))": "a placement of ranks: a level does not have as many ranks;",
-    "Placement.regular(2, 0)": "a placement of ranks: a number of groups or ranks = 0;",
-    "Placement.nodes([2, 1, 1], [2])": "a placement of ranks: 3 nodes are not 2 equal groups;",
+    "regular(2, 0)": "a placement of ranks: a number of groups or ranks = 0;",
+    "nodes([2, 1, 1], [2])": "a placement of ranks: 3 nodes are not 2 equal groups;",
     # topology
     "parse('meshes:4x4')": "topology 'meshes': there is none; did you mean mesh?",
     "parse('4x4')": "topology '4x4': there is none; known: complete, hypercube, mesh, torus",
@@ -208,13 +203,13 @@ REFUSED = {
     "Torus()": "a torus: it was given 0 sizes; give 2 or 3, such as Torus(4, 4, 8)",
     "Torus(4)": "a torus: it was given 1 sizes; give 2 or 3",
     "Torus(4, None)": "a torus: a size = None; give an integer of at least 1",
-    "Embedded(Mesh(2, 2), ())": "ranks on a mesh of 2 × 2: no places are given; give a node",
-    "Embedded(Mesh(2, 2), (0, 4))": "ranks on a mesh of 2 × 2: node = 4; give an integer from",
-    "Embedded(Mesh(2, 2), (0, -1))": "ranks on a mesh of 2 × 2: node = -1; give an integer",
-    "Embedded(Mesh(2, 2), (1, 3, 1))": (
+    "Embedded(square, ())": "ranks on a mesh of 2 × 2: no places are given; give a node",
+    "Embedded(square, (0, 4))": "ranks on a mesh of 2 × 2: node = 4; give an integer from",
+    "Embedded(square, (0, -1))": "ranks on a mesh of 2 × 2: node = -1; give an integer",
+    "Embedded(square, (1, 3, 1))": (
         "ranks on a mesh of 2 × 2: ranks 0 and 2 are both on node 1; give each rank a node"
     ),
-    "Embedded(Mesh(2, 2), (0, 3), (2,))": (
+    "Embedded(square, (0, 3), (2,))": (
         "a mesh of 2 × 2 with 2 embedded ranks, seen as a mesh: shape = (2,); give (rows, col"
     ),
     "snake((0, 4))": "a mesh of ranks: rows = 0; give an integer of at least 1",

@@ -32,9 +32,9 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
     profile = session.measure(budget_s, SIZES)
     modes = {(point.nbytes, point.mode): point for point in profile.points}
     ratios = {
-        f"{n} B": (max(one.lam, 1) / max(other.lam, 1), one.t0_s / other.t0_s)
+        f"{n} B": (max(free.lam, 1) / max(blocking.lam, 1), free.t0_s / blocking.t0_s)
         for n in SIZES
-        if (one := modes.get((n, "nonblocking"))) and (other := modes.get((n, "blocking")))
+        if (free := modes.get((n, "nonblocking"))) and (blocking := modes.get((n, "blocking")))
     }
 
     def draw() -> "Figure":

@@ -45,6 +45,8 @@ def test_lower_bounds_know_where_combining_changes_its_slope() -> None:
     levels, problem = Machine.levels([law, law], PLACED), Problem("reduce", 6, 1 << 16, itemsize=8)
     for machine in (levels.ports_only(), OneLevel(levels, 2)):
         assert problem.lower_bounds(machine) == problem.lower_bounds(law)
+        assert machine.planning_lam(8) == 2
+    assert OneLevel(levels, 2).describe() == f"level 2 of {levels.describe()}"
 
 
 def test_an_outer_level_may_be_faster_and_it_is_said() -> None:

@@ -129,6 +129,8 @@ REFUSED = {
     "measured([[(8, 1, 'x')]])": "lam: 'x'; give a finite number",
     "measured([[(8, 1, 2)]]).with_combining([(8, -1)])": "a machine's time_s: -1 is below 0; give",
     # levels
+    "levels('ab', placed)": "a machine with levels: laws = 'ab'; give a list, one for each level",
+    "levels(two, placed, ports=[[8]])": "a machine with levels: a port = a list; give seconds, or",
     "levels([], placed)": "a machine with levels: it has no levels; give a law for each, the",
     "levels(two[:1], placed)": "a machine with levels: the placement has 2 levels, the machine",
     "levels(two, '2x3')": "a machine with levels: placement = '2x3'; give a collwise.Placement,",
